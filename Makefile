@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all conformance-long lint fmt bench fuzz chaos soak oracle claims mutants judge lock clean kinds
+.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos soak oracle claims mutants judge lock clean kinds
 .DELETE_ON_ERROR:
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make lint      check style, types and which room imports which"
 	@echo "make fmt       format and mend what can be mended"
 	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
+	@echo "make stalls    send hostile requests: how long do they hold the event loop? (ARGS='--search 500' looks for more)"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
 	@echo "make chaos     kill a cluster at work 1,000 times per engine: nothing acknowledged is lost; ARGS='--rounds 100'"
 	@echo "make soak      work for an hour: memory, tasks, handles and the store do not grow; ARGS='--minutes 10'"
@@ -70,6 +71,9 @@ bench: $(DEVELOPMENT)
 	$(BIN)/python tests/bench/run.py $(ARGS)
 	$(BIN)/python tests/bench/scheduling.py --nodes 1000
 	$(BIN)/python tests/bench/scale.py 1000 2000
+
+stalls: $(DEVELOPMENT)
+	$(BIN)/python tests/stalls/run.py $(ARGS)
 
 fuzz: $(DEVELOPMENT)
 	$(BIN)/python tests/fuzz/run.py $(ARGS)

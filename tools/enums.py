@@ -93,7 +93,7 @@ def show(spec: str) -> str:
 
 def implied(schema: Schema, definition: str, name: str) -> object:
     """The default that follows from the type of a field."""
-    field = schema.node(definition).fields.get(name)
+    field = schema.get_type(definition).fields.get(name)
     return default_of_type(field) if field else None
 
 

@@ -64,7 +64,7 @@ class Compiler:
         try:
             tree = parser.parse()
         except BadSyntax:
-            return None, source.render(errors.describe(source))
+            return None, source.render(errors.describe_syntax_errors(source))
         if parser.issues:
             return None, _render_issues(source, parser.issues)
         checker = Checker(self._schema, self._functions)

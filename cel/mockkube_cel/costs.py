@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mockkube_cel.declarations import CallEstimate, Charge, Estimate, Sized
+from mockkube_cel.declarations import CallEstimate, Charge, Estimate, SizedOperand
 from mockkube_cel.sizes import LARGEST, ONE, REGEX_FACTOR, TRAVERSAL_FACTOR, Cost, Interval
 from mockkube_cel.values import size_of
 
@@ -15,7 +15,7 @@ from mockkube_cel.values import size_of
 _TRAVERSAL_COSTS: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1024))
 
 
-def traversal(length: int) -> int:
+def traversal_cost(length: int) -> int:
     """Return the cost of reading that many characters."""
     return _TRAVERSAL_COSTS[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
 
@@ -23,7 +23,7 @@ def traversal(length: int) -> int:
 UNIT_ESTIMATE: Final[CallEstimate] = CallEstimate(ONE)
 
 
-def estimate_unit(operands: Sequence[Sized]) -> CallEstimate:
+def estimate_unit(operands: Sequence[SizedOperand]) -> CallEstimate:
     """Estimate a cost of 1 for any operands."""
     return UNIT_ESTIMATE
 
@@ -37,7 +37,7 @@ def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = Fal
     """Estimate `walks` reads of an operand; with `keeps_size` the result is as large as the operand."""
     factor = walks * TRAVERSAL_FACTOR
 
-    def estimate(operands: Sequence[Sized]) -> CallEstimate:
+    def estimate(operands: Sequence[SizedOperand]) -> CallEstimate:
         size = operands[index].size
         return CallEstimate(size.scale_by(factor), size if keeps_size else None)
 
@@ -47,7 +47,7 @@ def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = Fal
 def charge_traversal(index: int = 0, walks: int = 1) -> Charge:
     """Charge `walks` reads of an operand."""
     if walks == 1:
-        return lambda args, result: traversal(size_of(args[index]))
+        return lambda args, result: traversal_cost(size_of(args[index]))
     return lambda args, result: math.ceil(size_of(args[index]) * walks * TRAVERSAL_FACTOR)
 
 
@@ -56,12 +56,12 @@ def _pattern_cost(subject: Interval, pattern: Interval) -> Cost:
     return (subject + ONE).scale_by(TRAVERSAL_FACTOR) * pattern.scale_by(REGEX_FACTOR)
 
 
-def estimate_match(operands: Sequence[Sized]) -> CallEstimate:
+def estimate_match(operands: Sequence[SizedOperand]) -> CallEstimate:
     """Estimate `matches`: the size of the string times the size of the pattern."""
     return CallEstimate(_pattern_cost(operands[0].size, operands[1].size))
 
 
-def estimate_find(operands: Sequence[Sized]) -> CallEstimate:
+def estimate_find(operands: Sequence[SizedOperand]) -> CallEstimate:
     """Estimate `find`: as `matches`, with a result at most as large as the string."""
     cost = _pattern_cost(operands[0].size, operands[1].size)
     return CallEstimate(cost, Interval(0, operands[0].size.max))
@@ -74,10 +74,10 @@ def charge_match(args: Sequence[Any], result: Any) -> int:
 
 def pattern_charge(subject: int, pattern: int) -> int:
     """Return the charge for matching a string of one length with a pattern of another."""
-    return traversal(subject + 1) * math.ceil(pattern * REGEX_FACTOR)
+    return traversal_cost(subject + 1) * math.ceil(pattern * REGEX_FACTOR)
 
 
-def estimate_comparison(operands: Sequence[Sized]) -> CallEstimate:
+def estimate_comparison(operands: Sequence[SizedOperand]) -> CallEstimate:
     """Estimate a comparison: reading the smaller of two operands."""
     least = min(operands[0].size.max, operands[1].size.max)
     return CallEstimate(Interval(1 if least > 0 else 0, least).scale_by(TRAVERSAL_FACTOR))
@@ -85,10 +85,10 @@ def estimate_comparison(operands: Sequence[Sized]) -> CallEstimate:
 
 def charge_comparison(args: Sequence[Any], result: Any) -> int:
     """Charge a comparison: reading the smaller of two operands."""
-    return traversal(min(size_of(args[0]), size_of(args[1])))
+    return traversal_cost(min(size_of(args[0]), size_of(args[1])))
 
 
-def estimate_concatenation(operands: Sequence[Sized]) -> CallEstimate:
+def estimate_concatenation(operands: Sequence[SizedOperand]) -> CallEstimate:
     """Estimate joining two strings."""
     size = operands[0].size + operands[1].size
     return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), size)
@@ -96,7 +96,7 @@ def estimate_concatenation(operands: Sequence[Sized]) -> CallEstimate:
 
 def charge_concatenation(args: Sequence[Any], result: Any) -> int:
     """Charge joining two strings."""
-    return traversal(size_of(args[0]) + size_of(args[1]))
+    return traversal_cost(size_of(args[0]) + size_of(args[1]))
 
 
 def to_uint64(number: int) -> int:

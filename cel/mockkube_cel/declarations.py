@@ -9,7 +9,7 @@ from mockkube_cel.types import CelType
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizedOperand:
     """An operand in a cost estimate: its type, its size, its value if it is a constant."""
 
     type: CelType
@@ -26,7 +26,7 @@ class CallEstimate:
 
 
 # Estimates a call from its operands, the target first.
-Estimate = Callable[[Sequence[Sized]], CallEstimate]
+Estimate = Callable[[Sequence[SizedOperand]], CallEstimate]
 # Returns the actual cost of a call, from its operands and its result.
 Charge = Callable[[Sequence[Any], Any], int]
 # Computes a call. It never sees an error as operand, unless it is lenient, and returns a `CelError` for failure.
@@ -52,15 +52,15 @@ class Overload:
     params: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        names = {name for given in (*self.args, self.result) for name in _parameters(given)}
+        names = {name for given in (*self.args, self.result) for name in _type_parameter_names(given)}
         # Computed once: the checker instantiates these parameters anew for every call of the function.
         object.__setattr__(self, "params", frozenset(names))
 
 
-def _parameters(given: CelType) -> list[str]:
+def _type_parameter_names(given: CelType) -> list[str]:
     if given.kind.name == "PARAM":
         return [given.name]
-    return [name for inner in given.parameters for name in _parameters(inner)]
+    return [name for inner in given.parameters for name in _type_parameter_names(inner)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

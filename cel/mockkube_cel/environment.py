@@ -42,7 +42,7 @@ def standard_functions() -> Mapping[str, Function]:
     """Return the functions of CEL and its extension libraries, without those of Kubernetes."""
     from mockkube_cel.libraries import catalogue
 
-    return catalogue.functions()
+    return catalogue.load_functions()
 
 
 class Environment:

@@ -42,7 +42,7 @@ def is_object_type(name: str) -> bool:
     return name in (OBJECT.name, PATCH.name) or name.startswith(f"{OBJECT.name}.")
 
 
-def fields(name: str) -> Mapping[str, CelType]:
+def fields_of(name: str) -> Mapping[str, CelType]:
     """Return the fields of an object or patch type."""
     return _PATCH_FIELDS if name == PATCH.name else _ANY_FIELD
 

@@ -47,9 +47,9 @@ class Schema:
     variables: Mapping[str, CelType] = field(default_factory=dict)
     messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
     # True if expressions may construct objects and patches.
-    builds: bool = False
+    allows_object_literals: bool = False
 
-    def find(self, name: str) -> CelType | None:
+    def find_type(self, name: str) -> CelType | None:
         """Return the type of a variable or type name; None if it is undeclared."""
         # Variables come first: one called `int` hides the type of that name.
         if name in self.variables:
@@ -67,7 +67,7 @@ class Schema:
     def fields(self, message: str) -> Mapping[str, CelType] | None:
         """Return the fields of a message, None if there is no such message."""
         if self._is_object_type(message):
-            return object_literals.fields(message)
+            return object_literals.fields_of(message)
         return self.messages.get(message, _MESSAGES.get(message))
 
     def is_message(self, name: str) -> bool:
@@ -83,4 +83,4 @@ class Schema:
         return types.struct(name) if name in _MESSAGES and name not in types.WELL_KNOWN else None
 
     def _is_object_type(self, name: str) -> bool:
-        return self.builds and object_literals.is_object_type(name)
+        return self.allows_object_literals and object_literals.is_object_type(name)

@@ -50,7 +50,7 @@ def fixed(number: int) -> Interval:
     return Interval(number, number)
 
 
-NOTHING: Final = fixed(0)
+ZERO: Final = fixed(0)
 ONE: Final = fixed(1)
 UNKNOWN: Final = Interval(0, LARGEST)
 

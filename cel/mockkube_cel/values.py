@@ -111,7 +111,7 @@ class BoolKey:
     value: bool
 
 
-KEYS: Final = {True: BoolKey(True), False: BoolKey(False)}
+BOOL_KEYS: Final = {True: BoolKey(True), False: BoolKey(False)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ _BY_IDENTITY: Final = (list, dict, Optional)
 def to_key(value: Any) -> Any:
     """Return the form in which a value is a key of a map."""
     if value is True or value is False:
-        return KEYS[value]
+        return BOOL_KEYS[value]
     if isinstance(value, _BY_IDENTITY):
         return IdentityKey(value)
     if type(value) is bytes:
@@ -141,7 +141,7 @@ def from_key(key: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class OpaqueType:
     """Type, equality and Go name of the values of a library's own type."""
 
     type: CelType
@@ -182,10 +182,10 @@ _GO_NAMES: Final[dict[type, str]] = {
     CelType: "*types.Type",
     CelError: "*types.Err",
 }
-_OPAQUES: Final[dict[type, Opaque]] = {}
+_OPAQUES: Final[dict[type, OpaqueType]] = {}
 
 
-def register(python_type: type, opaque: Opaque) -> None:
+def register_opaque_type(python_type: type, opaque: OpaqueType) -> None:
     """Register a library's own type of values."""
     _OPAQUES[python_type] = opaque
     _RUNTIME_TYPES[python_type] = opaque.type
@@ -225,7 +225,7 @@ def equal(left: Any, right: Any) -> bool | CelError:
 
 def _equal(left: Any, right: Any) -> bool | CelError:
     kind, other = type(left), type(right)
-    if kind is other and kind in _PLAIN:
+    if kind is other and kind in _DIRECTLY_COMPARABLE:
         return bool(left == right)
     # Null equals null only; comparing it with any other type is false, not an error.
     if left is None or right is None:
@@ -250,7 +250,7 @@ def _equal(left: Any, right: Any) -> bool | CelError:
     return False
 
 
-_PLAIN: Final = frozenset({bool, str, bytes, int, UInt, float, Duration, Timestamp})
+_DIRECTLY_COMPARABLE: Final = frozenset({bool, str, bytes, int, UInt, float, Duration, Timestamp})
 
 
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:

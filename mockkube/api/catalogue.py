@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from mockkube.api.kind import Kind
 
-ALL: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-CREATE: Final = ("create",)
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+CREATE_VERBS: Final = ("create",)
 _WRITE_VERBS: Final = ("get", "patch", "update")
 
 
@@ -50,7 +50,7 @@ class KindInfo:
     singular: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ALL
+    verbs: tuple[str, ...] = ALL_VERBS
     versions: tuple[str, ...] = ("v1",)
     subresources: tuple[Subresource, ...] = ()
     # Warning that comes with every response.
@@ -70,7 +70,7 @@ class KindInfo:
         return next((one for one in self.subresources if one.name == name), None)
 
 
-def stable(version: str) -> bool:
+def is_stable_version(version: str) -> bool:
     """Return whether a version is stable, and thus served by default."""
     return re.fullmatch(r"v\d+", version) is not None
 
@@ -106,7 +106,7 @@ POD_SPEC_PATHS: Final[Mapping[str, tuple[str, ...]]] = {kind.kind: kind.pod_spec
 
 
 @cache
-def load(group: str, kind: str) -> Kind:
+def load_kind(group: str, kind: str) -> Kind:
     """Return the record of a built-in kind with all its rules."""
     from mockkube.api.kind import Kind  # strategies and printers, which nobody needs before the first object
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockkube.api import quantity
 from mockkube.api.compiled import CompiledTable
-from mockkube.api.schema import SCHEMA_OR, Node, Schema, Shape
+from mockkube.api.schema import SCHEMA_OR, Schema, Shape, TypeNode
 from mockkube.api.times import canonicalize_micro_time, canonicalize_time
 from mockkube.api.types import Object
 
@@ -19,16 +19,16 @@ class DecodingError(ValueError):
     """Value that does not have the type of its field."""
 
 
-class Found:
+class DecodingState:
     """Result of a decoding besides the object: whether there were unknown fields."""
 
-    __slots__ = ("unknown",)
+    __slots__ = ("has_unknown_fields",)
 
     def __init__(self) -> None:
-        self.unknown = False
+        self.has_unknown_fields = False
 
 
-Decoder = Callable[[Any, Found], Any]
+Decoder = Callable[[Any, DecodingState], Any]
 # Whole numbers below are written without a point.
 _INTEGRAL_FLOAT_MAX: Final = 1e15
 _EMPTY_SCALARS: Final = {
@@ -50,51 +50,51 @@ class Codec:
         self.schema = schema
         self._decoders: CompiledTable[int, Decoder] = CompiledTable()
 
-    def decode(self, node: Node, value: Any, found: Found) -> Object:
+    def decode(self, node: TypeNode, value: Any, found: DecodingState) -> Object:
         """Return a fresh object with the fields that this version knows; raise Mismatch for a wrong type."""
-        decoded: Object = self.decoder(node)(value, found)
+        decoded: Object = self.get_decoder(node)(value, found)
         return decoded
 
-    def decoder(self, node: Node) -> Decoder:
+    def get_decoder(self, node: TypeNode) -> Decoder:
         """Return the compiled decoder of a type."""
         # A reference with attributes of its own copies the node, but shares the fields, and so the decoder.
         key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
         decoders = self._decoders
-        return decoders.get(key) or decoders.find(
+        return decoders.get(key) or decoders.get_or_compile(
             # Types may contain themselves: while one is compiled, its parts refer to it through the table.
             key,
             lambda: self._compile(node),
             lambda value, found: decoders[key](value, found),
         )
 
-    def _compile(self, node: Node) -> Decoder:
+    def _compile(self, node: TypeNode) -> Decoder:
         match node.shape:
             case Shape.STRUCT:
                 return self._compile_struct(node)
             case Shape.LIST:
                 assert node.item is not None
-                return _make_list_decoder(self.decoder(node.item), make_empty_value(node.item))
+                return _make_list_decoder(self.get_decoder(node.item), make_empty_value(node.item))
             case Shape.MAP:
                 assert node.item is not None
-                return _make_map_decoder(self.decoder(node.item), _make_null_replacement(node.item))
+                return _make_map_decoder(self.get_decoder(node.item), _make_null_replacement(node.item))
             case Shape.ANY if node.item is not None:
-                return _make_schema_or_decoder(SCHEMA_OR[node.definition], self.decoder(node.item))
+                return _make_schema_or_decoder(SCHEMA_OR[node.definition], self.get_decoder(node.item))
             case shape:
                 return _SCALARS[shape]
 
-    def _compile_struct(self, node: Node) -> Decoder:
+    def _compile_struct(self, node: TypeNode) -> Decoder:
         decoders: dict[str, tuple[Decoder, bool]] = {}
         always: list[tuple[str, Callable[[], Any]]] = []
         for field in node.fields.values():
             decoders[field.name] = (
-                self.decoder(field.node),
+                self.get_decoder(field.node),
                 _is_dropped_when_empty(field.node, field.pointer, field.omit_empty),
             )
             if field.always_written:
                 always.append((field.name, (lambda: None) if field.pointer else make_empty_value(field.node)))
         look = decoders.get
 
-        def decode(value: Any, found: Found) -> Any:
+        def decode(value: Any, found: DecodingState) -> Any:
             # `__class__ is` instead of isinstance: decoded JSON has no subclasses, and a bool must not pass for an int.
             if value.__class__ is not dict:
                 raise DecodingError
@@ -102,7 +102,7 @@ class Codec:
             for key, given in value.items():
                 known = look(key)
                 if known is None:
-                    found.unknown = True
+                    found.has_unknown_fields = True
                 elif given is not None:
                     decoded = known[0](given, found)
                     if decoded or not known[1]:
@@ -115,14 +115,14 @@ class Codec:
         return decode
 
 
-def _is_dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
+def _is_dropped_when_empty(node: TypeNode, pointer: bool, omit_empty: bool) -> bool:
     """Return whether an empty value of this field is dropped on write; empty lists and maps always are."""
     if node.shape in (Shape.LIST, Shape.MAP):
         return True
     return omit_empty and not pointer and not node.is_struct and node.shape is not Shape.ANY
 
 
-def make_empty_value(node: Node) -> Callable[[], Any]:
+def make_empty_value(node: TypeNode) -> Callable[[], Any]:
     """Return a function that makes the value Go writes for an absent field."""
     if node.shape is not Shape.STRUCT:
         scalar = _EMPTY_SCALARS.get(node.shape)
@@ -139,11 +139,11 @@ def _make_schema_or_decoder(other: type, decoder: Decoder) -> Decoder:
     """Return the decoder of a field that holds a schema or another type; unknown fields are not reported."""
 
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
-    def decode(value: Any, found: Found) -> Any:
+    def decode(value: Any, found: DecodingState) -> Any:
         if value.__class__ is dict:
-            return decoder(value, Found())
+            return decoder(value, DecodingState())
         if value.__class__ is list and other is list:
-            return [decoder(item, Found()) if item.__class__ is dict else item for item in value]
+            return [decoder(item, DecodingState()) if item.__class__ is dict else item for item in value]
         if other is bool and value.__class__ is not bool:
             raise DecodingError
         return value if value.__class__ is other else None
@@ -151,7 +151,7 @@ def _make_schema_or_decoder(other: type, decoder: Decoder) -> Decoder:
     return decode
 
 
-def _make_null_replacement(node: Node) -> Callable[[], Any]:
+def _make_null_replacement(node: TypeNode) -> Callable[[], Any]:
     """Return a function that makes the value which replaces null in a map."""
     # Go decodes null to an empty slice of bytes, which JSON shows as an empty text.
     return (lambda: "") if node.shape is Shape.BYTES else make_empty_value(node)
@@ -160,7 +160,7 @@ def _make_null_replacement(node: Node) -> Callable[[], Any]:
 def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     if decoder is _decode_string:
 
-        def decode_strings(value: Any, found: Found) -> Any:
+        def decode_strings(value: Any, found: DecodingState) -> Any:
             if value.__class__ is not list:
                 raise DecodingError
             # Lists of strings are the most common ones: one that holds nothing but strings is shared, not copied.
@@ -171,7 +171,7 @@ def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
 
         return decode_strings
 
-    def decode(value: Any, found: Found) -> Any:
+    def decode(value: Any, found: DecodingState) -> Any:
         if value.__class__ is not list:
             raise DecodingError
         return [empty() if item is None else decoder(item, found) for item in value]
@@ -180,7 +180,7 @@ def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
 
 
 def _make_map_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
-    def decode(value: Any, found: Found) -> Any:
+    def decode(value: Any, found: DecodingState) -> Any:
         if value.__class__ is not dict:
             raise DecodingError
         return {key: empty() if item is None else decoder(item, found) for key, item in value.items()}
@@ -188,37 +188,37 @@ def _make_map_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     return decode
 
 
-def _decode_string(value: Any, found: Found) -> Any:
+def _decode_string(value: Any, found: DecodingState) -> Any:
     if value.__class__ is not str:
         raise DecodingError
     return value
 
 
-def _decode_bool(value: Any, found: Found) -> Any:
+def _decode_bool(value: Any, found: DecodingState) -> Any:
     if value.__class__ is not bool:
         raise DecodingError
     return value
 
 
-def _decode_int32(value: Any, found: Found) -> Any:
+def _decode_int32(value: Any, found: DecodingState) -> Any:
     if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
         raise DecodingError
     return value
 
 
-def _decode_int64(value: Any, found: Found) -> Any:
+def _decode_int64(value: Any, found: DecodingState) -> Any:
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
         raise DecodingError
     return value
 
 
-def _decode_float(value: Any, found: Found) -> Any:
+def _decode_float(value: Any, found: DecodingState) -> Any:
     if value.__class__ is not float and value.__class__ is not int:
         raise DecodingError
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < _INTEGRAL_FLOAT_MAX else value
 
 
-def _decode_bytes(value: Any, found: Found) -> Any:
+def _decode_bytes(value: Any, found: DecodingState) -> Any:
     if value.__class__ is not str:
         raise DecodingError
     try:
@@ -232,36 +232,36 @@ def _decode_bytes(value: Any, found: Found) -> Any:
             raise DecodingError from error
 
 
-def _decode_quantity(value: Any, found: Found) -> Any:
+def _decode_quantity(value: Any, found: DecodingState) -> Any:
     if value.__class__ not in (str, int, float):
         raise DecodingError
     try:
-        return quantity.canonical(value)
+        return quantity.to_canonical(value)
     except ValueError as error:
         raise DecodingError from error
 
 
-def _decode_int_or_string(value: Any, found: Found) -> Any:
+def _decode_int_or_string(value: Any, found: DecodingState) -> Any:
     if value.__class__ is str:
         return value
     return _decode_int32(value, found)
 
 
-def _decode_time(value: Any, found: Found) -> Any:
+def _decode_time(value: Any, found: DecodingState) -> Any:
     try:
         return canonicalize_time(value)
     except (ValueError, TypeError) as error:
         raise DecodingError from error
 
 
-def _decode_micro_time(value: Any, found: Found) -> Any:
+def _decode_micro_time(value: Any, found: DecodingState) -> Any:
     try:
         return canonicalize_micro_time(value)
     except (ValueError, TypeError) as error:
         raise DecodingError from error
 
 
-def _decode_any(value: Any, found: Found) -> Any:
+def _decode_any(value: Any, found: DecodingState) -> Any:
     return value
 
 

@@ -21,7 +21,7 @@ class CompiledTable(Generic[K, V]):
         """Return the entry of a key if it is compiled."""
         return self._published.get(key)
 
-    def find(self, key: K, compile_: Callable[[], V], meanwhile: V) -> V:
+    def get_or_compile(self, key: K, compile_: Callable[[], V], meanwhile: V) -> V:
         """Return the entry of a key, compiled if it is new; until then its parts get `meanwhile`."""
         known = self._published.get(key)
         if known is not None:

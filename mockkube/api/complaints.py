@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mockkube.api import quantity, times
-from mockkube.api.schema import SCHEMA_OR, Node, Shape
+from mockkube.api.schema import SCHEMA_OR, Shape, TypeNode
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]")
 _GO_SCALARS: Final = {Shape.BOOL: "bool", Shape.INT32: "int32", Shape.INT64: "int64", Shape.FLOAT: "float64"}
 
 
-def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
+def find_unknown_fields(node: TypeNode, value: Any, at: str = "") -> Iterator[str]:
     """Yield the paths of the fields that a type does not have, in the order of the document."""
     if node.shape is Shape.STRUCT and isinstance(value, dict):
         for key, item in value.items():
@@ -20,16 +20,16 @@ def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
             if field is None:
                 yield path
             else:
-                yield from unknown_fields(field.node, item, path)
+                yield from find_unknown_fields(field.node, item, path)
     elif node.shape is Shape.LIST and isinstance(value, list) and node.item is not None:
         for index, item in enumerate(value):
-            yield from unknown_fields(node.item, item, f"{at}[{index}]")
+            yield from find_unknown_fields(node.item, item, f"{at}[{index}]")
     elif node.shape is Shape.MAP and isinstance(value, dict) and node.item is not None:
         for key, item in value.items():
-            yield from unknown_fields(node.item, item, f"{at}.{key}")
+            yield from find_unknown_fields(node.item, item, f"{at}.{key}")
 
 
-def find_decoding_error(node: Node, value: Any) -> str:
+def find_decoding_error(node: TypeNode, value: Any) -> str:
     """Return the error that ends the decoding, else the first type error, as `encoding/json` words it."""
     errors = list(_type_errors(node, value, "", ""))
     fatal = next((one for one in errors if isinstance(one, _FatalMessage)), None)
@@ -42,7 +42,7 @@ class _FatalMessage(str):
     __slots__ = ()
 
 
-def _type_errors(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
+def _type_errors(node: TypeNode, value: Any, struct: str, path: str) -> Iterator[str]:
     if value is None:
         return
     match node.shape:
@@ -75,7 +75,7 @@ def _type_errors(node: Node, value: Any, struct: str, path: str) -> Iterator[str
             yield from _scalar_type_errors(node, value, struct, path)
 
 
-def _scalar_type_errors(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
+def _scalar_type_errors(node: TypeNode, value: Any, struct: str, path: str) -> Iterator[str]:
     match node.shape:
         case Shape.STRING:
             if not isinstance(value, str):
@@ -164,7 +164,7 @@ def _parse_errors(shape: Shape, value: Any, struct: str, path: str) -> Iterator[
     """Yield the errors of types that parse their own text."""
     try:
         if shape is Shape.QUANTITY:
-            quantity.canonical(value if isinstance(value, str | int | float) else "{}")
+            quantity.to_canonical(value if isinstance(value, str | int | float) else "{}")
         elif shape in (Shape.TIME, Shape.MICRO_TIME):
             if not isinstance(value, str):
                 yield _FatalMessage(_unmarshal_error(value, struct, path, "string"))
@@ -176,7 +176,7 @@ def _parse_errors(shape: Shape, value: Any, struct: str, path: str) -> Iterator[
         yield _FatalMessage(error)
 
 
-def find_conversion_error(node: Node, value: Any) -> str:
+def find_conversion_error(node: TypeNode, value: Any) -> str:
     """Return the first type error, as the converter of unstructured objects words it."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
     return next(_conversion_errors(node, value), "cannot convert the value")
@@ -185,7 +185,7 @@ def find_conversion_error(node: Node, value: Any) -> str:
 _GO_KINDS: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (dict, "map"), (list, "slice"))
 
 
-def _conversion_errors(node: Node, value: Any) -> Iterator[str]:
+def _conversion_errors(node: TypeNode, value: Any) -> Iterator[str]:
     if value is None:
         return
     kind = next((name for python, name in _GO_KINDS if isinstance(value, python)), "")
@@ -215,7 +215,7 @@ def _conversion_errors(node: Node, value: Any) -> Iterator[str]:
             yield from _scalar_type_errors(node, value, "", "")
 
 
-def _scalar_conversion_errors(node: Node, value: Any, kind: str) -> Iterator[str]:
+def _scalar_conversion_errors(node: TypeNode, value: Any, kind: str) -> Iterator[str]:
     expected = {Shape.STRING: "string", **_GO_SCALARS}[node.shape]
     if expected == kind or (expected == "float64" and kind == "int64"):
         return

@@ -12,7 +12,7 @@ from mockkube.features.capabilities import Capabilities
 TRACKING_GATE: Final = "PodObservedGenerationTracking"
 
 
-def condition(kind: str, *, holds: bool, reason: str, message: str) -> Object:
+def make_condition(kind: str, *, holds: bool, reason: str, message: str) -> Object:
     """Return a condition without a transition time."""
     return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
 
@@ -28,15 +28,17 @@ def transition_time(old: ReadOnlyObject | None, status: str, moment: str) -> str
     return since or moment
 
 
-def dated(wanted: ReadOnlyObject, old: ReadOnlyObject | None, moment: str) -> Object:
+def with_transition_time(condition: ReadOnlyObject, old: ReadOnlyObject | None, moment: str) -> Object:
     """Return a condition with its transition time, given the old one."""
-    return {**wanted, "lastTransitionTime": transition_time(old, wanted["status"], moment)}
+    return {**condition, "lastTransitionTime": transition_time(old, condition["status"], moment)}
 
 
-def with_condition(conditions: Sequence[ReadOnlyObject], wanted: ReadOnlyObject, moment: str) -> list[ReadOnlyObject]:
+def with_condition(
+    conditions: Sequence[ReadOnlyObject], condition: ReadOnlyObject, moment: str
+) -> list[ReadOnlyObject]:
     """Return the conditions with one replaced, or appended if its type is new."""
-    old = find_condition(conditions, wanted["type"])
-    new = dated(wanted, old, moment)
+    old = find_condition(conditions, condition["type"])
+    new = with_transition_time(condition, old, moment)
     return [*conditions, new] if old is None else [new if one is old else one for one in conditions]
 
 

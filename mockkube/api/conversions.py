@@ -1,6 +1,6 @@
 """Conversion of objects between the versions of their kind; most versions differ by name only."""
 
-from mockkube.api.catalogue import CONVERTED_KINDS, KINDS, load
+from mockkube.api.catalogue import CONVERTED_KINDS, KINDS, load_kind
 from mockkube.api.types import Object
 
 
@@ -9,7 +9,9 @@ def convert(obj: Object, origin: str, target: str) -> Object:
     converted = obj
     if obj["kind"] in CONVERTED_KINDS:
         for kind in KINDS:
-            if kind.kind == obj["kind"] and (function := load(kind.group, kind.kind).conversions.get((origin, target))):
+            if kind.kind == obj["kind"] and (
+                function := load_kind(kind.group, kind.kind).conversions.get((origin, target))
+            ):
                 converted = function(obj)
                 break
     return {**converted, "apiVersion": target}

@@ -28,20 +28,20 @@ ALIASED_MAX: Final = 100_000
 TOO_DEEP: Final = "exceeded max depth"
 
 
-class Unreadable(ValueError):
+class InvalidDocument(ValueError):
     """Text that is no document; the message is the parser's."""
 
 
-def read_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
     """Parse a JSON text; raise Unreadable with the message of Go's parser."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Unreadable(f"json parse error: {go_json.complaint(body)}") from error
+        raise InvalidDocument(f"json parse error: {go_json.find_syntax_error(body)}") from error
     # Counting bytes is cheap and never counts too few, so most bodies need no walk over their values.
     opened = body.count(b"{") + body.count(b"[")
     if opened > DEPTH_MAX and _is_deeper_than(value, DEPTH_MAX):
-        raise Unreadable(f"json parse error: {TOO_DEEP}")
+        raise InvalidDocument(f"json parse error: {TOO_DEEP}")
     if opened > CONTAINERS_MAX:
         check_container_count(count_containers(value))
     return value
@@ -70,33 +70,33 @@ class DuplicateFields:
     """Duplicate fields of a document, in the terms of its format's decoder."""
 
     # Errors of a YAML text.
-    lines: tuple[str, ...] = ()
+    yaml_errors: tuple[str, ...] = ()
     # Fields of a JSON text in order, and whether each is a duplicate; empty if none is.
-    fields: tuple[tuple[str, bool], ...] = ()
+    json_fields: tuple[tuple[str, bool], ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.lines or self.fields)
+        return bool(self.yaml_errors or self.json_fields)
 
-    def told(self, unknown: Sequence[str] = (), *, typed: bool = False) -> list[str]:
+    def list_errors(self, unknown: Sequence[str] = (), *, typed: bool = False) -> list[str]:
         """Return an error for each duplicate and each unknown field."""
-        return [*self.lines, *self._field_errors(unknown, typed=typed)]
+        return [*self.yaml_errors, *self._field_errors(unknown, typed=typed)]
 
     def join_errors(self, unknown: Sequence[str] = (), *, typed: bool = False) -> str:
         """Return the same errors in one text."""
-        lines = "".join(f"\n  {line}" for line in self.lines)
+        lines = "".join(f"\n  {line}" for line in self.yaml_errors)
         texts = [f"yaml: unmarshal errors:{lines}"] if lines else []
         return ", ".join([*texts, *self._field_errors(unknown, typed=typed)])
 
     def _field_errors(self, unknown: Sequence[str], *, typed: bool) -> list[str]:
         """Return the errors of fields; with `typed`, in the order in which Go's decoder meets them."""
         # upstream 1.36: sigs.k8s.io/json
-        repeated = [path for path, again in self.fields if again]
+        repeated = [path for path, again in self.json_fields if again]
         if not typed or not repeated:
             return _format_errors(repeated, unknown)
         # A typed decoder reads the text once, and skips what is below an unknown field.
         inside = tuple(f"{path}{mark}" for path in unknown for mark in ".[")
         found = []
-        for path, again in self.fields:
+        for path, again in self.json_fields:
             if path in unknown:
                 found += _format_errors([], [path])
             elif again and not path.startswith(inside):
@@ -118,14 +118,14 @@ class YamlDocument:
     """Value of a YAML text as JSON, and its duplicate fields."""
 
     value: Any
-    repeats: DuplicateFields
+    duplicates: DuplicateFields
 
 
 def parse_yaml(body: bytes) -> YamlDocument:
     """Parse a YAML text; raise Unreadable with the message of Go's parser."""
     from mockkube.api import yaml_documents  # PyYAML is loaded when the first YAML comes: most clients send JSON
 
-    return yaml_documents.read(body)
+    return yaml_documents.parse(body)
 
 
 def _is_deeper_than(value: Any, levels: int) -> bool:
@@ -144,12 +144,12 @@ def _is_deeper_than(value: Any, levels: int) -> bool:
     return True
 
 
-def repeats(body: bytes, value: Any) -> DuplicateFields:
+def find_duplicate_fields(body: bytes, value: Any) -> DuplicateFields:
     """Return the duplicate fields of a JSON text; `value` is what it parsed to."""
     # Each key has a colon: if parsing has lost none of them, none was a duplicate.
     if _count_keys(value) == _count_colons(body):
         return NO_DUPLICATES
-    return DuplicateFields(fields=tuple(_iter_fields(json.loads(body, object_pairs_hook=_Members), "")))
+    return DuplicateFields(json_fields=tuple(_iter_fields(json.loads(body, object_pairs_hook=_Members), "")))
 
 
 class _Members(list[tuple[str, Any]]):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, quoted
+from mockkube.api.fields import FieldError, quote
 from mockkube.api.types import Object
 
 # Cause of a rejected creation: the namespace is being deleted.
@@ -50,7 +50,7 @@ def make_details(group: str, kind: str, name: str = "", **more: Any) -> Object:
     return {key: value for key, value in named.items() if value not in ("", None)}
 
 
-def qualified(group: str, resource: str) -> str:
+def format_group_resource(group: str, resource: str) -> str:
     """Return `deployments.apps`, or `pods` for the core group."""
     return f"{resource}.{group}" if group else resource
 
@@ -76,13 +76,17 @@ class Forbidden(ApiError):
     code, reason = 403, "Forbidden"
 
     @classmethod
-    def object(cls, group: str, resource: str, name: str, why: str) -> "Forbidden":
+    def for_object(cls, group: str, resource: str, name: str, reason_text: str) -> "Forbidden":
         """Return the error for a rejected operation on one object."""
         details = make_details(group, resource, name)
         if not resource:
-            return cls(f"forbidden: {why}", details=details)
-        title = f"{qualified(group, resource)} {quoted(name)}" if name else qualified(group, resource)
-        return cls(f"{title} is forbidden: {why}", details=details)
+            return cls(f"forbidden: {reason_text}", details=details)
+        title = (
+            f"{format_group_resource(group, resource)} {quote(name)}"
+            if name
+            else format_group_resource(group, resource)
+        )
+        return cls(f"{title} is forbidden: {reason_text}", details=details)
 
 
 class NotFound(ApiError):
@@ -91,14 +95,15 @@ class NotFound(ApiError):
     code, reason = 404, "NotFound"
 
     @classmethod
-    def object(cls, group: str, resource: str, name: str) -> "NotFound":
+    def for_object(cls, group: str, resource: str, name: str) -> "NotFound":
         """Return the error for an object that does not exist."""
         return cls(
-            f"{qualified(group, resource)} {quoted(name)} not found", details=make_details(group, resource, name)
+            f"{format_group_resource(group, resource)} {quote(name)} not found",
+            details=make_details(group, resource, name),
         )
 
     @classmethod
-    def path(cls) -> "NotFound":
+    def for_path(cls) -> "NotFound":
         """Return the error for a path that is not served."""
         # upstream sends empty details here, where other errors have none.
         return cls("the server could not find the requested resource", details={})
@@ -118,9 +123,9 @@ class MethodNotAllowed(ApiError):
         super().__init__(message, details=details or {})
 
     @classmethod
-    def verb(cls, group: str, resource: str, verb: str) -> "MethodNotAllowed":
+    def for_verb(cls, group: str, resource: str, verb: str) -> "MethodNotAllowed":
         """Return the error for a verb that a resource does not support."""
-        message = f'{verb} is not supported on resources of kind "{qualified(group, resource)}"'
+        message = f'{verb} is not supported on resources of kind "{format_group_resource(group, resource)}"'
         return cls(message, details=make_details(group, resource))
 
 
@@ -136,10 +141,11 @@ class AlreadyExists(ApiError):
     code, reason = 409, "AlreadyExists"
 
     @classmethod
-    def object(cls, group: str, resource: str, name: str) -> "AlreadyExists":
+    def for_object(cls, group: str, resource: str, name: str) -> "AlreadyExists":
         """Return the error for an object whose name is taken."""
         return cls(
-            f"{qualified(group, resource)} {quoted(name)} already exists", details=make_details(group, resource, name)
+            f"{format_group_resource(group, resource)} {quote(name)} already exists",
+            details=make_details(group, resource, name),
         )
 
 
@@ -149,16 +155,18 @@ class Conflict(ApiError):
     code, reason = 409, "Conflict"
 
     @classmethod
-    def object(cls, group: str, resource: str, name: str, why: str) -> "Conflict":
+    def for_object(cls, group: str, resource: str, name: str, reason_text: str) -> "Conflict":
         """Return the error for an operation that the object's present state does not allow."""
-        title = f"Operation cannot be fulfilled on {qualified(group, resource)} {quoted(name)}: {why}"
+        title = (
+            f"Operation cannot be fulfilled on {format_group_resource(group, resource)} {quote(name)}: {reason_text}"
+        )
         return cls(title, details=make_details(group, resource, name))
 
     @classmethod
-    def changed(cls, group: str, resource: str, name: str) -> "Conflict":
+    def for_modified_object(cls, group: str, resource: str, name: str) -> "Conflict":
         """Return the error for an object that was modified since the client read it."""
         why = "the object has been modified; please apply your changes to the latest version and try again"
-        return cls.object(group, resource, name, why)
+        return cls.for_object(group, resource, name, why)
 
 
 class Expired(ApiError):
@@ -189,19 +197,19 @@ class Invalid(ApiError):
     code, reason = 422, "Invalid"
 
     def __init__(self, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> None:
-        title = f"{qualified(group, kind)} {quoted(name)} is invalid"
+        title = f"{format_group_resource(group, kind)} {quote(name)} is invalid"
         details = make_details(group, kind, name)
-        causes = _told(errors)
+        causes = _make_causes(errors)
         if causes:
             details["causes"] = causes
         texts = [f"{cause['field']}: {cause['message']}" for cause in causes]
         if len(causes) < len(errors):
             texts.append(f"{len(errors) - len(causes)} more errors")
-        super().__init__(f"{title}: {aggregate(texts)}" if errors else title, details=details)
+        super().__init__(f"{title}: {aggregate_messages(texts)}" if errors else title, details=details)
         self.errors = tuple(errors)
 
 
-def _told(errors: Sequence[FieldError]) -> list[Object]:
+def _make_causes(errors: Sequence[FieldError]) -> list[Object]:
     """Return the causes of a response within its bound; each may quote a whole field value."""
     causes, size = list[Object](), 0
     for error in errors:
@@ -263,7 +271,7 @@ class Timeout(ApiError):
     code, reason = 504, "Timeout"
 
 
-def aggregate(errors: Sequence[object]) -> str:
+def aggregate_messages(errors: Sequence[object]) -> str:
     """Join errors in one line: each text once, in order, several in brackets."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mockkube_cel.golang.strconv import quoted as quoted  # fields of an error are quoted as Go quotes
+from mockkube_cel.golang.strconv import quote as quote  # fields of an error are quote as Go quotes
 
 
 class ErrorType(StrEnum):
@@ -68,42 +68,42 @@ class FieldError:
         """Text of the cause, without the field's path."""
         title = _TITLES[self.type]
         if self.value is not OMITTED:
-            title += f": {shown(self.value)}"
+            title += f": {format_value(self.value)}"
         return f"{title}: {self.detail}" if self.detail else title
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
 
 
-_HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_HTML_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-class Word(str):
+class TypedString(str):
     """Text whose Go type is a string type of its own, like an operator: printed as JSON."""
 
     __slots__ = ()
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Print a bad value as Go's field errors do: text quoted, objects as compact JSON."""
     match value:
-        case Word():
-            return go_json(value)
+        case TypedString():
+            return to_go_json(value)
         case str():
-            return quoted(value)
+            return quote(value)
         case bool():
             return str(value).lower()
         case None:
             return "null"
         case _:
-            return go_json(value)
+            return to_go_json(value)
 
 
-def go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> str:
+def to_go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> str:
     """Encode a value as Go does: characters of HTML escaped; `sort_keys` as for maps."""
     separators = (",", ": " if indent else ":")
     text = json.dumps(value, separators=separators, ensure_ascii=False, indent=indent, sort_keys=sort_keys)
-    for plain, escaped in _HTML.items():
+    for plain, escaped in _HTML_ESCAPES.items():
         if plain in text:
             text = text.replace(plain, escaped)
     return text
@@ -143,8 +143,8 @@ def not_found(field: str, value: Any, detail: str = "") -> FieldError:
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """Return the error for a value that is none of `supported`, which are shown in that order."""
-    choices = ", ".join(quoted(choice) for choice in supported)
-    word = Word(value) if isinstance(value, str) else value
+    choices = ", ".join(quote(choice) for choice in supported)
+    word = TypedString(value) if isinstance(value, str) else value
     return FieldError(field, f"supported values: {choices}" if choices else "", ErrorType.NOT_SUPPORTED, word)
 
 
@@ -165,6 +165,6 @@ def internal(field: str, detail: str) -> FieldError:
     return FieldError(field, detail, ErrorType.INTERNAL)
 
 
-def keyed(field: str, key: str) -> str:
+def map_entry_path(field: str, key: str) -> str:
     """Return the path of a map entry: `data[key]`."""
     return f"{field}[{key}]"

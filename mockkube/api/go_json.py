@@ -18,16 +18,16 @@ class _SyntaxFailure(Exception):
     """First syntax error; ends the scan."""
 
 
-def complaint(text: bytes) -> str:
+def find_syntax_error(text: bytes) -> str:
     """Return Go's message for the first position where a text is no JSON."""
     try:
-        _Scanner(text).document()
+        _Scanner(text).scan_document()
     except _SyntaxFailure as found:
         return str(found)
     return "invalid character in string"  # text that Go's parser would mend: broken UTF-8, a lone surrogate
 
 
-def quoted(char: bytes) -> str:
+def quote_byte(char: bytes) -> str:
     """Quote a byte as Go quotes a character."""
     match char:
         case b"'":
@@ -47,109 +47,109 @@ class _Scanner:
     """Scanner of one text, with a stack of its own: depth costs no recursion."""
 
     def __init__(self, text: bytes) -> None:
-        self.text, self.at = text, 0
-        self.open: list[bytes] = []
+        self.text, self.position = text, 0
+        self.open_containers: list[bytes] = []
 
-    def document(self) -> None:
-        step: _Step = self.value
+    def scan_document(self) -> None:
+        step: _Step = self.scan_value
         while step is not None:
             step = step()
         if char := self.peek():
-            self.bad(char, "after top-level value")
+            self.fail(char, "after top-level value")
 
     def peek(self) -> bytes:
-        while self.at < len(self.text) and self.text[self.at] in _SPACE:
-            self.at += 1
-        return self.text[self.at : self.at + 1]
+        while self.position < len(self.text) and self.text[self.position] in _SPACE:
+            self.position += 1
+        return self.text[self.position : self.position + 1]
 
-    def bad(self, char: bytes, where: str) -> NoReturn:
-        raise _SyntaxFailure(f"invalid character {quoted(char)} {where}" if char else _END)
+    def fail(self, char: bytes, where: str) -> NoReturn:
+        raise _SyntaxFailure(f"invalid character {quote_byte(char)} {where}" if char else _END)
 
-    def value(self) -> "_Step":
+    def scan_value(self) -> "_Step":
         char = self.peek()
         match char:
             case b"{" | b"[":
-                self.at += 1
-                return self.enter(char)
+                self.position += 1
+                return self.enter_container(char)
             case b'"':
-                self.string()
+                self.scan_string()
             case b"t" | b"f" | b"n":
-                self.literal({b"t": b"true", b"f": b"false", b"n": b"null"}[char])
+                self.scan_literal({b"t": b"true", b"f": b"false", b"n": b"null"}[char])
             case _ if char == b"-" or char.isdigit():
-                self.number()
+                self.scan_number()
             case _:
-                self.bad(char, "looking for beginning of value")
-        return self.after_value if self.open else None
+                self.fail(char, "looking for beginning of value")
+        return self.after_value if self.open_containers else None
 
-    def enter(self, char: bytes) -> "_Step":
-        if len(self.open) >= _DEPTH_MAX:
+    def enter_container(self, char: bytes) -> "_Step":
+        if len(self.open_containers) >= _DEPTH_MAX:
             raise _SyntaxFailure("exceeded max depth")
         if self.peek() == (b"}" if char == b"{" else b"]"):
-            self.at += 1
-            return self.after_value if self.open else None
-        self.open.append(char)
-        return self.key if char == b"{" else self.value
+            self.position += 1
+            return self.after_value if self.open_containers else None
+        self.open_containers.append(char)
+        return self.scan_key if char == b"{" else self.scan_value
 
-    def key(self) -> "_Step":
+    def scan_key(self) -> "_Step":
         if self.peek() != b'"':
-            self.bad(self.peek(), "looking for beginning of object key string")
-        self.string()
+            self.fail(self.peek(), "looking for beginning of object key string")
+        self.scan_string()
         if self.peek() != b":":
-            self.bad(self.peek(), "after object key")
-        self.at += 1
-        return self.value
+            self.fail(self.peek(), "after object key")
+        self.position += 1
+        return self.scan_value
 
     def after_value(self) -> "_Step":
-        char, container = self.peek(), self.open[-1]
+        char, container = self.peek(), self.open_containers[-1]
         closing, where = (b"}", "after object key:value pair") if container == b"{" else (b"]", "after array element")
         if char == closing:
-            self.at += 1
-            self.open.pop()
-            return self.after_value if self.open else None
+            self.position += 1
+            self.open_containers.pop()
+            return self.after_value if self.open_containers else None
         if char == b",":
-            self.at += 1
-            return self.key if container == b"{" else self.value
-        return self.bad(char, where)
+            self.position += 1
+            return self.scan_key if container == b"{" else self.scan_value
+        return self.fail(char, where)
 
-    def string(self) -> None:
-        self.at += 1
+    def scan_string(self) -> None:
+        self.position += 1
         while True:
-            char = self.text[self.at : self.at + 1]
-            self.at += 1
+            char = self.text[self.position : self.position + 1]
+            self.position += 1
             match char:
                 case b'"':
                     return
                 case b"\\":
-                    self.escape()
+                    self.scan_escape()
                 case _ if char < b" ":
-                    self.bad(char, "in string literal")
+                    self.fail(char, "in string literal")
 
-    def escape(self) -> None:
-        char = self.text[self.at : self.at + 1]
-        self.at += 1
+    def scan_escape(self) -> None:
+        char = self.text[self.position : self.position + 1]
+        self.position += 1
         if char == b"u":
-            for digit in (self.text[self.at + i : self.at + i + 1] for i in range(4)):
+            for digit in (self.text[self.position + i : self.position + i + 1] for i in range(4)):
                 if not re.fullmatch(rb"[0-9a-fA-F]", digit):
-                    self.bad(digit, "in \\u hexadecimal character escape")
-            self.at += 4
+                    self.fail(digit, "in \\u hexadecimal character escape")
+            self.position += 4
         elif char not in (b'"', b"\\", b"/", b"b", b"f", b"n", b"r", b"t"):
-            self.bad(char, "in string escape code")
+            self.fail(char, "in string escape code")
 
-    def literal(self, word: bytes) -> None:
+    def scan_literal(self, word: bytes) -> None:
         for index in range(len(word)):
-            char = self.text[self.at : self.at + 1]
+            char = self.text[self.position : self.position + 1]
             if char != word[index : index + 1]:
-                self.bad(char, f"in literal {word.decode()} (expecting '{chr(word[index])}')")
-            self.at += 1
+                self.fail(char, f"in literal {word.decode()} (expecting '{chr(word[index])}')")
+            self.position += 1
 
-    def number(self) -> None:
-        match = _NUMBER.match(self.text, self.at)
+    def scan_number(self) -> None:
+        match = _NUMBER.match(self.text, self.position)
         if match is None:
-            self.bad(self.text[self.at + 1 : self.at + 2], "in numeric literal")
-        self.at = match.end()
-        char = self.text[self.at : self.at + 1]
+            self.fail(self.text[self.position + 1 : self.position + 2], "in numeric literal")
+        self.position = match.end()
+        char = self.text[self.position : self.position + 1]
         # The pattern stopped before a point or an exponent that has no digits.
         if char == b".":
-            self.bad(self.text[self.at + 1 : self.at + 2], "after decimal point in numeric literal")
+            self.fail(self.text[self.position + 1 : self.position + 2], "after decimal point in numeric literal")
         if char in (b"e", b"E"):
-            self.bad(self.text[self.at + 1 : self.at + 2], "in exponent of numeric literal")
+            self.fail(self.text[self.position + 1 : self.position + 2], "in exponent of numeric literal")

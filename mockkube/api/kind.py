@@ -6,14 +6,14 @@ from datetime import datetime
 
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.kinds.dependencies import StrategyDependencies
-from mockkube.api.printers.plain import CREATED
+from mockkube.api.printers.plain import CREATED_AT_PRINTER
 from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
 # Fills in the defaults of a decoded object.
-Default = Callable[[Object, Capabilities], None]
+DefaultFunction = Callable[[Object, Capabilities], None]
 # Fills in the present time, after the defaults.
 TimeDefaultFunction = Callable[[Object, datetime], None]
 Conversion = Callable[[Object], Object]
@@ -25,9 +25,9 @@ class Kind(KindInfo):
 
     strategy: Callable[[StrategyDependencies], Strategy] = lambda _: Strategy()
     # Defaulting function by version.
-    defaults: Mapping[str, Default] = field(default_factory=dict)
+    defaults: Mapping[str, DefaultFunction] = field(default_factory=dict)
     # Functions by version that fill in the present time.
     time_defaults: Mapping[str, TimeDefaultFunction] = field(default_factory=dict)
-    printer: Printer = CREATED
+    printer: Printer = CREATED_AT_PRINTER
     # Conversions by the API versions they convert from and to; other versions differ by their name only.
     conversions: Mapping[tuple[str, str], Conversion] = field(default_factory=dict)

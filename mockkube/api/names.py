@@ -153,7 +153,7 @@ def check_path_segment(name: str, *, prefix: bool = False) -> list[str]:
     return [f"may not contain '{part}'" for part in "/%" if part in name]
 
 
-def qualified_name(name: str) -> list[str]:
+def check_qualified_name(name: str) -> list[str]:
     """Check a label key: an optional DNS subdomain and a slash, then a name of 63 bytes at most."""
     # A copy: callers append to the errors, and must not change the cached ones.
     return list(_check_qualified_name_cached(name))
@@ -236,19 +236,19 @@ def check_config_map_key(key: str) -> list[str]:
     return found + _check_dot_prefix(key)
 
 
-def in_range(value: int, least: int, greatest: int) -> list[str]:
+def check_in_range(value: int, least: int, greatest: int) -> list[str]:
     """Check that a number lies between two others."""
     return [] if least <= value <= greatest else [format_range_error(least, greatest)]
 
 
-def port_number(port: int) -> list[str]:
+def check_port_number(port: int) -> list[str]:
     """Check the number of a port."""
-    return in_range(port, 1, 65535)
+    return check_in_range(port, 1, 65535)
 
 
 def check_unix_id(number: int) -> list[str]:
     """Check a user's or group's number."""
-    return in_range(number, 0, ID_MAX)
+    return check_in_range(number, 0, ID_MAX)
 
 
 def check_port_name(name: str) -> list[str]:
@@ -276,7 +276,7 @@ def check_http_header_name(name: str) -> list[str]:
     ]
 
 
-def percent(value: str) -> list[str]:
+def check_percent(value: str) -> list[str]:
     """Check a percentage: digits and a percent sign."""
     if _PERCENT_RE.fullmatch(value):
         return []

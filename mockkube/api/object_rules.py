@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from mockkube.api.errors import Internal
 from mockkube.api.fields import FieldError
-from mockkube.api.schema import Node, Schema, Shape
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.schema import Schema, Shape, TypeNode
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.extensions import Check
+from mockkube.api.validation.extensions import ItemValidator
 from mockkube.features.capabilities import Capabilities
 
 # Returns the errors of an update: of the new object, given the stored one.
@@ -33,8 +33,8 @@ class GatedField:
     definition: str
     name: str
     gate: str
-    check: Check | None = None
-    refuse: Check | None = None
+    check: ItemValidator | None = None
+    refuse: ItemValidator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class GatedCheck:
 
     target: str | KindName
     gate: str
-    check: Check | None = None
+    check: ItemValidator | None = None
     transition: Transition | None = None
     ratchets: bool = True
 
@@ -79,7 +79,7 @@ class KindRules:
                 if one.definition == found.definition and one not in used:
                     found.value.pop(one.name, None)
 
-    def judge(self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> list[FieldError]:
+    def validate(self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> list[FieldError]:
         """Return the errors of an object; on an update, only those that the stored object does not have."""
         found = [*self._validate_fields(new, old, caps)]
         for one in self.checks:
@@ -104,7 +104,7 @@ class KindRules:
                     self._run_field_check(check, one, new), self._run_field_check(check, one, old) if old else ()
                 )
 
-    def _run_field_check(self, check: Check, field_rule: GatedField, obj: ReadOnlyObject) -> list[FieldError]:
+    def _run_field_check(self, check: ItemValidator, field_rule: GatedField, obj: ReadOnlyObject) -> list[FieldError]:
         return [
             error
             for found in self.rules.find_occurrences(obj)
@@ -121,7 +121,7 @@ class KindRules:
         if rule.transition is not None and old is not None:
             yield from _call_check(rule.gate, rule.transition, new, old)
 
-    def _find_errors(self, rule: GatedCheck, check: Check, obj: ReadOnlyObject) -> list[FieldError]:
+    def _find_errors(self, rule: GatedCheck, check: ItemValidator, obj: ReadOnlyObject) -> list[FieldError]:
         if not isinstance(rule.target, str):
             return _call_check(rule.gate, check, obj, "")
         found = (one for one in self.rules.find_occurrences(obj) if one.definition == rule.target)
@@ -161,7 +161,7 @@ class ObjectRules:
     # Whether a type contains one that a rule is about, by the identity of its fields.
     _contains_target_by_type: dict[int, bool] = field(default_factory=dict)
 
-    def of_kind(self, kind: KindName) -> KindRules | None:
+    def find_kind_rules(self, kind: KindName) -> KindRules | None:
         """Return the rules for objects of a kind; None if there are none."""
         if self.schema is None:
             return None
@@ -184,11 +184,11 @@ class ObjectRules:
     def find_occurrences(self, obj: ReadOnlyObject) -> Iterator[Occurrence]:
         """Yield each value in an object whose type has a rule."""
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
-        node = self.schema.kind(group, version, str(obj.get("kind", ""))) if self.schema else None
+        node = self.schema.find_kind_type(group, version, str(obj.get("kind", ""))) if self.schema else None
         if node is not None:
             yield from self._walk(node, obj, "", self._targets)
 
-    def _walk(self, node: Node, value: Any, at: str, targets: Collection[str]) -> Iterator[Occurrence]:
+    def _walk(self, node: TypeNode, value: Any, at: str, targets: Collection[str]) -> Iterator[Occurrence]:
         match node.shape:
             case Shape.STRUCT if isinstance(value, dict) and self._contains_target(node, targets):
                 if node.definition in targets:
@@ -207,7 +207,7 @@ class ObjectRules:
                 for name, inner in value.items():
                     yield from self._walk(node.item, inner, f"{at}[{name}]", targets)
 
-    def _contains_target(self, node: Node, targets: Collection[str]) -> bool:
+    def _contains_target(self, node: TypeNode, targets: Collection[str]) -> bool:
         """Return whether a type is one of the targets or contains one; other parts are not walked."""
         key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
         if key not in self._contains_target_by_type:
@@ -215,7 +215,7 @@ class ObjectRules:
         return self._contains_target_by_type[key]
 
 
-def _definitions_in(node: Node) -> Iterator[str]:
+def _definitions_in(node: TypeNode) -> Iterator[str]:
     """Yield the names of a type and of all types in it, each once."""
     todo, seen = [node], set[int]()
     while todo:
@@ -238,27 +238,30 @@ class StrategyWithRules(Strategy):
     """Strategy of a kind, extended by rules for the kind."""
 
     # The kind's own strategy, called instead of `super()`: kinds call their own hooks from one another.
-    plain: Strategy
+    kind_strategy: Strategy
     object_rules: KindRules
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop disabled fields, then prepare the object as the kind does."""
-        self.object_rules.drop_disabled_fields(obj, None, judge.caps)
-        self.plain.prepare_for_create(obj, judge)
+        self.object_rules.drop_disabled_fields(obj, None, context.caps)
+        self.kind_strategy.prepare_for_create(obj, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Drop disabled fields, then prepare the object as the kind does."""
         # Before the kind compares the specs: a dropped field is no change, and must not raise the generation.
-        self.object_rules.drop_disabled_fields(new, old, judge.caps)
-        self.plain.prepare_for_update(new, old, judge)
+        self.object_rules.drop_disabled_fields(new, old, context.caps)
+        self.kind_strategy.prepare_for_update(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a new object by the kind's own rules, then by these."""
-        return [*self.plain.validate_create(obj, judge), *self.object_rules.judge(obj, None, judge.caps)]
+        return [*self.kind_strategy.validate(obj, context), *self.object_rules.validate(obj, None, context.caps)]
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate an update by the kind's own rules, then by these."""
-        return [*self.plain.validate_update(new, old, judge), *self.object_rules.judge(new, old, judge.caps)]
+        return [
+            *self.kind_strategy.validate_update(new, old, context),
+            *self.object_rules.validate(new, old, context.caps),
+        ]
 
 
 def add_rules(strategy: Strategy, rules: KindRules) -> Strategy:
@@ -267,5 +270,5 @@ def add_rules(strategy: Strategy, rules: KindRules) -> Strategy:
     # A subclass made on the fly keeps isinstance checks for the kind's own strategy class true.
     ruled: StrategyWithRules = object.__new__(type(kind.__name__, (StrategyWithRules, kind), {"__doc__": kind.__doc__}))
     ruled.__dict__.update(strategy.__dict__)
-    ruled.plain, ruled.object_rules = strategy, rules
+    ruled.kind_strategy, ruled.object_rules = strategy, rules
     return ruled

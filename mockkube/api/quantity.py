@@ -103,7 +103,7 @@ class Quantity:
         return max(-_INT64_MAX, min(_INT64_MAX, int(scaled)))
 
 
-def canonical(value: str | int | float) -> str:
+def to_canonical(value: str | int | float) -> str:
     """Return the form in which the API returns a quantity; raise ValueError with upstream's text if it is none."""
     return parse(value if isinstance(value, str) else _format_json_number(value)).text
 

@@ -9,9 +9,15 @@ from datetime import datetime, timedelta
 from decimal import ROUND_UP
 from typing import Final
 
-from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_extended, is_native_resource
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_extended_resource, is_native_resource
 from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
-from mockkube.api.pod_amounts import Amounts, add, calculate_pod_quantities, iter_containers, read
+from mockkube.api.pod_amounts import (
+    Quantities,
+    add_quantities,
+    calculate_pod_quantities,
+    iter_containers,
+    parse_resource_list,
+)
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.requests import is_pod_level_resource
 from mockkube.api.times import parse_time
@@ -39,7 +45,7 @@ _NONE: Final = parse("0")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class UsageContext:
     """Capabilities and present time that counting depends on."""
 
     caps: Capabilities
@@ -51,7 +57,7 @@ def object_count_name(group: str, plural: str) -> str:
     return f"count/{plural}.{group}" if group else f"count/{plural}"
 
 
-def tracked(group: str, plural: str, names: Iterable[str]) -> list[str]:
+def matching_resources(group: str, plural: str, names: Iterable[str]) -> list[str]:
     """Return those of the resource names that objects of a kind count for."""
     match (group, plural):
         case ("", "pods"):
@@ -77,11 +83,11 @@ def _is_claim_resource(name: str) -> bool:
     return any(name.endswith(_STORAGE_CLASS + one) for one in _CLAIM_NAMES)
 
 
-def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amounts:
+def calculate_usage(group: str, plural: str, obj: ReadOnlyObject, context: UsageContext) -> Quantities:
     """Return the usage of an object."""
     match (group, plural):
         case ("", "pods"):
-            return _pod_usage(obj, moment)
+            return _pod_usage(obj, context)
         case ("", "services"):
             return _service_usage(obj)
         case ("", "persistentvolumeclaims"):
@@ -90,7 +96,7 @@ def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amoun
     return {**counted, plural: _ONE} if not group and plural in _LEGACY_COUNTED_PLURALS else counted
 
 
-def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
+def _pod_usage(pod: ReadOnlyObject, moment: UsageContext) -> Quantities:
     # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, PodUsageFunc
     # The object itself counts even when the pod has finished and uses nothing else.
     counted = {"count/pods": _ONE}
@@ -99,10 +105,10 @@ def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
     spec, pod_level = pod["spec"], moment.caps.enabled("PodLevelResources")
     requests = calculate_pod_quantities(spec, "requests", pod_level=pod_level)
     limits = calculate_pod_quantities(spec, "limits", pod_level=pod_level)
-    overhead = read(spec.get("overhead"))
-    add(requests, overhead)
+    overhead = parse_resource_list(spec.get("overhead"))
+    add_quantities(requests, overhead)
     # Overhead counts against a limit only if the containers have one: without it they are unlimited anyway.
-    add(limits, {name: amount for name, amount in overhead.items() if name in limits})
+    add_quantities(limits, {name: amount for name, amount in overhead.items() if name in limits})
     return counted | _compute_usage(requests, limits)
 
 
@@ -117,7 +123,7 @@ def _is_charged(pod: ReadOnlyObject, now: datetime) -> bool:
     return now <= parse_time(metadata["deletionTimestamp"]) + grace
 
 
-def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
+def _compute_usage(requests: Quantities, limits: Quantities) -> Quantities:
     result = {"pods": _ONE}
     for name in _COMPUTE_RESOURCES:
         if name in requests:
@@ -127,12 +133,12 @@ def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
     for name, amount in requests.items():
         if name.startswith(HUGE_PAGES_PREFIX):
             result[name] = result[f"requests.{name}"] = amount
-        elif is_extended(name) or name.startswith(_DEVICE_CLASSES):
+        elif is_extended_resource(name) or name.startswith(_DEVICE_CLASSES):
             result[f"requests.{name}"] = amount
     return result
 
 
-def _service_usage(service: ReadOnlyObject) -> Amounts:
+def _service_usage(service: ReadOnlyObject) -> Quantities:
     # upstream 1.36: pkg/quota/v1/evaluator/core/services.go
     spec, kind = service["spec"], service["spec"].get("type")
     ports = spec.get("ports") or []
@@ -148,7 +154,7 @@ def _service_usage(service: ReadOnlyObject) -> Amounts:
     }
 
 
-def _claim_usage(claim: ReadOnlyObject) -> Amounts:
+def _claim_usage(claim: ReadOnlyObject) -> Quantities:
     # upstream 1.36: pkg/quota/v1/evaluator/core/persistent_volume_claims.go
     spec = claim["spec"]
     result = {"count/persistentvolumeclaims": _ONE, "persistentvolumeclaims": _ONE}
@@ -171,7 +177,7 @@ def _round_up(amount: Quantity) -> Quantity:
     return amount if amount.is_integer else Quantity(amount.amount.to_integral_value(ROUND_UP), amount.format)
 
 
-def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> str:
+def find_missing_resources(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> str:
     """Return which counted resources the containers of a pod do not set, as a reason; empty if none."""
     # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, Constraints
     spec = pod["spec"]
@@ -185,7 +191,9 @@ def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> st
     lacking: dict[str, set[str]] = {}
     for container in iter_containers(spec):
         resources = container.get("resources") or {}
-        set_resources = _compute_usage(read(resources.get("requests")), read(resources.get("limits")))
+        set_resources = _compute_usage(
+            parse_resource_list(resources.get("requests")), parse_resource_list(resources.get("limits"))
+        )
         for name in _REQUIRED_RESOURCES:
             if name in counted and name not in set_resources:
                 lacking.setdefault(name, set()).add(container["name"])
@@ -209,7 +217,7 @@ def matches_scope(
     spec = obj["spec"]
     match scope:
         case "Terminating" | "NotTerminating":
-            return terminating(obj) is (scope == "Terminating")
+            return is_terminating(obj) is (scope == "Terminating")
         case "BestEffort" | "NotBestEffort":
             return (compute_pod_qos(spec, caps) == "BestEffort") == (scope == "BestEffort")
         case "PriorityClass":
@@ -222,7 +230,7 @@ def matches_scope(
     return False
 
 
-def terminating(pod: ReadOnlyObject) -> bool:
+def is_terminating(pod: ReadOnlyObject) -> bool:
     """Return whether the pod has a deadline."""
     deadline: int | None = pod["spec"].get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0

@@ -21,41 +21,41 @@ _POD_LEVEL_RESOURCES: Final = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class RequestRules:
+class PodResourcesOptions:
     """Parts of a pod that a component counts (upstream: PodResourcesOptions)."""
 
     # Resources in the status of its containers, which differ from the spec during a resize.
-    status: bool = True
+    use_status: bool = True
     use_pod_level_status: bool = False
     # Resources that the pod sets as a whole.
-    pod_level: bool = True
+    use_pod_level: bool = True
     # Resources of the node that its resource claims take.
-    claims: bool = False
+    use_claims: bool = False
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "RequestRules":
+    def from_capabilities(cls, caps: Capabilities) -> "PodResourcesOptions":
         """Return the rules of a component with these capabilities."""
         return cls(
-            status=caps.enabled("InPlacePodVerticalScaling"),
+            use_status=caps.enabled("InPlacePodVerticalScaling"),
             use_pod_level_status=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
-            pod_level=caps.enabled("PodLevelResources"),
-            claims=caps.enabled("DRANodeAllocatableResources"),
+            use_pod_level=caps.enabled("PodLevelResources"),
+            use_claims=caps.enabled("DRANodeAllocatableResources"),
         )
 
 
-def pod_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
+def calculate_pod_requests(pod: ReadOnlyObject, rules: PodResourcesOptions) -> Resources:
     """Return the requests of a pod, overhead included."""
-    return Resources.of(_sum_requests(pod, rules, _NOTHING))
+    return Resources.from_amounts(_sum_requests(pod, rules, _NOTHING))
 
 
-def calculate_nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
+def calculate_nonzero_requests(pod: ReadOnlyObject, rules: PodResourcesOptions) -> Resources:
     """Return the requests of cpu and memory, with defaults for containers that request none."""
     missing: Mapping[str, Decimal] = _NONZERO_DEFAULTS
-    if rules.pod_level and has_pod_level_requests(pod["spec"]):
+    if rules.use_pod_level and has_pod_level_requests(pod["spec"]):
         stated = _sum_requests(pod, rules, _NOTHING)
         missing = {name: amount for name, amount in _NONZERO_DEFAULTS.items() if name not in stated}
     amounts = _sum_requests(pod, rules, missing)
-    return Resources.of({name: amounts[name] for name in _NONZERO_DEFAULTS if name in amounts})
+    return Resources.from_amounts({name: amounts[name] for name in _NONZERO_DEFAULTS if name in amounts})
 
 
 def has_pod_level_requests(spec: ReadOnlyObject) -> bool:
@@ -68,14 +68,14 @@ def is_pod_level_resource(name: str) -> bool:
     return name in _POD_LEVEL_RESOURCES or name.startswith("hugepages-")
 
 
-def _sum_requests(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str, Decimal]) -> Amounts:
+def _sum_requests(pod: ReadOnlyObject, rules: PodResourcesOptions, missing: Mapping[str, Decimal]) -> Amounts:
     spec, status = pod["spec"], pod.get("status") or {}
-    total = _sum_containers(spec, status if rules.status else {}, missing)
-    if rules.claims:
+    total = _sum_containers(spec, status if rules.use_status else {}, missing)
+    if rules.use_claims:
         for claim in status.get("nodeAllocatableResourceClaimStatuses") or ():
             _add_amounts(total, parse_amounts(claim.get("resources")))
-    if rules.pod_level and (pod_level_requests := (spec.get("resources") or {}).get("requests")):
-        seen = status if rules.status and rules.use_pod_level_status else {}
+    if rules.use_pod_level and (pod_level_requests := (spec.get("resources") or {}).get("requests")):
+        seen = status if rules.use_status and rules.use_pod_level_status else {}
         effective = _effective_requests(
             pod_level_requests, seen.get("resources"), seen.get("allocatedResources"), status
         )

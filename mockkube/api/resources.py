@@ -22,12 +22,12 @@ class Resources:
     scalars: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, amounts: Mapping[str, Any]) -> "Resources":
+    def from_resource_list(cls, amounts: Mapping[str, Any]) -> "Resources":
         """Return the amounts of a resource list of an object."""
-        return cls.of(parse_amounts(amounts))
+        return cls.from_amounts(parse_amounts(amounts))
 
     @classmethod
-    def of(cls, amounts: Mapping[str, Decimal]) -> "Resources":
+    def from_amounts(cls, amounts: Mapping[str, Decimal]) -> "Resources":
         """Return exact amounts, rounded up."""
         result = cls()
         for name, amount in amounts.items():
@@ -44,7 +44,7 @@ class Resources:
                     result.scalars[name] = _round_up_to_int64(amount)
         return result
 
-    def amount(self, name: str) -> int:
+    def get_amount(self, name: str) -> int:
         """Return the amount of a resource by its name."""
         match name:
             case "cpu":
@@ -65,7 +65,7 @@ class Resources:
         for name, amount in other.scalars.items():
             self.scalars[name] = self.scalars.get(name, 0) + sign * amount
 
-    def raise_to(self, other: "Resources") -> None:
+    def set_maximum(self, other: "Resources") -> None:
         """Raise each amount to another's if that is greater."""
         self.cpu_milli = max(self.cpu_milli, other.cpu_milli)
         self.memory = max(self.memory, other.memory)
@@ -83,12 +83,12 @@ def parse_amounts(amounts: Mapping[str, Any] | None) -> dict[str, Decimal]:
     return {name: parse(str(text)).amount for name, text in amounts.items()} if amounts else {}
 
 
-def milli(text: str | int | float) -> int:
+def to_milli(text: str | int | float) -> int:
     """Return a quantity in thousandths, rounded up, at most what 64 bits hold."""
     return _round_up_to_int64(parse(str(text)).amount * 1000)
 
 
-def units(text: str | int | float) -> int:
+def to_units(text: str | int | float) -> int:
     """Return a quantity in whole units, rounded up, at most what 64 bits hold."""
     return _round_up_to_int64(parse(str(text)).amount)
 

@@ -81,16 +81,16 @@ _STRUCTS: Final = (Shape.STRUCT, Shape.TIME, Shape.MICRO_TIME, Shape.QUANTITY, S
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class TypeNode:
     """One type: its shape, the Go type that error messages name, and what it contains."""
 
     shape: Shape
     go: str = ""
     definition: str = ""
     # Type of the items of a list or map; for ANY, the type that an object in its place must have.
-    item: "Node | None" = None
+    item: "TypeNode | None" = None
     raw: Mapping[str, Any] = field(default_factory=dict)
-    fields: "dict[str, Field]" = field(default_factory=dict)
+    fields: "dict[str, TypeField]" = field(default_factory=dict)
 
     @property
     def is_struct(self) -> bool:
@@ -109,11 +109,11 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class TypeField:
     """A field of a struct."""
 
     name: str
-    node: Node
+    node: TypeNode
     pointer: bool
     omit_empty: bool
     omit_zero: bool
@@ -155,7 +155,7 @@ class Schema:
     def __init__(self, version: Version, overlays: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.version = version
         self._overlays = overlays or {}
-        self._nodes: CompiledTable[str, Node] = CompiledTable()
+        self._nodes: CompiledTable[str, TypeNode] = CompiledTable()
 
     @cached_property
     def overlay_digest(self) -> str:
@@ -179,7 +179,7 @@ class Schema:
         return definitions
 
     @cached_property
-    def _kinds(self) -> dict[tuple[str, str, str], str]:
+    def _definitions_by_kind(self) -> dict[tuple[str, str, str], str]:
         return {
             (entry["group"], entry["version"], entry["kind"]): name
             for name, definition in self.definitions.items()
@@ -189,50 +189,50 @@ class Schema:
     @property
     def kinds(self) -> Iterator[tuple[str, str]]:
         """Group and name of each kind."""
-        return ((group, kind) for group, _, kind in self._kinds)
+        return ((group, kind) for group, _, kind in self._definitions_by_kind)
 
     def find_definition(self, group: str, version: str, kind: str) -> str | None:
         """Return the full name of the type of a kind; None if this version does not have it."""
-        return self._kinds.get((group, version, kind))
+        return self._definitions_by_kind.get((group, version, kind))
 
-    def kind(self, group: str, version: str, kind: str) -> Node | None:
+    def find_kind_type(self, group: str, version: str, kind: str) -> TypeNode | None:
         """Return the type of a kind; None if this version does not have it."""
         name = self.find_definition(group, version, kind)
-        return self.node(name) if name else None
+        return self.get_type(name) if name else None
 
-    def added(self, node: Node) -> Collection[str]:
+    def added_fields(self, node: TypeNode) -> Collection[str]:
         """Return the names of the fields that an overlay adds to a struct."""
         return self._overlays.get(node.definition, {}) if node.definition else node.raw["properties"]
 
-    def types_of_kind(self, group: str, kind: str) -> Iterator[Node]:
+    def types_of_kind(self, group: str, kind: str) -> Iterator[TypeNode]:
         """Yield the type of a kind in each version of its group."""
-        for (own_group, _, own_kind), name in self._kinds.items():
+        for (own_group, _, own_kind), name in self._definitions_by_kind.items():
             if (own_group, own_kind) == (group, kind):
-                yield self.node(name)
+                yield self.get_type(name)
 
-    def node(self, definition: str) -> Node:
+    def get_type(self, definition: str) -> TypeNode:
         """Return the type with this full name."""
         known = self._nodes.get(definition)
         if known is not None:
             return known
         # Its parts get the node before its fields are filled in, so that types may contain themselves.
-        built = self._build(definition)
-        return self._nodes.find(definition, lambda: self._fill_fields(built), built)
+        built = self._build_type(definition)
+        return self._nodes.get_or_compile(definition, lambda: self._fill_fields(built), built)
 
-    def _build(self, definition: str) -> Node:
+    def _build_type(self, definition: str) -> TypeNode:
         raw = self.definitions[definition]
         go = _go_name(definition)
         if definition in _SPECIAL:
-            return Node(_SPECIAL[definition], go, definition, raw=raw)
+            return TypeNode(_SPECIAL[definition], go, definition, raw=raw)
         if raw.get("properties"):
-            return Node(Shape.STRUCT, go, definition, raw=raw)
-        if _type(raw) == "string":
-            return Node(Shape.STRING, go, definition, raw=raw)
+            return TypeNode(Shape.STRUCT, go, definition, raw=raw)
+        if _json_type(raw) == "string":
+            return TypeNode(Shape.STRING, go, definition, raw=raw)
         if definition in SCHEMA_OR:
-            return Node(Shape.ANY, go, definition, item=self.node(_PROPS), raw=raw)
-        return Node(Shape.ANY, go, definition, raw=raw)
+            return TypeNode(Shape.ANY, go, definition, item=self.get_type(_PROPS), raw=raw)
+        return TypeNode(Shape.ANY, go, definition, raw=raw)
 
-    def _fill_fields(self, node: Node) -> Node:
+    def _fill_fields(self, node: TypeNode) -> TypeNode:
         if node.shape is not Shape.STRUCT:
             return node
         properties = node.raw["properties"]
@@ -240,7 +240,7 @@ class Schema:
         order = [name for name in rows if name in properties]
         # Fields that Go's tables do not have come last: those of overlays, and of versions newer than the tables.
         order += [name for name in properties if name not in rows]
-        added = self.added(node)
+        added = self.added_fields(node)
         for name in order:
             row = rows.get(name) or _GoField(name, "", "omit")
             child = self._build_field_type(
@@ -251,20 +251,20 @@ class Schema:
             pointer = pointer or (name in added and child.shape not in _NEVER_POINTERS)
             if name in added:
                 _set_go_name(child, name, _package_of_definition(node.definition).rpartition("/")[2])
-            node.fields[name] = Field(
+            node.fields[name] = TypeField(
                 name, child, pointer, row.empty == "omit", row.empty == "zero", row.embedded + name
             )
         return node
 
-    def _build_field_type(self, raw: Mapping[str, Any], go: str, package: str) -> Node:
+    def _build_field_type(self, raw: Mapping[str, Any], go: str, package: str) -> TypeNode:
         if "$ref" in raw:
             return self._build_reference(raw)
-        kind = _type(raw)
+        kind = _json_type(raw)
         if kind == "object" and raw.get("properties"):  # published types have none of these, proposals may
-            return self._fill_fields(Node(Shape.STRUCT, go, raw=raw))
+            return self._fill_fields(TypeNode(Shape.STRUCT, go, raw=raw))
         if kind == "array":
-            items = go if go.startswith("[]") else _facts()["names"].get(package, {}).get(go, "[]")
-            return Node(
+            items = go if go.startswith("[]") else _load_go_types()["names"].get(package, {}).get(go, "[]")
+            return TypeNode(
                 Shape.LIST,
                 _format_go_type(go, package),
                 item=self._build_field_type(raw["items"], items[2:], package),
@@ -272,19 +272,19 @@ class Schema:
             )
         if kind == "object" and isinstance(raw.get("additionalProperties"), dict):
             item = self._build_field_type(raw["additionalProperties"], go.partition("]")[2], package)
-            return Node(Shape.MAP, _format_go_map(go, package), item=item, raw=raw)
+            return TypeNode(Shape.MAP, _format_go_map(go, package), item=item, raw=raw)
         shape = _SCALARS.get((kind, raw.get("format", ""))) or _BY_TYPE.get(kind, Shape.ANY)
-        return Node(shape, _format_go_type(go, package), raw=raw)
+        return TypeNode(shape, _format_go_type(go, package), raw=raw)
 
-    def _build_reference(self, raw: Mapping[str, Any]) -> Node:
-        target = self.node(raw["$ref"].rpartition("/")[2])
+    def _build_reference(self, raw: Mapping[str, Any]) -> TypeNode:
+        target = self.get_type(raw["$ref"].rpartition("/")[2])
         own = {key: value for key, value in raw.items() if key.startswith("x-kubernetes")}
         if not own:
             return target
-        return Node(target.shape, target.go, target.definition, target.item, {**target.raw, **own}, target.fields)
+        return TypeNode(target.shape, target.go, target.definition, target.item, {**target.raw, **own}, target.fields)
 
 
-def _set_go_name(node: Node, name: str, package: str) -> None:
+def _set_go_name(node: TypeNode, name: str, package: str) -> None:
     """Set the Go type name of an added field, which messages show and no table has."""
     if node.go:
         return
@@ -300,7 +300,7 @@ def _set_go_name(node: Node, name: str, package: str) -> None:
             node.go = f"map[string]{item}"
 
 
-def _type(raw: Mapping[str, Any]) -> str:
+def _json_type(raw: Mapping[str, Any]) -> str:
     kind = raw.get("type", "")
     return next((one for one in kind if one != "null"), "") if isinstance(kind, list) else kind
 
@@ -330,7 +330,7 @@ def _format_go_map(go: str, package: str) -> str:
 
 
 @cache
-def _facts() -> Any:
+def _load_go_types() -> Any:
     return orjson.loads((Path(__file__).parent / "data/gotypes.json").read_bytes())
 
 
@@ -351,10 +351,10 @@ def _go_fields(definition: str) -> Iterator[_GoField]:
 
 
 def _struct_fields(package: str, name: str) -> Iterator[_GoField]:
-    structs = _facts()["structs"]
+    structs = _load_go_types()["structs"]
     rows = structs.get(package, {}).get(name)
     if rows is None:
-        alias = _facts()["names"].get(package, {}).get(name)
+        alias = _load_go_types()["names"].get(package, {}).get(name)
         if alias:
             yield from _struct_fields(_package_of_type(package, alias), alias.rpartition(".")[2])
         return
@@ -377,5 +377,5 @@ def _package_of_type(package: str, go: str) -> str:
         return package
     group = package.partition("/")[0]
     candidates = ["meta/v1"] if qualifier == "metav1" else [f"{group}/v1", "core/v1", "meta/v1"]
-    structs = _facts()["structs"]
+    structs = _load_go_types()["structs"]
     return next((one for one in candidates if name in structs.get(one, {})), package)

@@ -22,7 +22,7 @@ def _no_namespaces(name: str) -> Mapping[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class StrategyContext:
     """Context of a hook: capabilities of the server, present time, subresource of the request."""
 
     caps: Capabilities
@@ -44,16 +44,16 @@ class Strategy:
     # The kind records who creates an object, from `Judge.requester`.
     records_requester = False
     # Finalizers must be Kubernetes' own or qualified; some API groups do not validate that.
-    native = True
+    requires_qualified_finalizers = True
     # `metadata.generation` starts at 1 and increases when `spec` changes.
     tracks_generation = False
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields that a client may not set on creation, and set those of the server."""
         if self.tracks_generation:
             obj["metadata"]["generation"] = 1
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Restore fields that an update may not change; `judge.subresource` is the subresource of the write."""
         if self.tracks_generation:
             keep_generation(new, old)
@@ -62,31 +62,31 @@ class Strategy:
         """Return the errors of a name (or, with `prefix`, of a generateName)."""
         return names.check_dns_subdomain(name, prefix=prefix)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a new object."""
         return []
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate an update of the object or of `judge.subresource`."""
         return []
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return the warnings that come with a successful creation."""
         return []
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return the warnings that come with a successful update."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
         """Bring the valid object into its canonical form, in place."""
 
-    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return the values for field selectors, besides metadata.name and metadata.namespace."""
         return {}
 
     # Names of the fields that `fields` returns.
-    selectable: tuple[str, ...] = ()
+    selectable_field_names: tuple[str, ...] = ()
 
     def grace_seconds(self, obj: ReadOnlyObject, requested: int | None) -> int | None:
         """Return the grace period of a deletion; None if the kind is not deleted gracefully."""
@@ -108,20 +108,20 @@ class StatusStrategy(Strategy):
         """Return the status of a new object."""
         return {}
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         obj["status"] = self.empty_status()
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the status; in a write to the subresource, keep everything else."""
-        if judge.subresource == "status":
-            self.prepare_for_status_update(new, old, judge)
+        if context.subresource == "status":
+            self.prepare_for_status_update(new, old, context)
             return
         new["status"] = old.get("status", self.empty_status())
-        super().prepare_for_update(new, old, judge)
+        super().prepare_for_update(new, old, context)
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Prepare a write to the status subresource: the spec stays, and of the metadata what upstream keeps."""
         if "spec" in old:
             new["spec"] = old["spec"]

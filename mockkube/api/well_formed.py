@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final
 
 from mockkube.api import quantity
-from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import DEFAULT
@@ -17,7 +17,7 @@ _INT64: Final = 1 << 63
 def is_well_formed(obj: ReadOnlyObject) -> bool:
     """Return whether each field of an object has its type; True for kinds without a schema."""
     group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
-    node = _schema().kind(group, version, str(obj.get("kind", "")))
+    node = _schema().find_kind_type(group, version, str(obj.get("kind", "")))
     return node is None or _fits(node, obj)
 
 
@@ -27,7 +27,7 @@ def _schema() -> Schema:
     return Schema(DEFAULT)
 
 
-def _fits(node: Node, value: Any) -> bool:
+def _fits(node: TypeNode, value: Any) -> bool:
     match node.shape:
         case Shape.STRUCT:
             return isinstance(value, Mapping) and all(

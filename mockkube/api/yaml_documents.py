@@ -12,12 +12,12 @@ from mockkube.api.documents import (
     TOO_DEEP,
     YAML_VALUES_MAX,
     DuplicateFields,
-    Unreadable,
+    InvalidDocument,
     YamlDocument,
     check_container_count,
 )
 from mockkube.api.errors import TooLarge
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 
 _INTEGER_MIN: Final = -(1 << 63)
 _INTEGER_MAX: Final = (1 << 64) - 1
@@ -25,21 +25,21 @@ _GO_INFINITE: Final = {math.inf: "+Inf", -math.inf: "-Inf"}
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
-def read(body: bytes) -> YamlDocument:
+def parse(body: bytes) -> YamlDocument:
     """Parse a YAML text; raise Unreadable with the message of Go's parser."""
     try:
         _check_size(body)
         loader = _Loader(body)
         try:
-            return YamlDocument(_to_json(loader.get_data()), DuplicateFields(tuple(loader.repeats)))
+            return YamlDocument(_to_json(loader.get_data()), DuplicateFields(tuple(loader.duplicates)))
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        raise Unreadable(f"yaml: {_format_line(error)}{_to_go_wording(error)}") from error
+        raise InvalidDocument(f"yaml: {_format_line(error)}{_to_go_wording(error)}") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise Unreadable(f"yaml: {str(error).splitlines()[0]}") from error
+        raise InvalidDocument(f"yaml: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
-        raise Unreadable("yaml: exceeded max depth") from error
+        raise InvalidDocument("yaml: exceeded max depth") from error
 
 
 def _check_size(body: bytes) -> None:
@@ -67,10 +67,10 @@ def _check_size(body: bytes) -> None:
                 # differs: upstream has no such limit
                 raise TooLarge(f"Request entity too large: the limit of YAML is {YAML_VALUES_MAX} keys and values")
         if len(opened) > DEPTH_MAX:
-            raise Unreadable(f"yaml: {TOO_DEEP}")
+            raise InvalidDocument(f"yaml: {TOO_DEEP}")
         check_container_count(containers)
         if aliased > ALIASED_MAX:
-            raise Unreadable("yaml: document contains excessive aliasing")
+            raise InvalidDocument("yaml: document contains excessive aliasing")
 
 
 class _Loader(yaml.CSafeLoader):
@@ -78,7 +78,7 @@ class _Loader(yaml.CSafeLoader):
 
     def __init__(self, stream: bytes) -> None:
         super().__init__(stream)
-        self.repeats: list[str] = []
+        self.duplicates: list[str] = []
 
 
 # Without the resolver of timestamps: go-yaml leaves dates as text when it converts to JSON.
@@ -107,8 +107,8 @@ def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
             raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=key_node.start_mark)
         text = _key_to_text(key)
         if (type(key), text) in keys:
-            shown = quoted(key) if isinstance(key, str) else text
-            loader.repeats.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+            shown = quote(key) if isinstance(key, str) else text
+            loader.duplicates.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
         keys.add((type(key), text))
     # Only now: merged keys may repeat own ones, which is no duplicate.
     loader.flatten_mapping(node)

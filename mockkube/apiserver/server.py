@@ -15,7 +15,7 @@ from mockkube.api.fields import FieldError
 from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.protobuf.envelope import GroupVersionKind
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
@@ -54,13 +54,13 @@ from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.registry.webhook_calls import CallFailed
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.gates import State
+from mockkube.features.gates import GateState
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
-from mockkube.matching.cel.devices import device_expression
+from mockkube.matching.cel.devices import validate_device_expression
 from mockkube.proposals.lending import make_object_rules, make_schema, make_validation_extensions
-from mockkube.proposals.outside import usual_trains
-from mockkube.runtime.chance import Chance
+from mockkube.proposals.outside import default_trains
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import HotLoops
 
@@ -73,9 +73,9 @@ class ApiServerOptions:
     caps: Capabilities = field(default_factory=Capabilities)
     flags: Mapping[str, str] = field(default_factory=dict)
     """Effective flags, as `/flagz` shows them."""
-    gates: tuple[State, ...] = ()
+    gates: tuple[GateState, ...] = ()
     """Every gate of the version, on or off, as metrics report them."""
-    trains: tuple[ReleaseTrain, ...] = field(default_factory=usual_trains)
+    trains: tuple[ReleaseTrain, ...] = field(default_factory=default_trains)
     """Release trains: which proposals a server of this version includes."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
@@ -95,11 +95,13 @@ class ApiServerOptions:
     """Issuer of service account tokens; None: a new one, so that tokens become invalid when the server ends."""
 
 
-def _custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+def _custom_schema(
+    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, context: StrategyContext
+) -> list[FieldError]:
     """Return the errors of a CRD's schema, its CEL rules included."""
     from mockkube.apiserver.custom.rule_checks import custom_schema  # with CEL, when the first definition comes
 
-    return custom_schema(schema, old, at, judge)
+    return custom_schema(schema, old, at, context)
 
 
 @lru_cache(maxsize=32)
@@ -108,7 +110,7 @@ def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
     # Nothing in it depends on one server, so all servers of a version and its trains share it.
     extensions = make_validation_extensions(version, trains)
     dependencies = StrategyDependencies(
-        device_expression=device_expression,
+        device_expression=validate_device_expression,
         policy_expression=policy_expression,
         custom_schema=_custom_schema,
         extensions=extensions,
@@ -120,7 +122,7 @@ def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
 class ApiServer:
     """One API server on a store; `handler` answers requests between `start` and `stop`."""
 
-    def __init__(self, *, store: Store, options: ApiServerOptions, clock: Clock, chance: Chance) -> None:
+    def __init__(self, *, store: Store, options: ApiServerOptions, clock: Clock, chance: Random) -> None:
         self._options = options
         self.registry = Registry(
             store=store,
@@ -139,7 +141,7 @@ class ApiServer:
         if options.beside is not None:
             self.registry.adopt(options.beside)
         self.metrics = Metrics()
-        describe(self.metrics.registry, EffectiveVersion.of(options.caps.version), options.gates)
+        describe(self.metrics.registry, EffectiveVersion.from_version(options.caps.version), options.gates)
         self._ready = False
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready and not store.problem)]
         authorizer = Authorizer(self.registry)

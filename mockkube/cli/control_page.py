@@ -3,12 +3,12 @@
 import urllib.request
 from typing import Final
 
-from mockkube.client.kubeconfig import Access
+from mockkube.client.kubeconfig import RestConfig
 
 CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1"
 
 
-def read_page(access: Access, path: str = "", *, seconds: float) -> bytes:
+def read_page(access: RestConfig, path: str = "", *, seconds: float) -> bytes:
     """Return a page below the root of the control API; raise HTTPError, OSError or KubeconfigError."""
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     request = urllib.request.Request(access.server + CONTROL + path, headers=headers)

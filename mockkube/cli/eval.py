@@ -19,7 +19,7 @@ from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals import kep_5500, kep_5721, rows
 from mockkube.proposals.answers import evaluate_selector, evaluate_tolerations
-from mockkube.proposals.places import Part, node_affinity, pod_spec, volume_selector
+from mockkube.proposals.places import LocatedValue, node_affinity, pod_spec, volume_selector
 
 _AFFINITY: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _TAINT: Final = click.option(
@@ -60,7 +60,7 @@ def _answer_rows(path: str) -> Answer:
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path}: not a mapping of lists of rows, like {{'compare': [{{'a': .., 'b': ..}}]}}")
     try:
-        return rows.evaluate(document)
+        return rows.evaluate_document(document)
     except (AttributeError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{path}: a row lacks an input, or has one of another type: {error}") from None
 
@@ -73,7 +73,7 @@ def _answer_rows(path: str) -> Answer:
 def cel(expression: str, taints: tuple[str, ...], output: str, caps: Capabilities) -> Exit:
     """Compile an expression over `taint`, and evaluate it on taints: verdict, type, costs, results."""
     row = {"expr": expression, "evals": [{"taint": taint_of(taint)} for taint in taints]}
-    [answer] = rows.evaluate({"expressions": [row]})["expressions"]
+    [answer] = rows.evaluate_document({"expressions": [row]})["expressions"]
     answer["gate"] = {"name": kep_5500.GATE, "enabled": caps.enabled(kep_5500.GATE)}
     _print(answer, output, _about_expression)
     return Exit.OK if answer["admitted"] else Exit.FAILED
@@ -99,7 +99,7 @@ def _about_expression(answer: Answer) -> Iterable[tuple[str, ...]]:
 def semver(first: str, second: str, output: str, caps: Capabilities) -> Exit:
     """Compare two versions, read tolerantly: A is the node's, B the one asked for."""
     inputs = {"parse": [{"input": first}, {"input": second}], "compare": [{"a": first, "b": second}]}
-    answers = rows.evaluate(inputs)
+    answers = rows.evaluate_document(inputs)
     gate = {"name": kep_5721.GATE, "enabled": caps.enabled(kep_5721.GATE)}
     result = {**answers["compare"][0], "parsed": answers["parse"], "gate": gate}
     _print(result, output, _about_versions)
@@ -192,7 +192,7 @@ def _affinity_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     if obj["kind"] == "PersistentVolume":
         required = volume_selector(obj).value
         return {_AFFINITY[0]: required} if required else {}
-    spec: Part | None = pod_spec(obj)
+    spec: LocatedValue | None = pod_spec(obj)
     return {} if spec is None else dict(node_affinity(spec).value)
 
 

@@ -29,7 +29,7 @@ class Loop:
 def loops_of(record: RunningRecord) -> list[Loop]:
     """Return the hot loops of a running cluster, the most frequent first; raise StartError if it does not answer."""
     try:
-        access = kubeconfig.read(Path(record.kubeconfig))
+        access = kubeconfig.load(Path(record.kubeconfig))
         found = [
             loop
             for component in record.components
@@ -54,5 +54,5 @@ def read_loops(component: str, text: str) -> Iterator[Loop]:
                 yield Loop(component, labels["controller"], labels["object"], labels["cause"], int(sample.value))
 
 
-def _metrics(access: kubeconfig.Access, component: str) -> str:
+def _metrics(access: kubeconfig.RestConfig, component: str) -> str:
     return read_page(access, f"/components/{component}/metrics", seconds=_SECONDS).decode()

@@ -62,7 +62,7 @@ def mockkube(context: click.Context, proposals: tuple[str, ...]) -> None:
     if proposals or os.environ.get("MOCKKUBE_PROPOSALS"):
         from mockkube.proposals import outside
 
-        context.with_resource(outside.using(proposals))
+        context.with_resource(outside.proposals_from_files(proposals))
 
 
 def main() -> NoReturn:

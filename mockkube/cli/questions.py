@@ -13,9 +13,9 @@ from mockkube.cluster.readings import read_gates, read_version
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import validate_gates
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, NEWEST, Version
-from mockkube.proposals.outside import usual_trains
+from mockkube.proposals.outside import default_trains
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FILE_BYTES_MAX: Final = 1 << 28  # more than a cluster keeps
@@ -66,12 +66,12 @@ def capabilities_of(
     flag: str = "--gate",
 ) -> Capabilities:
     """Return the capabilities of a component; raise ConfigurationError in upstream's words for invalid gates."""
-    trains = usual_trains()
+    trains = default_trains()
     try:
         parsed = validate_gates(gates, component, version, trains=trains)
     except FlagError as error:
         raise ConfigurationError(f"{flag}: {error}") from None
-    return Capabilities(version, effective(version, parsed.overrides, trains, component=component), trains)
+    return Capabilities(version, enabled_gates(version, parsed.overrides, trains, component=component), trains)
 
 
 def documents(path: str) -> Iterator[Any]:

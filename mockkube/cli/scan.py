@@ -15,10 +15,10 @@ from mockkube.cli.options import output_option
 from mockkube.cli.questions import capabilities_of, documents, gates_of, version_of
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective, registry
+from mockkube.features.gates import enabled_gates, gate_registry
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.impact import Finding
-from mockkube.proposals.outside import usual_trains
+from mockkube.proposals.impact import ScanFinding
+from mockkube.proposals.outside import default_trains
 from mockkube.proposals.scanning import COMPONENTS, RESOURCES, Unscannable, scan_objects
 from mockkube.runtime.clock import RealClock
 
@@ -52,8 +52,8 @@ class Change:
         return capabilities_of(version, gates, component=component, flag=f"--gate ({component} {version})")
 
     def _known(self, gates: Mapping[str, bool], version: Version, component: str) -> dict[str, bool]:
-        histories = registry(version, usual_trains(), component).histories
-        aliases = registry(version, usual_trains(), component).aliases
+        histories = gate_registry(version, default_trains(), component).histories
+        aliases = gate_registry(version, default_trains(), component).aliases
         if version == self.version:
             return dict(gates)
         return {gate: value for gate, value in gates.items() if aliases.get(gate, gate) in histories}
@@ -104,11 +104,11 @@ def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
     """Return the gates of a cluster that differ from its version's defaults."""
     if cluster is None:
         return {}
-    known, usual = registry(version, usual_trains()).histories, effective(version, trains=usual_trains())
+    known, usual = gate_registry(version, default_trains()).histories, enabled_gates(version, trains=default_trains())
     return {gate: on for gate, on in cluster.gates().items() if gate in known and on != (gate in usual)}
 
 
-def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Iterable[str]) -> list[Finding]:
+def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Iterable[str]) -> list[ScanFinding]:
     """Return what breaks, object by object; raise ConfigurationError for an object that cannot be scanned."""
     changes = {name: (change.before(name), change.after(name)) for name in components}
     try:
@@ -157,7 +157,7 @@ def _of_list(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
 
 
-def _print(findings: Sequence[Finding], scanned: int, output: str) -> None:
+def _print(findings: Sequence[ScanFinding], scanned: int, output: str) -> None:
     if output == "table":
         click.echo(
             _table(findings) if findings else f"Nothing breaks in {scanned} {'object' if scanned == 1 else 'objects'}."
@@ -172,7 +172,7 @@ def _print(findings: Sequence[Finding], scanned: int, output: str) -> None:
     click.echo(yaml.dump(report, sort_keys=False, width=1000), nl=False)
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _table(findings: Sequence[ScanFinding]) -> str:
     rows = [tuple(name.upper() for name in _COLUMNS)]
     rows += [tuple(" ".join(str(getattr(one, name)).split()) for name in _COLUMNS) for one in findings]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]

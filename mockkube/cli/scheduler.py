@@ -53,13 +53,13 @@ async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict
     from mockkube.scheduler import standalone
     from mockkube.scheduler.configuration import configuration
 
-    access = kubeconfigs.read(kubeconfig, name)
+    access = kubeconfigs.load(kubeconfig, name)
     stop = asyncio.Event()
     for number in _STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
         await standalone.serve(access, caps, given, stop=stop)
-    except configuration.ConfigurationError as error:
+    except configuration.SchedulerConfigurationError as error:
         raise ConfigurationError(f"--config: {error}") from None
 
 

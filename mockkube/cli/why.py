@@ -56,12 +56,12 @@ def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
     from mockkube.api.errors import ApiError
     from mockkube.cli.why_sources import Asked, report_made_here, report_of_cluster, report_of_maker
     from mockkube.client import kubeconfig
-    from mockkube.scheduler.configuration.configuration import ConfigurationError as Unusable
+    from mockkube.scheduler.configuration.configuration import SchedulerConfigurationError as Unusable
 
     path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
     query = Asked(name=name, path=path, **given)
     try:
-        require_listener(kubeconfig.read(path, query.context).server, query.context or current_context([path]))
+        require_listener(kubeconfig.load(path, query.context).server, query.context or current_context([path]))
         if kind:
             return asyncio.run(report_of_maker(query, kind))
         # Only without suppositions the cluster's own answer counts: its control API knows how the components run.

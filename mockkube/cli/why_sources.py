@@ -16,7 +16,7 @@ from mockkube.cluster.components import SINGLE, Settings
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.features.versions import DEFAULT, NEWEST, Version
-from mockkube.proposals.outside import usual_trains
+from mockkube.proposals.outside import default_trains
 
 if TYPE_CHECKING:
     from mockkube.client.protocol import Client
@@ -47,7 +47,7 @@ class Asked:
 
 def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
     """Return the control API's explanation, None without one; raise ConfigurationError if the pod does not exist."""
-    access = kubeconfig.read(asked.path, asked.context)
+    access = kubeconfig.load(asked.path, asked.context)
     try:
         try:
             # The root is read first: only it tells a cluster without control API from a pod that does not exist, both
@@ -84,7 +84,7 @@ async def report_made_here(asked: Asked) -> dict[str, Any]:
     from mockkube.runtime.clock import RealClock
 
     clock, key = RealClock(), Key(asked.namespace, asked.name)
-    async with HttpClient(kubeconfig.read(asked.path, asked.context), _AGENT, clock=clock) as client:
+    async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
         question = Question(client, await _team(client, asked), clock, scheduler_configuration(asked.config))
         try:
             return (await question.account(key)).as_json()
@@ -105,7 +105,7 @@ async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
     from mockkube.runtime.clock import RealClock
 
     clock = RealClock()
-    async with HttpClient(kubeconfig.read(asked.path, asked.context), _AGENT, clock=clock) as client:
+    async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
         maker = await maker_of(client, Key(asked.namespace, asked.name), kind.lower())
         if maker is None:
             raise ConfigurationError(
@@ -135,7 +135,7 @@ def _of_components(components: Mapping[str, Any], asked: Asked) -> "Team":
     from mockkube.cluster.control.component import Asked as Wish
     from mockkube.cluster.explained_components import team_of
 
-    wishes = {name: Wish.read(one, usual_trains()) for name, one in components.items()}
+    wishes = {name: Wish.read(one, default_trains()) for name, one in components.items()}
     wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler(asked, wishes[SCHEDULER].settings))
     status = {name: one.get("status") or {} for name, one in components.items()}
     return team_of(wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()})
@@ -145,7 +145,7 @@ def _scheduler(asked: Asked, usual: Settings) -> Settings:
     version = version_of(asked.version) if asked.version else usual.version
     gates = gates_of(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
     capabilities_of(version, gates, component=SCHEDULER, flag="--feature-gates")
-    return Settings(SCHEDULER, version, gates, usual_trains())
+    return Settings(SCHEDULER, version, gates, default_trains())
 
 
 async def _guessed(client: "Client", asked: Asked) -> "Team":
@@ -155,13 +155,13 @@ async def _guessed(client: "Client", asked: Asked) -> "Team":
 
     live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
     version = _supported(live.version())
-    settings = {name: Settings(name, version, {}, usual_trains()) for name in SINGLE}
-    settings[API_SERVER] = Settings(API_SERVER, version, live.gates(), usual_trains())
+    settings = {name: Settings(name, version, {}, default_trains()) for name in SINGLE}
+    settings[API_SERVER] = Settings(API_SERVER, version, live.gates(), default_trains())
     settings[SCHEDULER] = _scheduler(asked, settings[SCHEDULER])
     for node in (await client.list("Node")).items:
         info = (node.get("status") or {}).get("nodeInfo") or {}
         name = f"{KUBELET}.{node['metadata']['name']}"
-        settings[name] = Settings(name, _supported(info.get("kubeletVersion", str(version))), {}, usual_trains())
+        settings[name] = Settings(name, _supported(info.get("kubeletVersion", str(version))), {}, default_trains())
     server = settings[API_SERVER].capabilities()
     return Team({name: Member(standing_of(own), server) for name, own in settings.items()}, guessed=True)
 

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
-from mockkube.runtime.loop_board import HotLoops, Loop
+from mockkube.runtime.loop_board import HotLoop, HotLoops
 
 T = TypeVar("T")
 UNREADABLE: Final = "unreadable"
@@ -31,27 +31,27 @@ _LOG: Final = logging.getLogger("mockkube.objects")
 class BadObjects:
     """Objects that one component cannot read, by kind and key, with the readers that failed."""
 
-    def __init__(self, board: HotLoops | None = None) -> None:
+    def __init__(self, hot_loops: HotLoops | None = None) -> None:
         """Report the unreadable objects as hot loops."""
-        self._hot_loops = board or HotLoops()
-        self._hot_loops.add(self.current)
+        self._hot_loops = hot_loops or HotLoops()
+        self._hot_loops.add_source(self.current)
         self._bad: dict[tuple[str, str], dict[str, str]] = {}
         self._logged: LRUCache[tuple[str, str, str, str], bool] = LRUCache(_LOGGED_MAX)
 
     def __len__(self) -> int:
         return len(self._bad)
 
-    def fail(self, reader: str, kind: str, key: object, error: Exception) -> None:
+    def record_failure(self, reader: str, kind: str, key: object, error: Exception) -> None:
         """Record that a reader failed on an object; it stays shown until the object is forgotten."""
-        self.log(reader, kind, key, error)
+        self.log_failure(reader, kind, key, error)
         readers = self._bad.setdefault((kind, str(key)), {})
         known = reader in readers
-        readers[reader] = describe(error)
+        readers[reader] = describe_error(error)
         # Dicts keep insertion order, so the oldest entry is dropped first.
         if len(self._bad) > _SHOWN_MAX:
             del self._bad[next(iter(self._bad))]
         if not known:
-            self._hot_loops.bell.ring()
+            self._hot_loops.signal.notify()
 
     def attempt(self, reader: str, kind: str, key: object, act: Callable[[], T], otherwise: T) -> T:
         """Return the result of `act`; if it raises, record the failure and return `otherwise`."""
@@ -59,12 +59,12 @@ class BadObjects:
             return act()
         # A malformed object can raise anything, from KeyError to RecursionError.
         except Exception as error:
-            self.fail(reader, kind, key, error)
+            self.record_failure(reader, kind, key, error)
             return otherwise
 
-    def log(self, reader: str, kind: str, key: object, error: Exception) -> None:
+    def log_failure(self, reader: str, kind: str, key: object, error: Exception) -> None:
         """Log, once per message, that a reader failed on an object."""
-        entry = (reader, kind, str(key), describe(error))
+        entry = (reader, kind, str(key), describe_error(error))
         if entry not in self._logged:
             self._logged[entry] = True
             _LOG.error("%s cannot read %s: %s", reader, f"{kind} {key}".strip(), entry[3], exc_info=error)
@@ -79,23 +79,23 @@ class BadObjects:
             del readers[reader]
         else:
             del self._bad[name]
-        self._hot_loops.bell.ring()
+        self._hot_loops.signal.notify()
 
-    def current(self) -> list[Loop]:
+    def current(self) -> list[HotLoop]:
         """Return one hot loop for each unreadable object and reader."""
         return [
-            Loop(reader, f"{kind} {key}".strip(), UNREADABLE, 0, message)
+            HotLoop(reader, f"{kind} {key}".strip(), UNREADABLE, 0, message)
             for (kind, key), readers in self._bad.items()
             for reader, message in readers.items()
         ]
 
 
-def describe(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return type and message of an error in one short line."""
     return f"{type(error).__name__}: {error}"[:_MESSAGE_MAX]
 
 
-def name_of(reader: Any) -> str:
+def reader_name(reader: Any) -> str:
     """Return the name to show for a callable, or for the object whose method it is."""
     owner = getattr(reader, "__self__", reader)
     name = getattr(owner, "name", None)

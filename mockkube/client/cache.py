@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, Expired
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.bad_objects import BadObjects, find_suspects, name_of
+from mockkube.client.bad_objects import BadObjects, find_suspects, reader_name
 from mockkube.client.outages import UnreachableServers
 from mockkube.client.protocol import (
     EVERYTHING,
@@ -38,7 +38,7 @@ RETRY_SECONDS_MAX: Final = 30.0
 _LINEAR_SEARCH_MAX: Final = 16
 
 
-class Change(NamedTuple):
+class ObjectChange(NamedTuple):
     """Change of one object: `old` is None when it is new, `object` is the last state when it is deleted."""
 
     type: EventType
@@ -46,15 +46,15 @@ class Change(NamedTuple):
     old: ReadOnlyObject | None
 
 
-Handler = Callable[[Change], None]
+EventHandler = Callable[[ObjectChange], None]
 # Index function: returns the values under which an object is found in an index.
-Indexer = Callable[[ReadOnlyObject], Iterable[str]]
+IndexFunc = Callable[[ReadOnlyObject], Iterable[str]]
 
 
-class Index:
+class Indexer:
     """Objects of an informer by an indexed value, in the order in which their keys arrived."""
 
-    def __init__(self, values: Indexer) -> None:
+    def __init__(self, values: IndexFunc) -> None:
         self._values = values
         self._keys: dict[str, dict[Key, ReadOnlyObject]] = {}
 
@@ -67,7 +67,7 @@ class Index:
         # gone.
         except Exception as error:
             after, failure = (), error
-        self._replace(key, old, new, after)
+        self._replace_entries(key, old, new, after)
         if failure is not None:
             raise failure
 
@@ -84,7 +84,7 @@ class Index:
         except Exception:  # then it was never indexed
             return ()
 
-    def _replace(
+    def _replace_entries(
         self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None, after: tuple[str, ...]
     ) -> None:
         # A user controls how many values an object has (owner references, say), so the search must not be quadratic.
@@ -115,7 +115,7 @@ class Informer:
         selection: Selection = EVERYTHING,
         owner: str = "",
         batch_max: int = 0,
-        outages: UnreachableServers | None = None,
+        unreachable_servers: UnreachableServers | None = None,
         bad: BadObjects | None = None,
     ) -> None:
         """Create an informer of `owner`; `unreachable_servers` and `bad` are shared with its other informers."""
@@ -123,22 +123,22 @@ class Informer:
         self.kind = kind
         self._objects: dict[Key, ReadOnlyObject] = {}
         self._synced = False
-        self.bell = Signal()
+        self.signal = Signal()
         self._client, self._clock, self._selection = client, clock, selection
-        self._unreachable_servers = outages or UnreachableServers(owner or self.name)
+        self._unreachable_servers = unreachable_servers or UnreachableServers(owner or self.name)
         self.bad = BadObjects() if bad is None else bad
         # Number of changes that one step processes; 0 processes all that are pending.
         self._batch_max = batch_max
-        self._handlers: list[Handler] = []
+        self._handlers: list[EventHandler] = []
         # Objects that a handler (by its number) failed on, with the last state of each that the handler processed.
         self._failed_handlers: dict[tuple[int, Key], ReadOnlyObject | None] = {}
-        self._indexes: dict[str, Index] = {}
+        self._indexes: dict[str, Indexer] = {}
         self._watch: Watch | None = None
         # The resourceVersion to watch from; empty means that a list comes first.
-        self._seen = ""
+        self._resource_version = ""
         self._retries = ItemExponentialFailureRateLimiter(RETRY_SECONDS, RETRY_SECONDS_MAX)
         self._retry_at: float | None = None
-        self._waiting: list[Signal] = []
+        self._sync_signals: list[Signal] = []
 
     # Reading
 
@@ -148,7 +148,7 @@ class Informer:
         return self._objects
 
     @property
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """True once the first list was processed."""
         return self._synced
 
@@ -162,44 +162,44 @@ class Informer:
             return list(self._objects.values())
         return self.index("namespace", _index_by_namespace).get(namespace)
 
-    def index(self, name: str, values: Indexer) -> Index:
+    def index(self, name: str, values: IndexFunc) -> Indexer:
         """Return the index with this name; the first call creates and fills it."""
         index = self._indexes.get(name)
         if index is None:
-            index = self._indexes[name] = Index(values)
+            index = self._indexes[name] = Indexer(values)
             for key, obj in self._objects.items():
                 self._update_index(index, key, None, obj)
         return index
 
-    def subscribe(self, handler: Handler) -> None:
+    def add_event_handler(self, handler: EventHandler) -> None:
         """Call a handler for every change from now on, and with ADDED for every object that exists."""
         self._handlers.append(handler)
         for key, obj in list(self._objects.items()):
-            self._call_handler(len(self._handlers) - 1, key, Change(EventType.ADDED, obj, None))
+            self._call_handler(len(self._handlers) - 1, key, ObjectChange(EventType.ADDED, obj, None))
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, signal: Signal) -> None:
         """Notify a signal once the first list was processed."""
-        self._waiting.append(bell)
+        self._sync_signals.append(signal)
 
-    def holds(self, obj: ReadOnlyObject) -> bool:
+    def is_cached(self, obj: ReadOnlyObject) -> bool:
         """Return whether this very object is the cached state."""
-        key = _key(obj)
+        key = _key_or_none(obj)
         return key is not None and self.get(key) is obj
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
         """Treat an object that a reader failed on as deleted until it changes; always True."""
         key = key_of(obj)
         self._apply(WatchEvent(EventType.DELETED, obj))
-        self.bad.fail(reader, self.kind, key, error)
+        self.bad.record_failure(reader, self.kind, key, error)
         return True
 
     # Working
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a list, a watch or an event is to be processed."""
         if self._retry_at is not None:
             return self._clock.monotonic() >= self._retry_at
-        return self._watch is None or self._watch.ready()
+        return self._watch is None or self._watch.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the next retry is due."""
@@ -210,21 +210,21 @@ class Informer:
         self._retry_at = None
         try:
             if self._watch is None:
-                await self._open()
+                await self._list_and_watch()
             else:
-                self._take(self._watch)
+                self._process_events(self._watch)
         # Events were compacted away before they were read: only a new list shows the present state.
         except Expired:
-            self._seen = ""
+            self._resource_version = ""
             await self._close_watch()
         # Nothing was missed, so the next watch continues from the last resourceVersion without a list.
         except WatchEnded as ended:
-            self._seen = ended.resource_version or self._seen
+            self._resource_version = ended.resource_version or self._resource_version
             await self._close_watch()
         except ApiError as error:
             # upstream 1.36: staging/src/k8s.io/client-go/tools/cache/reflector.go; differs: without jitter
             seconds = self._retries.when(self.kind)
-            self._unreachable_servers.failed(self.name, error, seconds)
+            self._unreachable_servers.log_failure(self.name, error, seconds)
             await self._close_watch()
             self._retry_at = self._clock.monotonic() + seconds
 
@@ -237,23 +237,23 @@ class Informer:
         if watch is not None:
             await watch.close()
 
-    async def _open(self) -> None:
-        if not self._seen:
+    async def _list_and_watch(self) -> None:
+        if not self._resource_version:
             listed = await self._client.list(self.kind, self._selection)
             self._replace(listed.items)
-            self._seen = listed.resource_version
-            self._sync()
-        self._watch = await self._client.watch(self.kind, self._selection, self._seen)
+            self._resource_version = listed.resource_version
+            self._set_synced()
+        self._watch = await self._client.watch(self.kind, self._selection, self._resource_version)
         # The watch notifies this worker directly, without a task that forwards its events.
-        self._watch.bell = self.bell
+        self._watch.signal = self.signal
         self._retries.forget(self.kind)
-        self._unreachable_servers.answered(self.name)
+        self._unreachable_servers.clear(self.name)
 
-    def _sync(self) -> None:
+    def _set_synced(self) -> None:
         if not self._synced:
             self._synced = True
-            for signal in self._waiting:
-                signal.ring()
+            for signal in self._sync_signals:
+                signal.notify()
 
     def _replace(self, items: Sequence[ReadOnlyObject]) -> None:
         present = {key_of(obj): obj for obj in items}
@@ -266,9 +266,9 @@ class Informer:
             if old is None or old["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
                 self._apply(WatchEvent(EventType.ADDED if old is None else EventType.MODIFIED, obj))
 
-    def _take(self, watch: Watch) -> None:
+    def _process_events(self, watch: Watch) -> None:
         for event in watch.take(self._batch_max):
-            self._seen = event.object["metadata"]["resourceVersion"]
+            self._resource_version = event.object["metadata"]["resourceVersion"]
             self._apply(event)
 
     def _apply(self, event: WatchEvent) -> None:  # hot: per change
@@ -290,17 +290,17 @@ class Informer:
         kind = event.type
         if kind is not EventType.DELETED:
             kind = EventType.ADDED if old is None else EventType.MODIFIED
-        change = Change(kind, obj, old)
+        change = ObjectChange(kind, obj, old)
         for number in range(len(self._handlers)):
             self._call_handler(number, key, change)
 
-    def _update_index(self, index: Index, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+    def _update_index(self, index: Indexer, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         try:
             index.replace(key, old, new)
         except Exception as error:
-            self.bad.fail(self.name, self.kind, key, error)
+            self.bad.record_failure(self.name, self.kind, key, error)
 
-    def _call_handler(self, number: int, key: Key, change: Change) -> None:  # hot: per change, per handler
+    def _call_handler(self, number: int, key: Key, change: ObjectChange) -> None:  # hot: per change, per handler
         """Call one handler with a change; it may have missed changes of the object before."""
         if self._failed_handlers and (number, key) in self._failed_handlers:
             change = _change_since(change, self._failed_handlers.pop((number, key)))
@@ -312,15 +312,15 @@ class Informer:
             if _skips_other_object(handler, change, error):
                 self._call_handler(number, key, change)
                 return
-            reader = name_of(handler)
+            reader = reader_name(handler)
             if change.type is EventType.DELETED:
-                self.bad.log(reader, self.kind, key, error)
+                self.bad.log_failure(reader, self.kind, key, error)
             else:
                 self._failed_handlers[number, key] = change.old
-                self.bad.fail(reader, self.kind, key, error)
+                self.bad.record_failure(reader, self.kind, key, error)
 
 
-def _skips_other_object(handler: Handler, change: Change, error: Exception) -> bool:
+def _skips_other_object(handler: EventHandler, change: ObjectChange, error: Exception) -> bool:
     """Return whether the handler's owner skips another object, which made it fail on this change."""
     # Only some owners of handlers (controllers, for one) can skip objects; functions and lambdas cannot.
     pass_over = getattr(getattr(handler, "__self__", None), "pass_over", None)
@@ -334,14 +334,14 @@ def _skips_other_object(handler: Handler, change: Change, error: Exception) -> b
     return False
 
 
-def _change_since(change: Change, taken: ReadOnlyObject | None) -> Change:
+def _change_since(change: ObjectChange, taken: ReadOnlyObject | None) -> ObjectChange:
     """Return the change from the state that a handler processed last to the present one."""
     if change.type is EventType.DELETED:
-        return Change(EventType.DELETED, taken or change.object, taken or change.object)
-    return Change(EventType.ADDED if taken is None else EventType.MODIFIED, change.object, taken)
+        return ObjectChange(EventType.DELETED, taken or change.object, taken or change.object)
+    return ObjectChange(EventType.ADDED if taken is None else EventType.MODIFIED, change.object, taken)
 
 
-def _key(obj: ReadOnlyObject) -> Key | None:
+def _key_or_none(obj: ReadOnlyObject) -> Key | None:
     """Return the key of a value; None if it is no object."""
     try:
         key = key_of(obj)
@@ -359,48 +359,48 @@ class InformerFactory:
     """Informers that the parts of one component share: one per kind and selection."""
 
     def __init__(
-        self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0, board: HotLoops | None = None
+        self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0, hot_loops: HotLoops | None = None
     ) -> None:
         """Report objects that cannot be read as hot loops."""
         self._client, self._clock, self._owner, self._batch_max = client, clock, owner, batch_max
-        self.outages = UnreachableServers(owner)
-        self.bad = BadObjects(board)
-        self._caches: dict[tuple[str, Selection], Informer] = {}
+        self.unreachable_servers = UnreachableServers(owner)
+        self.bad = BadObjects(hot_loops)
+        self._informers: dict[tuple[str, Selection], Informer] = {}
 
-    def of(self, kind: str, selection: Selection = EVERYTHING) -> Informer:
+    def informer_for(self, kind: str, selection: Selection = EVERYTHING) -> Informer:
         """Return the informer of a kind, created on first use, before the component's workers run."""
         key = (kind, selection)
-        if key not in self._caches:
-            self._caches[key] = Informer(
+        if key not in self._informers:
+            self._informers[key] = Informer(
                 self._client,
                 kind,
                 self._clock,
                 selection=selection,
                 owner=self._owner,
                 batch_max=self._batch_max,
-                outages=self.outages,
+                unreachable_servers=self.unreachable_servers,
                 bad=self.bad,
             )
-        return self._caches[key]
+        return self._informers[key]
 
-    def blame(self, reader: str, error: Exception, *, own: Key) -> bool:
+    def hide_culprit(self, reader: str, error: Exception, *, own: Key) -> bool:
         """Hide the object that most likely made a reader fail on a pod; False if that is the pod or unknown."""
-        for obj in find_suspects(error, lambda one: one.get("kind") == "Pod" and _key(one) == own):
-            for cache in self._caches.values():
-                if cache.holds(obj) and cache.hide(obj, reader, error):
+        for obj in find_suspects(error, lambda one: one.get("kind") == "Pod" and _key_or_none(one) == own):
+            for cache in self._informers.values():
+                if cache.is_cached(obj) and cache.hide(obj, reader, error):
                     return True
         return False
 
     @property
     def workers(self) -> list[Informer]:
         """Informers, as workers."""
-        return list(self._caches.values())
+        return list(self._informers.values())
 
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Return whether all informers have synced; nothing is decided before that."""
-        return all(cache.synced for cache in self._caches.values())
+        return all(cache.has_synced for cache in self._informers.values())
 
     async def close(self) -> None:
         """Close every informer."""
-        for cache in self._caches.values():
+        for cache in self._informers.values():
             await cache.close()

@@ -12,7 +12,7 @@ from mockkube.client.events import EventNames
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import BucketRateLimiter
 
-REMEMBERED_MAX: Final = 4096
+CACHE_SIZE_MAX: Final = 4096
 # Number of distinct messages from which on events are combined.
 SIMILAR_MAX: Final = 10
 SIMILAR_SECONDS: Final = 600
@@ -24,7 +24,7 @@ _Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Correlated:
+class EventCorrelateResult:
     """Event to write: a new one, or the patch that raises the count of an existing one."""
 
     event: Object
@@ -53,17 +53,17 @@ class EventCorrelator:
 
     def __init__(self, clock: Clock, names: EventNames) -> None:
         self._clock, self._names = clock, names
-        self._similar: LRUCache[_Key, _AggregateRecord] = LRUCache(REMEMBERED_MAX)
-        self._observed: LRUCache[_Key, _EventLog] = LRUCache(REMEMBERED_MAX)
-        self._rate_limiters: LRUCache[_Key, BucketRateLimiter] = LRUCache(REMEMBERED_MAX)
+        self._similar: LRUCache[_Key, _AggregateRecord] = LRUCache(CACHE_SIZE_MAX)
+        self._observed: LRUCache[_Key, _EventLog] = LRUCache(CACHE_SIZE_MAX)
+        self._rate_limiters: LRUCache[_Key, BucketRateLimiter] = LRUCache(CACHE_SIZE_MAX)
 
-    def correlate(self, event: Object) -> Correlated | None:
+    def correlate(self, event: Object) -> EventCorrelateResult | None:
         """Return the event to write for a recorded one; None if the object has too many events."""
         event, key = self._aggregate(event)
         correlated = self._observe(event, key)
         return correlated if self._rate_limiter(correlated.event).take() else None
 
-    def written(self, event: ReadOnlyObject) -> None:
+    def update_state(self, event: ReadOnlyObject) -> None:
         """Remember an event as the server stored it."""
         self._remember(_event_key(event), event)
 
@@ -91,7 +91,10 @@ class EventCorrelator:
         kept = {name: event[name] for name in ("kind", "apiVersion", "type", "reason", "source")}
         return {
             **kept,
-            "metadata": {"name": self._names.name(about.get("name", "")), "namespace": event["metadata"]["namespace"]},
+            "metadata": {
+                "name": self._names.generate(about.get("name", "")),
+                "namespace": event["metadata"]["namespace"],
+            },
             "involvedObject": about,
             "message": _COMBINED + event["message"],
             "count": 1,
@@ -101,12 +104,12 @@ class EventCorrelator:
             "reportingInstance": "",
         }
 
-    def _observe(self, event: Object, key: _Key) -> Correlated:
+    def _observe(self, event: Object, key: _Key) -> EventCorrelateResult:
         """Return the event as new, or as a patch of the equal one that was recorded before."""
         known = self._observed.get(key)
         if known is None:
             self._remember(key, event)
-            return Correlated(event)
+            return EventCorrelateResult(event)
         event = {
             **event,
             "metadata": {**event["metadata"], "name": known.name},
@@ -115,7 +118,7 @@ class EventCorrelator:
         }
         self._remember(key, event)
         # Only what an equal event changes is patched: upstream sends the two-way merge patch of old and new event.
-        return Correlated(event, {name: event[name] for name in ("count", "lastTimestamp", "message")})
+        return EventCorrelateResult(event, {name: event[name] for name in ("count", "lastTimestamp", "message")})
 
     def _remember(self, key: _Key, event: ReadOnlyObject) -> None:
         self._observed[key] = _EventLog(event["metadata"]["name"], event["firstTimestamp"], event["count"])

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from mockkube.api.catalogue import KINDS
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.client.sight import ObjectDecoder, VersionedDecoder, unchanged
+from mockkube.client.sight import ObjectDecoder, VersionedDecoder, keep_all_fields
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 ROOTS: Final = ("/api", "/apis")
@@ -16,7 +16,7 @@ _BUILT_IN: Final = frozenset((kind.group, kind.kind) for kind in KINDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedResource:
     """A served kind, in the version that the client uses."""
 
     group: str
@@ -26,7 +26,7 @@ class Served:
     namespaced: bool
     # apiVersion and kind of the body that each subresource takes.
     bodies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    lens: ObjectDecoder = unchanged
+    decode: ObjectDecoder = keep_all_fields
 
     @property
     def api_version(self) -> str:
@@ -40,47 +40,49 @@ class Served:
         parts = [self.plural, quote(key.name, safe=""), subresource]
         return f"{root}{where}/{'/'.join(part for part in parts if part)}"
 
-    def named(self, obj: ReadOnlyObject, subresource: str = "") -> Object:
+    def with_type_meta(self, obj: ReadOnlyObject, subresource: str = "") -> Object:
         """Return the object with kind and apiVersion set, as request bodies need it."""
         api_version, kind = self.bodies.get(subresource, (self.api_version, self.kind))
         return {**obj, "kind": kind, "apiVersion": api_version}
 
 
-def served_kinds(documents: Iterable[ReadOnlyObject], sight: VersionedDecoder | None) -> dict[str, Served]:
+def parse_discovery(documents: Iterable[ReadOnlyObject], decoder: VersionedDecoder | None) -> dict[str, ServedResource]:
     """Return the served kinds by `Pod` and `Event.events.k8s.io`, each in the first version both sides know."""
-    found: dict[str, Served] = {}
-    for one in _all_resources(documents, sight):
+    found: dict[str, ServedResource] = {}
+    for one in _all_resources(documents, decoder):
         # Groups and versions come in the server's order of preference, and the first wins, as in upstream's RESTMapper.
         found.setdefault(one.kind, one)
         found.setdefault(f"{one.kind}.{one.group}", one)
     return found
 
 
-def _all_resources(documents: Iterable[ReadOnlyObject], sight: VersionedDecoder | None) -> Iterator[Served]:
+def _all_resources(documents: Iterable[ReadOnlyObject], decoder: VersionedDecoder | None) -> Iterator[ServedResource]:
     for document in documents:
         for group in document.get("items", ()):
             name = group["metadata"].get("name", "")
             for version in group.get("versions", ()):
                 for resource in version.get("resources", ()):
-                    served = _served(name, version["version"], resource, sight)
+                    served = _parse_resource(name, version["version"], resource, decoder)
                     if served is not None:
                         yield served
 
 
-def _served(group: str, version: str, resource: Mapping[str, Any], sight: VersionedDecoder | None) -> Served | None:
+def _parse_resource(
+    group: str, version: str, resource: Mapping[str, Any], decoder: VersionedDecoder | None
+) -> ServedResource | None:
     """Return a resource of discovery; None for a built-in kind that the component's version lacks."""
     kind = resource["responseKind"]["kind"]
     # Kinds that are not built in belong to CRDs: no version of a component has their types, and all may use them.
-    if sight is not None and (group, kind) in _BUILT_IN and not sight.knows(group, version, kind):
+    if decoder is not None and (group, kind) in _BUILT_IN and not decoder.has_kind(group, version, kind):
         return None
-    return Served(
+    return ServedResource(
         group=group,
         version=version,
         kind=kind,
         plural=resource["resource"],
         namespaced=resource["scope"] == "Namespaced",
         bodies=dict(_subresource_bodies(group, version, resource)),
-        lens=unchanged if sight is None else sight.lens(group, version, kind),
+        decode=keep_all_fields if decoder is None else decoder.decoder_for(group, version, kind),
     )
 
 

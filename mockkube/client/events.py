@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 NORMAL: Final = "Normal"
@@ -49,16 +49,16 @@ class EventNames:
     """
 
     # upstream 1.36: staging/src/k8s.io/client-go/tools/record/util/util.go
-    def __init__(self, clock: Clock, chance: Chance) -> None:
-        self._clock, self._random = clock, chance
-        self._offset_nanoseconds = chance.random.randrange(_SPREAD_NANOSECONDS)
+    def __init__(self, clock: Clock, random: Random) -> None:
+        self._clock, self._random = clock, random
+        self._offset_nanoseconds = random.generator.randrange(_SPREAD_NANOSECONDS)
         self._last = 0
 
-    def name(self, about: str) -> str:
+    def generate(self, about: str) -> str:
         """Return a name for an event about the object called `about`."""
         moment = (self._clock.now() - _EPOCH) // _MICROSECOND * 1000 + self._offset_nanoseconds
         self._last = moment = max(moment, self._last + 1)
         name = f"{about}.{moment:x}"
         # Names of objects that are no DNS subdomain (RBAC names contain colons) make no valid event name; upstream uses
         # a UUID for these.
-        return self._random.uid() if names.check_dns_subdomain(name) else name
+        return self._random.new_uid() if names.check_dns_subdomain(name) else name

@@ -12,10 +12,10 @@ from yarl import URL
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.answers import error_from_status
-from mockkube.client.discovery import AGGREGATED, ROOTS, Served, served_kinds
+from mockkube.client.discovery import AGGREGATED, ROOTS, ServedResource, parse_discovery
 from mockkube.client.http_watch import HttpWatch
-from mockkube.client.kubeconfig import Access
-from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection, key_of
+from mockkube.client.kubeconfig import RestConfig
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection, key_of
 from mockkube.client.sight import VersionedDecoder
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import BucketRateLimiter
@@ -36,20 +36,20 @@ class HttpClient:
 
     def __init__(
         self,
-        access: Access,
+        access: RestConfig,
         user_agent: str,
         *,
-        sight: VersionedDecoder | None = None,
+        decoder: VersionedDecoder | None = None,
         clock: Clock | None = None,
-        limits: BucketRateLimiter | None = None,
+        rate_limiter: BucketRateLimiter | None = None,
     ) -> None:
-        assert limits is None or clock is not None, "a client with a rate limit needs a clock"
-        self._access, self._decoder, self._clock, self._rate_limiter = access, sight, clock, limits
+        assert rate_limiter is None or clock is not None, "a client with a rate limit needs a clock"
+        self._access, self._decoder, self._clock, self._rate_limiter = access, decoder, clock, rate_limiter
         self._manager = user_agent.partition("/")[0]
         self._headers = {"User-Agent": user_agent, "Accept": _JSON}
         if access.token:
             self._headers["Authorization"] = f"Bearer {access.token}"
-        self._kinds: dict[str, Served] = {}
+        self._kinds: dict[str, ServedResource] = {}
         self._group = asyncio.TaskGroup()
         self._watches: dict[HttpWatch, None] = {}
         self._session: aiohttp.ClientSession | None = None
@@ -76,15 +76,15 @@ class HttpClient:
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the stored object."""
         served = await self._discover(kind)
-        return served.lens(await self._request_json("GET", served.path(key)))
+        return served.decode(await self._request_json("GET", served.path(key)))
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, and the resourceVersion of the list."""
         served = await self._discover(kind)
         listed = await self._request_json("GET", served.path(Key(selection.namespace, "")), query=_query(selection))
         # Items of a list carry neither kind nor apiVersion, which decoding and owner references need.
-        items = [served.lens(served.named(item)) for item in listed.get("items") or ()]
-        return Listed(items, listed["metadata"]["resourceVersion"])
+        items = [served.decode(served.with_type_meta(item)) for item in listed.get("items") or ()]
+        return ObjectList(items, listed["metadata"]["resourceVersion"])
 
     async def watch(self, kind: str, selection: Selection, after: str) -> HttpWatch:
         """Watch from a resourceVersion on; raise Expired when that was compacted."""
@@ -93,12 +93,12 @@ class HttpClient:
         path = served.path(Key(selection.namespace, ""))
         # The first response is awaited here so that Expired and Forbidden are raised to the caller and not in the
         # reading task.
-        response = await self._request("GET", path, query=query, patience=_WATCH_TIMEOUT)
+        response = await self._request("GET", path, query=query, timeout=_WATCH_TIMEOUT)
         if response.status != 200:
             raise error_from_status(await _read_body(response), response.status)
         watch = HttpWatch(response, served, after)
         self._watches[watch] = None
-        watch.task = self._group.create_task(watch.follow())
+        watch.task = self._group.create_task(watch.read())
         watch.task.add_done_callback(lambda _: self._watches.pop(watch, None))
         return watch
 
@@ -108,15 +108,15 @@ class HttpClient:
         metadata = obj.get("metadata", {})
         about = (name or metadata.get("name", "")) if subresource else ""
         path = served.path(Key(metadata.get("namespace", ""), about), subresource)
-        answer = await self._request_json("POST", path, body=served.named(obj, subresource))
-        return answer if subresource else served.lens(answer)
+        answer = await self._request_json("POST", path, body=served.with_type_meta(obj, subresource))
+        return answer if subresource else served.decode(answer)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace the object; Conflict if its resourceVersion is set and is not the stored one."""
         served = await self._discover(kind)
-        body = served.named(obj, subresource)
+        body = served.with_type_meta(obj, subresource)
         answer = await self._request_json("PUT", served.path(key_of(obj), subresource), body=body)
-        return _seen(served, answer)
+        return _decode_answer(served, answer)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
@@ -125,27 +125,27 @@ class HttpClient:
         served = await self._discover(kind)
         query = {"fieldManager": self._manager} if media is PatchType.APPLY else {}
         path = served.path(key, subresource)
-        return _seen(served, await self._request_json("PATCH", path, query=query, body=patch, media=media))
+        return _decode_answer(served, await self._request_json("PATCH", path, query=query, body=patch, media=media))
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
         served = await self._discover(kind)
         await self._request_json("DELETE", served.path(key), body=_delete_options(how))
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         served = await self._discover(kind)
         path = served.path(Key(selection.namespace, ""))
         await self._request_json("DELETE", path, query=_query(selection), body=_delete_options(how))
 
-    async def _discover(self, kind: str) -> Served:
+    async def _discover(self, kind: str) -> ServedResource:
         """Return the served kind; an unknown one is discovered again, for its CRD may be new."""
         if kind not in self._kinds:
             documents = [await self._request_json("GET", root, accept=AGGREGATED) for root in ROOTS]
-            self._kinds = served_kinds(documents, self._decoder)
+            self._kinds = parse_discovery(documents, self._decoder)
         served = self._kinds.get(kind)
         if served is None:
-            raise NotFound.path()
+            raise NotFound.for_path()
         return served
 
     async def _request_json(
@@ -174,7 +174,7 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-        patience: aiohttp.ClientTimeout = _REQUEST_TIMEOUT,
+        timeout: aiohttp.ClientTimeout = _REQUEST_TIMEOUT,
     ) -> aiohttp.ClientResponse:
         """Send a request and return the open response; Unavailable if the server cannot be reached."""
         assert self._session is not None, "use the client inside its async with block"
@@ -186,7 +186,7 @@ class HttpClient:
         name = self._access.server_name or None
         try:
             return await self._session.request(
-                method, url, data=data, headers=headers, timeout=patience, server_hostname=name
+                method, url, data=data, headers=headers, timeout=timeout, server_hostname=name
             )
         except _CONNECTION_ERRORS as error:
             raise Unavailable(f"{self._access.server}: {error or type(error).__name__}") from error
@@ -204,9 +204,9 @@ async def _read_body(response: aiohttp.ClientResponse) -> Any:
         return body.decode(errors="replace").strip()
 
 
-def _seen(served: Served, answer: Object) -> ReadOnlyObject:
+def _decode_answer(served: ServedResource, answer: Object) -> ReadOnlyObject:
     """Return the answer as the component's version decodes it; a Scale is returned undecoded."""
-    return served.lens(answer) if answer.get("kind") == served.kind else answer
+    return served.decode(answer) if answer.get("kind") == served.kind else answer
 
 
 def _query(selection: Selection) -> dict[str, str]:

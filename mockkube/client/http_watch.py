@@ -10,7 +10,7 @@ import orjson
 
 from mockkube.api.errors import ApiError, Expired
 from mockkube.client.answers import error_from_status
-from mockkube.client.discovery import Served
+from mockkube.client.discovery import ServedResource
 from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
 from mockkube.runtime.steps import Signal
 
@@ -25,16 +25,16 @@ _CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError, ValueEr
 class HttpWatch:
     """One open watch; the client owns the task that runs `read`."""
 
-    def __init__(self, response: aiohttp.ClientResponse, served: Served, after: str) -> None:
-        self.bell = Signal()
+    def __init__(self, response: aiohttp.ClientResponse, served: ServedResource, after: str) -> None:
+        self.signal = Signal()
         self._response, self._served = response, served
         self._pending: deque[WatchEvent] = deque()
-        self._seen = after
+        self._resource_version = after
         self._end: Exception | None = None
         self._taken = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether `take` returns events or raises."""
         return bool(self._pending) or self._end is not None
 
@@ -58,7 +58,7 @@ class HttpWatch:
             await asyncio.wait([self.task])
         self._response.close()
 
-    async def follow(self) -> None:
+    async def read(self) -> None:
         """Read events until the server ends the watch, the connection breaks, or it is closed."""
         end: Exception | None = None
         try:
@@ -73,8 +73,8 @@ class HttpWatch:
         finally:
             self._response.close()
             # `close` may have set the end already, and it wins.
-            self._end = self._end or end or WatchEnded(self._seen)
-            self.bell.ring()
+            self._end = self._end or end or WatchEnded(self._resource_version)
+            self.signal.notify()
 
     async def _wait_for_room(self) -> None:
         while len(self._pending) >= PENDING_MAX:
@@ -86,10 +86,10 @@ class HttpWatch:
         if kind == _ERROR:
             raise error_from_status(obj, obj.get("code", 500))
         # Bookmarks deliver nothing but move the resourceVersion on, so that a later watch does not find it compacted.
-        self._seen = obj["metadata"]["resourceVersion"]
+        self._resource_version = obj["metadata"]["resourceVersion"]
         if kind != _BOOKMARK:
-            self._pending.append(WatchEvent(EventType(kind), self._served.lens(obj)))
-            self.bell.ring()
+            self._pending.append(WatchEvent(EventType(kind), self._served.decode(obj)))
+            self.signal.notify()
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -14,7 +14,7 @@ _SYSTEM: Final = "kube-system"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ClientIdentity:
     """User, groups and user agent of one component."""
 
     user: str
@@ -27,37 +27,37 @@ def user_agent(program: str, version: Version) -> str:
     return f"{program}/v{binary_version(version)} (linux/amd64) kubernetes/mockkube"
 
 
-def scheduler(version: Version) -> Identity:
+def scheduler(version: Version) -> ClientIdentity:
     """Return the identity of the scheduler."""
     # The user name is what RBAC's bootstrap role bindings of upstream refer to.
-    return Identity("system:kube-scheduler", (AUTHENTICATED,), user_agent("kube-scheduler", version))
+    return ClientIdentity("system:kube-scheduler", (AUTHENTICATED,), user_agent("kube-scheduler", version))
 
 
-def controller_manager(version: Version) -> Identity:
+def controller_manager(version: Version) -> ClientIdentity:
     """Return the identity of all controllers.
 
     differs: upstream's controllers each use a service account of their own; here they share one user with the
     permissions of all of them.
     """
     agent = user_agent("kube-controller-manager", version)
-    return Identity("system:kube-controller-manager", (MASTERS, AUTHENTICATED), agent)
+    return ClientIdentity("system:kube-controller-manager", (MASTERS, AUTHENTICATED), agent)
 
 
-def controller(name: str, version: Version) -> Identity:
+def controller(name: str, version: Version) -> ClientIdentity:
     """Return the identity of one controller that acts under its own service account."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{_SYSTEM}", AUTHENTICATED)
     agent = f"{user_agent('kube-controller-manager', version)}/{name}"
-    return Identity(f"system:serviceaccount:{_SYSTEM}:{name}", groups, agent)
+    return ClientIdentity(f"system:serviceaccount:{_SYSTEM}:{name}", groups, agent)
 
 
-def kubelet(node: str, version: Version) -> Identity:
+def kubelet(node: str, version: Version) -> ClientIdentity:
     """Return the identity of the kubelet of a node."""
-    return Identity(f"system:node:{node}", (NODES, AUTHENTICATED), user_agent("kubelet", version))
+    return ClientIdentity(f"system:node:{node}", (NODES, AUTHENTICATED), user_agent("kubelet", version))
 
 
-def kubelets(version: Version) -> Identity:
+def kubelets(version: Version) -> ClientIdentity:
     """Return the identity of one program that acts as the kubelet of every node.
 
     differs: upstream has none; the node authorizer cannot limit it to the objects of one node.
     """
-    return Identity("system:kubelets", (MASTERS, AUTHENTICATED), user_agent("kubelet", version))
+    return ClientIdentity("system:kubelets", (MASTERS, AUTHENTICATED), user_agent("kubelet", version))

@@ -24,7 +24,7 @@ class KubeconfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RestConfig:
     """Address of a server, and the credentials to present there."""
 
     server: str
@@ -65,24 +65,24 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: bytes, key: b
         context.load_cert_chain(chain.name)
 
 
-def read(path: Path, context: str = "") -> Access:
+def load(path: Path, context: str = "") -> RestConfig:
     """Return the access settings of a context, by default the current one; raise KubeconfigError."""
     config = _parse_file(path)
     name = context or config.get("current-context") or ""
     if not name:
-        raise _refused(path, "it has no current context", "set one with `kubectl config use-context`")
-    return _Kubeconfig(path, config).access(name)
+        raise _error(path, "it has no current context", "set one with `kubectl config use-context`")
+    return _Kubeconfig(path, config).rest_config(name)
 
 
 def _parse_file(path: Path) -> dict[str, Any]:
     try:
         config = yaml.load(path.read_bytes(), Loader=_LOADER)
     except OSError as error:
-        raise _refused(path, f"{error.strerror}", "give a file that can be read") from None
+        raise _error(path, f"{error.strerror}", "give a file that can be read") from None
     except (yaml.YAMLError, ValueError):
-        raise _refused(path, "it is not YAML", "correct it") from None
+        raise _error(path, "it is not YAML", "correct it") from None
     if not isinstance(config, dict):
-        raise _refused(path, "it is not a kubeconfig", "correct it")
+        raise _error(path, "it is not a kubeconfig", "correct it")
     return config
 
 
@@ -93,7 +93,7 @@ class _Kubeconfig:
     path: Path
     config: Mapping[str, Any]
 
-    def access(self, context: str) -> Access:
+    def rest_config(self, context: str) -> RestConfig:
         """Return server, certificates and credentials of a context."""
         chosen = self._find_entry("context", context)
         cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
@@ -102,12 +102,12 @@ class _Kubeconfig:
         user = self._find_entry("user", user_name) if user_name else {}
         server = str(cluster.get("server") or "").rstrip("/")
         if not server.startswith(("http://", "https://")):
-            raise self._refused(f"cluster {cluster_name!r} has no server that begins with http", "name one")
+            raise self._error(f"cluster {cluster_name!r} has no server that begins with http", "name one")
         # Better an error here than anonymous requests that the server rejects one by one.
         for key, problem in _UNSUPPORTED.items():
             if user.get(key):
-                raise self._refused(f"user {user_name!r} {problem} ({key})", "give it a token or a client certificate")
-        return Access(
+                raise self._error(f"user {user_name!r} {problem} ({key})", "give it a token or a client certificate")
+        return RestConfig(
             server=server,
             authority=self._read_data(cluster, "certificate-authority"),
             insecure=bool(cluster.get("insecure-skip-tls-verify")),
@@ -124,7 +124,7 @@ class _Kubeconfig:
                 if isinstance(found, dict):
                     return found
         known = [str(entry.get("name")) for entry in self.config.get(f"{section}s") or () if isinstance(entry, dict)]
-        raise self._refused(f"there is no {section} {name!r}", f"choose one of: {', '.join(known) or 'none'}")
+        raise self._error(f"there is no {section} {name!r}", f"choose one of: {', '.join(known) or 'none'}")
 
     def _read_data(self, entry: Mapping[str, Any], name: str) -> bytes:
         """Return the inline `-data` of a field, else the content of the file it names."""
@@ -132,7 +132,7 @@ class _Kubeconfig:
             try:
                 return b64decode(str(data), validate=True)
             except ValueError:
-                raise self._refused(f"{name}-data is not base64", "correct it") from None
+                raise self._error(f"{name}-data is not base64", "correct it") from None
         return self._read_file(str(entry[name])) if entry.get(name) else b""
 
     def _read_token(self, user: Mapping[str, Any]) -> str:
@@ -144,11 +144,11 @@ class _Kubeconfig:
         try:
             return (self.path.parent / name).read_bytes()
         except OSError as error:
-            raise self._refused(f"{name}: {error.strerror}", "make it readable") from None
+            raise self._error(f"{name}: {error.strerror}", "make it readable") from None
 
-    def _refused(self, why: str, remedy: str) -> KubeconfigError:
-        return _refused(self.path, why, remedy)
+    def _error(self, problem: str, remedy: str) -> KubeconfigError:
+        return _error(self.path, problem, remedy)
 
 
-def _refused(path: Path, why: str, remedy: str) -> KubeconfigError:
-    return KubeconfigError(f"kubeconfig {path}: {why}: {remedy}")
+def _error(path: Path, problem: str, remedy: str) -> KubeconfigError:
+    return KubeconfigError(f"kubeconfig {path}: {problem}: {remedy}")

@@ -15,7 +15,7 @@ class UnreachableServers:
         self._owner = owner
         self._logged: dict[str, None] = {}
 
-    def failed(self, name: str, error: ApiError, seconds: float) -> None:
+    def log_failure(self, name: str, error: ApiError, seconds: float) -> None:
         """Log that an informer's request failed and is retried after so many seconds.
 
         An unreachable server is the same news for all informers of a component, so it is logged once per component; an
@@ -27,7 +27,7 @@ class UnreachableServers:
         shown = name if level == logging.DEBUG else subject
         _LOG.log(level, "%s: %s; retrying in %.1f s", shown, error, seconds)
 
-    def answered(self, name: str) -> None:
+    def clear(self, name: str) -> None:
         """Forget the failures of an informer that succeeded, so that the next one is logged again."""
         self._logged.pop(name, None)
         self._logged.pop(self._owner, None)

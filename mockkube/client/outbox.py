@@ -10,7 +10,7 @@ from typing import Final
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, ApiError, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
@@ -27,11 +27,11 @@ class EventSink:
     An event that the server rejects is dropped; while the server cannot be reached all wait behind the first.
     """
 
-    def __init__(self, clock: Clock, chance: Chance, write: Callable[[Object], Awaitable[None]]) -> None:
-        self.bell = Signal()
+    def __init__(self, clock: Clock, random: Random, write: Callable[[Object], Awaitable[None]]) -> None:
+        self.signal = Signal()
         # Number of events dropped because the queue was full.
         self.dropped = 0
-        self._clock, self._random, self._write = clock, chance, write
+        self._clock, self._random, self._write = clock, random, write
         self._queue: deque[Object] = deque()
         self._tries = 0
         self._retry_at: float | None = None
@@ -49,9 +49,9 @@ class EventSink:
             return
         self._overflow_logged = self._overflow_logged and len(self._queue) > QUEUED_MAX // 2
         self._queue.append(event)
-        self.bell.ring()
+        self.signal.notify()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether an event can be written now."""
         return bool(self._queue) and (self._retry_at is None or self._clock.monotonic() >= self._retry_at)
 
@@ -59,9 +59,9 @@ class EventSink:
         """Return when the next retry is due."""
         return self._retry_at
 
-    async def send(self, at_once: int = 1) -> None:
+    async def send(self, batch_size: int = 1) -> None:
         """Write the first event, and with `batch_size` up to so many in total, each about another object."""
-        batch = self._next_batch(at_once)
+        batch = self._next_batch(batch_size)
         if len(batch) == 1:
             gone = [await self._try_write(batch[0])]
         else:
@@ -114,7 +114,7 @@ class EventSink:
             return False
         # The first delay is random, as upstream: components that lost one server do not all come back in the same
         # moment.
-        delay = RETRY_SECONDS * self._random.random.random() if self._tries == 1 else RETRY_SECONDS
+        delay = RETRY_SECONDS * self._random.generator.random() if self._tries == 1 else RETRY_SECONDS
         self._retry_at = self._clock.monotonic() + delay
         return True
 

@@ -41,7 +41,7 @@ class WatchEvent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ObjectList:
     """Objects of a collection, and the resourceVersion from which to watch."""
 
     items: Sequence[ReadOnlyObject]
@@ -87,22 +87,22 @@ class Deletion:
     propagation: Propagation | None = None
 
 
-NOW = Deletion(grace_seconds=0)
-DEFAULT = Deletion()
+DELETE_NOW = Deletion(grace_seconds=0)
+DELETE_DEFAULT = Deletion()
 
 
 class Watch(Protocol):
     """Open watch: changes in revision order, each once, without a gap, until it ends."""
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Notified when there may be something to take; the watcher may replace it by its own."""
         ...
 
-    @bell.setter
-    def bell(self, bell: Signal) -> None: ...
+    @signal.setter
+    def signal(self, bell: Signal) -> None: ...
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether `take` returns events or raises."""
         ...
 
@@ -146,7 +146,7 @@ class Client(Protocol):
         """Return the stored object."""
         ...
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, and the resourceVersion of the list."""
         ...
 
@@ -168,10 +168,10 @@ class Client(Protocol):
         """Patch the object."""
         ...
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
         ...
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         ...

@@ -9,11 +9,11 @@ from typing import Final
 from mockkube.api.errors import NotFound
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.correlator import Correlated, EventCorrelator
+from mockkube.client.correlator import EventCorrelateResult, EventCorrelator
 from mockkube.client.events import EventNames, namespace_of, reference_to
 from mockkube.client.outbox import EventSink
 from mockkube.client.protocol import Client, key_of
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
@@ -24,15 +24,15 @@ class EventRecorder:
     """Recorder of core/v1 events: counts equal ones in one object, combines similar ones, limits floods."""
 
     # upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
-    def __init__(self, client: Client, clock: Clock, chance: Chance, *, component: str, owner: str = "") -> None:
+    def __init__(self, client: Client, clock: Clock, random: Random, *, component: str, owner: str = "") -> None:
         self.name = f"{owner or component}/events"
         self.component = component
         self._client, self._clock = client, clock
-        self._names = EventNames(clock, chance)
+        self._names = EventNames(clock, random)
         self._correlator = EventCorrelator(clock, self._names)
-        self._sink = EventSink(clock, chance, self._write)
+        self._sink = EventSink(clock, random, self._write)
         # Result of the correlator for the first event in the queue: a retry must not count the event a second time.
-        self._correlated: tuple[Object, Correlated | None] | None = None
+        self._correlated: tuple[Object, EventCorrelateResult | None] | None = None
 
     def record(
         self,
@@ -48,7 +48,7 @@ class EventRecorder:
         reference = reference_to(about)
         moment = render_time(self._clock.now())
         metadata: Object = {
-            "name": self._names.name(reference.get("name", "")),
+            "name": self._names.generate(reference.get("name", "")),
             "namespace": namespace_of(reference),
         }
         if annotations:
@@ -70,13 +70,13 @@ class EventRecorder:
         })  # fmt: skip
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Notified when an event was queued."""
-        return self._sink.bell
+        return self._sink.signal
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether an event can be written now."""
-        return self._sink.ready()
+        return self._sink.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the next retry is due."""
@@ -91,9 +91,9 @@ class EventRecorder:
             self._correlated = (event, self._correlator.correlate(event))
         if (correlated := self._correlated[1]) is not None:
             # The stored name counts, not the sent one: an equal event later patches this object.
-            self._correlator.written(await self._send(correlated))
+            self._correlator.update_state(await self._send(correlated))
 
-    async def _send(self, correlated: Correlated) -> ReadOnlyObject:
+    async def _send(self, correlated: EventCorrelateResult) -> ReadOnlyObject:
         event = correlated.event
         if correlated.patch is not None:
             try:

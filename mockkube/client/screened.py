@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
-from mockkube.client.cache import Handler, Index, Indexer, Informer
+from mockkube.client.cache import EventHandler, Indexer, IndexFunc, Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.runtime.steps import Signal
 
@@ -39,10 +39,10 @@ class HiddenObjects:
         return [obj for obj in objects if obj not in self] if self._objects else objects
 
 
-class FilteredIndexer(Index):
+class FilteredIndexer(Indexer):
     """Index of an informer without its hidden objects."""
 
-    def __init__(self, index: Index, hidden: HiddenObjects) -> None:
+    def __init__(self, index: Indexer, hidden: HiddenObjects) -> None:
         self._index, self._hidden = index, hidden
 
     def replace(self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
@@ -58,10 +58,10 @@ class FilteredIndexer(Index):
 class FilteredInformer(Informer):
     """View of a shared informer without the hidden objects; event handlers still get all changes."""
 
-    def __init__(self, cache: Informer, bad: BadObjects) -> None:
+    def __init__(self, informer: Informer, bad: BadObjects) -> None:
         # The constructor of the base class is not called: everything is delegated to the shared informer.
-        self.name, self.kind, self.bell = cache.name, cache.kind, cache.bell
-        self._informer, self.bad, self._hidden = cache, bad, HiddenObjects()
+        self.name, self.kind, self.signal = informer.name, informer.kind, informer.signal
+        self._informer, self.bad, self._hidden = informer, bad, HiddenObjects()
 
     @property
     def objects(self) -> Mapping[Key, ReadOnlyObject]:
@@ -70,9 +70,9 @@ class FilteredInformer(Informer):
         return {key: obj for key, obj in objects.items() if obj not in self._hidden} if self._hidden else objects
 
     @property
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """True once the shared informer has synced."""
-        return self._informer.synced
+        return self._informer.has_synced
 
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the cached object of a key, unless it is hidden."""
@@ -83,21 +83,21 @@ class FilteredInformer(Informer):
         """Return the visible objects, of one namespace or of all."""
         return self._hidden.visible(self._informer.list(namespace))
 
-    def index(self, name: str, values: Indexer) -> Index:
+    def index(self, name: str, values: IndexFunc) -> Indexer:
         """Return the informer's index with this name, without hidden objects."""
         return FilteredIndexer(self._informer.index(name, values), self._hidden)
 
-    def subscribe(self, handler: Handler) -> None:
+    def add_event_handler(self, handler: EventHandler) -> None:
         """Call a handler for every change, hidden objects included."""
-        self._informer.subscribe(handler)
+        self._informer.add_event_handler(handler)
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, signal: Signal) -> None:
         """Notify a signal once the shared informer has synced."""
-        self._informer.tell_synced(bell)
+        self._informer.notify_when_synced(signal)
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
         """Skip an object that the reader failed on until it changes; False if too many are skipped."""
         if not self._hidden.add(obj):
             return False
-        self.bad.fail(reader, self.kind, key_of(obj), error)
+        self.bad.record_failure(reader, self.kind, key_of(obj), error)
         return True

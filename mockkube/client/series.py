@@ -15,7 +15,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import EventNames, namespace_of, reference_to
 from mockkube.client.outbox import EventSink, log_rejected_event
 from mockkube.client.protocol import Client, key_of
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
@@ -49,14 +49,14 @@ class SeriesRecorder:
     """Recorder of events.k8s.io/v1 events; events that differ only in the note are one event."""
 
     def __init__(
-        self, client: Client, clock: Clock, chance: Chance, *, owner: str, host: str = HOST, at_once: int = 1
+        self, client: Client, clock: Clock, random: Random, *, owner: str, host: str = HOST, batch_size: int = 1
     ) -> None:
         self.name = f"{owner}/events"
         # Number of events that one step writes concurrently, each about another object.
-        self._at_once = at_once
+        self._batch_size = batch_size
         self._client, self._clock, self._host = client, clock, host
-        self._names = EventNames(clock, chance)
-        self._sink = EventSink(clock, chance, self._write)
+        self._names = EventNames(clock, random)
+        self._sink = EventSink(clock, random, self._write)
         self._series: dict[_Key, _EventSeries] = {}
         now = clock.monotonic()
         self._finish_at, self._refresh_at = now + FINISH_SECONDS, now + REFRESH_SECONDS
@@ -78,7 +78,7 @@ class SeriesRecorder:
             "kind": "Event",
             "apiVersion": "events.k8s.io/v1",
             "metadata": {
-                "name": self._names.name(reference.get("name", "")),
+                "name": self._names.generate(reference.get("name", "")),
                 "namespace": namespace_of(reference),
             },
             "eventTime": render_micro_time(now),
@@ -95,13 +95,13 @@ class SeriesRecorder:
         self._sink.put(event)
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Notified when an event was queued."""
-        return self._sink.bell
+        return self._sink.signal
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether an event can be written, or series are to be refreshed."""
-        return self._sink.ready() or (bool(self._series) and self._tick_at() <= self._clock.monotonic())
+        return self._sink.is_ready() or (bool(self._series) and self._tick_at() <= self._clock.monotonic())
 
     def wake_at(self) -> float | None:
         """Return when a series is to be written again, or a retry is due."""
@@ -112,8 +112,8 @@ class SeriesRecorder:
 
     async def step(self) -> None:
         """Write one batch of events, or refresh and finish series."""
-        if self._sink.ready():
-            await self._sink.send(self._at_once)
+        if self._sink.is_ready():
+            await self._sink.send(self._batch_size)
             return
         now = self._clock.monotonic()
         if self._refresh_at <= now:

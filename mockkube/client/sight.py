@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-from mockkube.api.codec import Codec, DecodingError, Found
+from mockkube.api.codec import Codec, DecodingError, DecodingState
 from mockkube.api.errors import Internal
 from mockkube.api.schema import Schema
 from mockkube.api.types import Object
@@ -12,7 +12,7 @@ from mockkube.api.types import Object
 ObjectDecoder = Callable[[Object], Object]
 
 
-def unchanged(obj: Object) -> Object:
+def keep_all_fields(obj: Object) -> Object:
     """Return the object with all fields, for kinds without a type and for equal versions."""
     return obj
 
@@ -31,22 +31,22 @@ class VersionedDecoder:
         self.schema = schema
         self._codec = _codec(schema)
 
-    def knows(self, group: str, version: str, kind: str) -> bool:
+    def has_kind(self, group: str, version: str, kind: str) -> bool:
         """Return whether the version has this type."""
         return self.schema.find_definition(group, version, kind) is not None
 
-    def lens(self, group: str, version: str, kind: str) -> ObjectDecoder:
+    def decoder_for(self, group: str, version: str, kind: str) -> ObjectDecoder:
         """Return the decoder for objects of a kind; custom resources keep all their fields."""
-        node = self.schema.kind(group, version, kind)
+        node = self.schema.find_kind_type(group, version, kind)
         if node is None:
-            return unchanged
-        decode = self._codec.decoder(node)
+            return keep_all_fields
+        decode = self._codec.get_decoder(node)
 
-        def seen(obj: Object) -> Object:
+        def decode_known_fields(obj: Object) -> Object:
             try:
-                known: Object = decode(obj, Found())
+                known: Object = decode(obj, DecodingState())
             except DecodingError as error:
                 raise Internal(f"a component of {self.schema.version} cannot decode this {kind}") from error
             return known
 
-        return seen
+        return decode_known_fields

@@ -13,16 +13,16 @@ from mockkube.controllers.certificates.approving import CSRApprovingController
 from mockkube.controllers.certificates.cleaner import CSRCleanerController
 from mockkube.controllers.cronjob.cronjob import CronJobController
 from mockkube.controllers.daemonset.daemonset import DaemonSetController
-from mockkube.controllers.deployment.deployment import Deployments
+from mockkube.controllers.deployment.deployment import DeploymentController
 from mockkube.controllers.devicetainteviction import device_taint_eviction
 from mockkube.controllers.disruption import disruption
 from mockkube.controllers.endpoints.endpoint_slices import EndpointSliceController
 from mockkube.controllers.endpoints.endpoints import EndpointsController
 from mockkube.controllers.endpoints.mirroring import EndpointSliceMirroringController
-from mockkube.controllers.framework.controller import Controller, Setting
+from mockkube.controllers.framework.controller import Controller, ControllerDependencies
 from mockkube.controllers.garbagecollector import garbage_collector
 from mockkube.controllers.job import job
-from mockkube.controllers.namespace.default_objects import RootCACertPublisher, ServiceAccounts
+from mockkube.controllers.namespace.default_objects import RootCACertPublisher, ServiceAccountsController
 from mockkube.controllers.namespace.namespace import NamespaceController
 from mockkube.controllers.nodelifecycle import node_lifecycle
 from mockkube.controllers.nodelifecycle.ttl import TTLController
@@ -44,11 +44,11 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
 
 # Returns all queues that run under one controller name: usually one, for some controllers several.
-ControllerConstructor = Callable[[Setting], Iterable[Controller]]
+ControllerConstructor = Callable[[ControllerDependencies], Iterable[Controller]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ControllerDescriptor:
     """Descriptor of one controller."""
 
     name: str
@@ -59,7 +59,7 @@ class Entry:
     by_default: bool = True
     since: Version = OLDEST
 
-    def runs(self, chosen: Sequence[str], capabilities: Capabilities) -> bool:
+    def is_enabled(self, chosen: Sequence[str], capabilities: Capabilities) -> bool:
         """Return whether the controller runs with this `--controllers` list, version and gates."""
         if capabilities.version < self.since or not all(capabilities.enabled(gate) for gate in self.gates):
             return False
@@ -77,98 +77,125 @@ class Entry:
         return self.by_default and "*" in chosen
 
 
-def one(controller: Callable[[Setting], Controller]) -> ControllerConstructor:
+def construct_one(controller: Callable[[ControllerDependencies], Controller]) -> ControllerConstructor:
     """Return a constructor for a name that has a single controller."""
     return lambda setting: (controller(setting),)
 
 
 CONTROLLERS: Final = (
-    Entry("serviceaccount-token-controller", "serviceaccount-token"),
-    Entry("endpoints-controller", "endpoint", one(EndpointsController)),
-    Entry("endpointslice-controller", "endpointslice", one(EndpointSliceController)),
-    Entry("endpointslice-mirroring-controller", "endpointslicemirroring", one(EndpointSliceMirroringController)),
-    Entry("replicationcontroller-controller", "replicationcontroller", one(ReplicationManager)),
-    Entry("pod-garbage-collector-controller", "podgc", one(PodGCController)),
-    Entry("resourcequota-controller", "resourcequota", one(ResourceQuotaController)),
-    Entry("namespace-controller", "namespace", one(NamespaceController)),
-    Entry("serviceaccount-controller", "serviceaccount", one(ServiceAccounts)),
-    Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
-    Entry("daemonset-controller", "daemonset", one(DaemonSetController)),
-    Entry("job-controller", "job", job.build),
-    Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
-    Entry("deployment-controller", "deployment", one(Deployments)),
-    Entry("replicaset-controller", "replicaset", one(ReplicaSetController)),
-    Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
-    Entry("disruption-controller", "disruption", disruption.build),
-    Entry("statefulset-controller", "statefulset", one(StatefulSetController)),
-    Entry("cronjob-controller", "cronjob", one(CronJobController)),
-    Entry("certificatesigningrequest-signing-controller", "csrsigning", signing.build),
-    Entry("certificatesigningrequest-approving-controller", "csrapproving", one(CSRApprovingController)),
-    Entry("certificatesigningrequest-cleaner-controller", "csrcleaner", one(CSRCleanerController)),
-    Entry("podcertificaterequest-cleaner-controller", gates=("PodCertificateRequest",)),
-    Entry("ttl-controller", "ttl", one(TTLController)),
-    Entry("bootstrap-signer-controller", "bootstrapsigner", by_default=False),
-    Entry("token-cleaner-controller", "tokencleaner", by_default=False),
-    Entry("node-ipam-controller", "nodeipam"),
-    Entry("node-lifecycle-controller", "nodelifecycle", node_lifecycle.build),
-    Entry("taint-eviction-controller", "", one(TaintEvictionController), gates=("SeparateTaintEvictionController",)),
-    Entry("service-lb-controller", "service"),
-    Entry("node-route-controller", "route"),
-    Entry("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
-    Entry("persistentvolume-binder-controller", "persistentvolume-binder", claim_binder.build),
-    Entry("persistentvolume-attach-detach-controller", "attachdetach"),
-    Entry("persistentvolume-expander-controller", "persistentvolume-expander"),
-    Entry("clusterrole-aggregation-controller", "clusterrole-aggregation", one(ClusterRoleAggregationController)),
-    Entry("persistentvolumeclaim-protection-controller", "pvc-protection", one(PVCProtectionController)),
-    Entry("persistentvolume-protection-controller", "pv-protection", one(PVProtectionController)),
-    Entry(
+    ControllerDescriptor("serviceaccount-token-controller", "serviceaccount-token"),
+    ControllerDescriptor("endpoints-controller", "endpoint", construct_one(EndpointsController)),
+    ControllerDescriptor("endpointslice-controller", "endpointslice", construct_one(EndpointSliceController)),
+    ControllerDescriptor(
+        "endpointslice-mirroring-controller", "endpointslicemirroring", construct_one(EndpointSliceMirroringController)
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller", "replicationcontroller", construct_one(ReplicationManager)
+    ),
+    ControllerDescriptor("pod-garbage-collector-controller", "podgc", construct_one(PodGCController)),
+    ControllerDescriptor("resourcequota-controller", "resourcequota", construct_one(ResourceQuotaController)),
+    ControllerDescriptor("namespace-controller", "namespace", construct_one(NamespaceController)),
+    ControllerDescriptor("serviceaccount-controller", "serviceaccount", construct_one(ServiceAccountsController)),
+    ControllerDescriptor("garbage-collector-controller", "garbagecollector", garbage_collector.build),
+    ControllerDescriptor("daemonset-controller", "daemonset", construct_one(DaemonSetController)),
+    ControllerDescriptor("job-controller", "job", job.build),
+    ControllerDescriptor("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
+    ControllerDescriptor("deployment-controller", "deployment", construct_one(DeploymentController)),
+    ControllerDescriptor("replicaset-controller", "replicaset", construct_one(ReplicaSetController)),
+    ControllerDescriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    ControllerDescriptor("disruption-controller", "disruption", disruption.build),
+    ControllerDescriptor("statefulset-controller", "statefulset", construct_one(StatefulSetController)),
+    ControllerDescriptor("cronjob-controller", "cronjob", construct_one(CronJobController)),
+    ControllerDescriptor("certificatesigningrequest-signing-controller", "csrsigning", signing.build),
+    ControllerDescriptor(
+        "certificatesigningrequest-approving-controller", "csrapproving", construct_one(CSRApprovingController)
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-cleaner-controller", "csrcleaner", construct_one(CSRCleanerController)
+    ),
+    ControllerDescriptor("podcertificaterequest-cleaner-controller", gates=("PodCertificateRequest",)),
+    ControllerDescriptor("ttl-controller", "ttl", construct_one(TTLController)),
+    ControllerDescriptor("bootstrap-signer-controller", "bootstrapsigner", by_default=False),
+    ControllerDescriptor("token-cleaner-controller", "tokencleaner", by_default=False),
+    ControllerDescriptor("node-ipam-controller", "nodeipam"),
+    ControllerDescriptor("node-lifecycle-controller", "nodelifecycle", node_lifecycle.build),
+    ControllerDescriptor(
+        "taint-eviction-controller",
+        "",
+        construct_one(TaintEvictionController),
+        gates=("SeparateTaintEvictionController",),
+    ),
+    ControllerDescriptor("service-lb-controller", "service"),
+    ControllerDescriptor("node-route-controller", "route"),
+    ControllerDescriptor("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
+    ControllerDescriptor("persistentvolume-binder-controller", "persistentvolume-binder", claim_binder.build),
+    ControllerDescriptor("persistentvolume-attach-detach-controller", "attachdetach"),
+    ControllerDescriptor("persistentvolume-expander-controller", "persistentvolume-expander"),
+    ControllerDescriptor(
+        "clusterrole-aggregation-controller", "clusterrole-aggregation", construct_one(ClusterRoleAggregationController)
+    ),
+    ControllerDescriptor(
+        "persistentvolumeclaim-protection-controller", "pvc-protection", construct_one(PVCProtectionController)
+    ),
+    ControllerDescriptor(
+        "persistentvolume-protection-controller", "pv-protection", construct_one(PVProtectionController)
+    ),
+    ControllerDescriptor(
         "volumeattributesclass-protection-controller",
         "",
-        one(VolumeAttributesClassProtectionController),
+        construct_one(VolumeAttributesClassProtectionController),
         gates=("VolumeAttributesClass",),
     ),
-    Entry("ttl-after-finished-controller", "ttl-after-finished", one(TTLAfterFinishedController)),
-    Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", one(RootCACertPublisher)),
-    Entry("kube-apiserver-serving-clustertrustbundle-publisher-controller", gates=("ClusterTrustBundle",)),
-    Entry("ephemeral-volume-controller", "ephemeral-volume", one(EphemeralVolumeController)),
-    Entry(
+    ControllerDescriptor(
+        "ttl-after-finished-controller", "ttl-after-finished", construct_one(TTLAfterFinishedController)
+    ),
+    ControllerDescriptor(
+        "root-ca-certificate-publisher-controller", "root-ca-cert-publisher", construct_one(RootCACertPublisher)
+    ),
+    ControllerDescriptor(
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller", gates=("ClusterTrustBundle",)
+    ),
+    ControllerDescriptor("ephemeral-volume-controller", "ephemeral-volume", construct_one(EphemeralVolumeController)),
+    ControllerDescriptor(
         "storageversion-garbage-collector-controller",
         "storage-version-gc",
         gates=("APIServerIdentity", "StorageVersionAPI"),
     ),
-    Entry(
+    ControllerDescriptor(
         "resourceclaim-controller",
         "resource-claim-controller",
         resource_claim.build,
         gates=("DynamicResourceAllocation",),
     ),
-    Entry("resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",)),
-    Entry(
+    ControllerDescriptor("resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",)),
+    ControllerDescriptor(
         "device-taint-eviction-controller",
         build=device_taint_eviction.build,
         gates=("DynamicResourceAllocation", "DRADeviceTaints"),
     ),
-    Entry("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
-    Entry("validatingadmissionpolicy-status-controller"),
-    Entry("service-cidr-controller", "", one(ServiceCIDRController), gates=("MultiCIDRServiceAllocator",)),
-    Entry("storage-version-migrator-controller", "svm", gates=("StorageVersionMigrator",)),
-    Entry("fake-provisioner", "", one(FakeProvisioner)),  # differs: upstream has none
-    Entry("selinux-warning-controller", gates=("SELinuxChangePolicy",), by_default=False),
+    ControllerDescriptor("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    ControllerDescriptor("validatingadmissionpolicy-status-controller"),
+    ControllerDescriptor(
+        "service-cidr-controller", "", construct_one(ServiceCIDRController), gates=("MultiCIDRServiceAllocator",)
+    ),
+    ControllerDescriptor("storage-version-migrator-controller", "svm", gates=("StorageVersionMigrator",)),
+    ControllerDescriptor("fake-provisioner", "", construct_one(FakeProvisioner)),  # differs: upstream has none
+    ControllerDescriptor("selinux-warning-controller", gates=("SELinuxChangePolicy",), by_default=False),
 )
 
 
-def unknown(chosen: Sequence[str]) -> list[str]:
+def find_unknown_names(chosen: Sequence[str]) -> list[str]:
     """Return the entries of a `--controllers` list that name no controller."""
     names = {"*"}.union(*({entry.name, entry.alias} for entry in CONTROLLERS)) - {""}
     return [choice for choice in chosen if choice not in names and choice.removeprefix("-") not in names]
 
 
-def build(setting: Setting) -> list[Controller]:
+def build_controllers(dependencies: ControllerDependencies) -> list[Controller]:
     """Return the controllers to run: selected, with their gates enabled, and implemented here."""
-    chosen, capabilities = setting.options.controllers, setting.capabilities
+    chosen, capabilities = dependencies.options.controllers, dependencies.capabilities
     return [
         controller
         for entry in CONTROLLERS
-        if entry.build is not None and entry.runs(chosen, capabilities)
-        for controller in entry.build(setting)
+        if entry.build is not None and entry.is_enabled(chosen, capabilities)
+        for controller in entry.build(dependencies)
     ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.controllers import catalogue
-from mockkube.controllers.framework.controller import Controller, EventRecorders, Setting
+from mockkube.controllers.framework.controller import Controller, ControllerDependencies, EventRecorders
 from mockkube.controllers.framework.hot_loops import HotLoopDetector
 from mockkube.controllers.framework.informer_worker import InformerWorker
 from mockkube.controllers.framework.pod_recreation import PodRecreationCounter
@@ -14,37 +14,39 @@ from mockkube.controllers.framework.worker import ControllerWorker
 from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
 from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.part import Context
+from mockkube.runtime.part import ComponentDependencies
 from mockkube.runtime.steps import Worker
 
 
 class ControllerManager:
     """All controllers of one version with one set of gates; their memory is lost when it stops."""
 
-    def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
-        self._informers = InformerFactory(context.client, context.clock, owner=context.component, board=context.loops)
-        self.loops = HotLoopDetector(context.clock, context.loops.bell)
-        context.loops.add(self.loops.current)
-        context.metrics.register(self.loops)
-        PodRecreationCounter(self._informers.of("Pod"), self.loops, context.clock)
+    def __init__(self, context: ComponentDependencies[Client, Capabilities], options: Options) -> None:
+        self._informers = InformerFactory(
+            context.client, context.clock, owner=context.component, hot_loops=context.hot_loops
+        )
+        self.hot_loops = HotLoopDetector(context.clock, context.hot_loops.signal)
+        context.hot_loops.add_source(self.hot_loops.current)
+        context.metrics.register(self.hot_loops)
+        PodRecreationCounter(self._informers.informer_for("Pod"), self.hot_loops, context.clock)
         self._resource_monitors = ResourceMonitors(context.client, context.clock, self._informers, context.component)
-        dependencies = Setting(
+        dependencies = ControllerDependencies(
             component=context.component,
             client=context.client,
-            caches=self._informers,
+            informers=self._informers,
             clock=context.clock,
-            chance=context.chance,
+            random=context.random,
             capabilities=context.capabilities,
             options=options,
             metrics=context.metrics,
             queue_metrics=QueueMetrics(context.metrics),
-            loops=self.loops,
-            recorders=EventRecorders(context.clock, context.chance, context.component),
-            every_kind=self._resource_monitors,
+            hot_loops=self.hot_loops,
+            recorders=EventRecorders(context.clock, context.random, context.component),
+            resource_monitors=self._resource_monitors,
             log=context.log,
         )
         # Last: constructors of controllers create the informers, recorders and monitors that become workers.
-        self._workers = _build_workers(dependencies, catalogue.build(dependencies))
+        self._workers = _build_workers(dependencies, catalogue.build_controllers(dependencies))
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -60,22 +62,22 @@ class ControllerManager:
         await self._informers.close()
 
 
-def _build_workers(setting: Setting, controllers: Sequence[Controller]) -> list[Worker]:
+def _build_workers(dependencies: ControllerDependencies, controllers: Sequence[Controller]) -> list[Worker]:
     """Return all workers; informers come first in the list."""
-    working = [ControllerWorker(setting.component, controller) for controller in controllers]
+    working = [ControllerWorker(dependencies.component, controller) for controller in controllers]
     return [
         *(
             # Controllers wait only for their own informers, so one slow list does not delay all controllers.
-            InformerWorker(cache, [worker.bell for worker in working if cache in worker.controller.caches])
-            for cache in setting.caches.workers
+            InformerWorker(cache, [worker.signal for worker in working if cache in worker.controller.informers])
+            for cache in dependencies.informers.workers
         ),
         *working,
         # Monitors watch every served kind, which only the garbage collector and the quota controller need.
-        *([setting.every_kind] if setting.every_kind.used else []),
-        *setting.recorders.workers,
+        *([dependencies.resource_monitors] if dependencies.resource_monitors.is_used else []),
+        *dependencies.recorders.workers,
     ]
 
 
-def build(context: Context[Client, Capabilities], options: Options | None = None) -> ControllerManager:
+def build(context: ComponentDependencies[Client, Capabilities], options: Options | None = None) -> ControllerManager:
     """Return the controller manager of a component, by default with the options of its version."""
-    return ControllerManager(context, options or Options.of(context.capabilities.version))
+    return ControllerManager(context, options or Options.for_version(context.capabilities.version))

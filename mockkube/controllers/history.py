@@ -12,8 +12,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Informer
 from mockkube.client.protocol import Client, key_of
 from mockkube.controllers.daemonset.placement import HASH_LABEL
-from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, reference_to
-from mockkube.controllers.framework.owner_index import candidates, selector_of
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, new_controller_ref
+from mockkube.controllers.framework.owner_index import find_claimable, selector_of
 from mockkube.controllers.pods.template_hash import template_hash
 
 
@@ -39,7 +39,7 @@ def sort_revisions(revisions: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SetRevisions:
     """Current revision of a set, and its older revisions."""
 
     current: ReadOnlyObject
@@ -51,39 +51,39 @@ class RevisionHistory:
     """Creates, adopts, renumbers and deletes the ControllerRevisions of sets of one kind."""
 
     # Label of a revision that holds its hash.
-    label: ClassVar[str] = HASH_LABEL
+    hash_label: ClassVar[str] = HASH_LABEL
 
     client: Client
     revisions: Informer
     kind: str
     api_version: str = "apps/v1"
 
-    async def claimed(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+    async def claim_revisions(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the revisions of a set; matching orphans are adopted."""
         selector = selector_of(owner)
         claims = ControllerRefManager(self.client, "ControllerRevision", owner, self.kind, self.api_version)
         return await claims.claim(
-            candidates(self.revisions, owner),
+            find_claimable(self.revisions, owner),
             lambda one: selector.matches(one["metadata"].get("labels") or {}),
         )
 
-    async def open(self, owner: ReadOnlyObject) -> History:
+    async def construct_history(self, owner: ReadOnlyObject) -> SetRevisions:
         """Return the history of a set; create a revision if the present template has none."""
         data = revision_patch(owner)
-        claimed = [await self._ensure_hash_label(one) for one in await self.claimed(owner)]
+        claimed = [await self._ensure_hash_label(one) for one in await self.claim_revisions(owner)]
         same = sort_revisions(one for one in claimed if one.get("data") == data)
         old = [one for one in claimed if one.get("data") != data]
         number = max((one.get("revision", 0) for one in old), default=0) + 1
         if not same:
-            return History(await self._make(owner, data, number), old)
+            return SetRevisions(await self._create_revision(owner, data, number), old)
         current = same[-1]
         # Equal revisions appear when an orphan is adopted; the newest is kept.
         for duplicate in same[:-1]:
-            await self._delete(duplicate)
+            await self._delete_revision(duplicate)
         # A rollback to an old template: its revision becomes the newest instead of being created again.
         if current.get("revision", 0) < number:
             current = await self.client.update("ControllerRevision", {**current, "revision": number})
-        return History(current, old)
+        return SetRevisions(current, old)
 
     async def _ensure_hash_label(self, revision: ReadOnlyObject) -> ReadOnlyObject:
         """Return the revision with a hash label; revisions of old versions have none."""
@@ -93,23 +93,23 @@ class RevisionHistory:
         labels = {**(metadata.get("labels") or {}), HASH_LABEL: metadata["name"]}
         return await self.client.update("ControllerRevision", {**revision, "metadata": {**metadata, "labels": labels}})
 
-    def mark(self, owner: ReadOnlyObject, data: Object) -> str:
+    def compute_hash(self, owner: ReadOnlyObject, data: Object) -> str:
         """Return the hash that names a new revision of a set."""
         return template_hash(owner["spec"]["template"], (owner.get("status") or {}).get("collisionCount", 0))
 
-    async def _make(self, owner: ReadOnlyObject, data: Object, number: int) -> ReadOnlyObject:
+    async def _create_revision(self, owner: ReadOnlyObject, data: Object, number: int) -> ReadOnlyObject:
         """Create a revision, or return the equal one of the same name."""
         metadata, template = owner["metadata"], owner["spec"]["template"]
-        mark = self.mark(owner, data)
+        mark = self.compute_hash(owner, data)
         revision: Object = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {
                 "name": f"{metadata['name']}-{mark}",
                 "namespace": metadata["namespace"],
-                "labels": {**((template.get("metadata") or {}).get("labels") or {}), self.label: mark},
+                "labels": {**((template.get("metadata") or {}).get("labels") or {}), self.hash_label: mark},
                 "annotations": dict(metadata.get("annotations") or {}),
-                "ownerReferences": [reference_to(owner, self.api_version, self.kind)],
+                "ownerReferences": [new_controller_ref(owner, self.api_version, self.kind)],
             },
             "data": data,
             "revision": number,
@@ -119,10 +119,10 @@ class RevisionHistory:
         except AlreadyExists as error:
             return await self._resolve_name_collision(owner, revision, error)
 
-    async def _resolve_name_collision(self, owner: ReadOnlyObject, made: Object, error: ApiError) -> ReadOnlyObject:
+    async def _resolve_name_collision(self, owner: ReadOnlyObject, revision: Object, error: ApiError) -> ReadOnlyObject:
         """Return the revision of that name if it has the same data; else count a collision and raise."""
-        present = await self.client.get("ControllerRevision", key_of(made))
-        if present.get("data") == made["data"]:
+        present = await self.client.get("ControllerRevision", key_of(revision))
+        if present.get("data") == revision["data"]:
             return present
         fresh = await self.client.get(self.kind, key_of(owner))
         status = fresh.get("status") or {}
@@ -133,13 +133,13 @@ class RevisionHistory:
             await self.client.update(self.kind, changed, subresource="status")
         raise error
 
-    async def _delete(self, revision: ReadOnlyObject) -> None:
+    async def _delete_revision(self, revision: ReadOnlyObject) -> None:
         try:
             await self.client.delete("ControllerRevision", key_of(revision))
         except NotFound:
             return
 
-    async def trim(self, owner: ReadOnlyObject, old: Sequence[ReadOnlyObject], live: Iterable[str]) -> None:
+    async def truncate_history(self, owner: ReadOnlyObject, old: Sequence[ReadOnlyObject], live: Iterable[str]) -> None:
         """Delete the oldest revisions beyond revisionHistoryLimit; those that pods use are kept."""
         surplus = len(old) - owner["spec"].get("revisionHistoryLimit", 10)
         used = set(live)
@@ -147,5 +147,5 @@ class RevisionHistory:
             if surplus <= 0:
                 return
             if revision_hash(revision) not in used:
-                await self._delete(revision)
+                await self._delete_revision(revision)
                 surplus -= 1

@@ -53,6 +53,6 @@ class Options:
     signing_seconds: float = 365 * 24 * 3600.0
 
     @classmethod
-    def of(cls, version: Version) -> Self:
+    def for_version(cls, version: Version) -> Self:
         """Return the default options of a version."""
         return cls(nodes=NodeOptions(monitor_grace_seconds=50.0 if version >= _LONGER_GRACE else 40.0))

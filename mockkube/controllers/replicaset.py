@@ -14,12 +14,12 @@ from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, controller_uid
 from mockkube.controllers.framework.expectations import Expectations
-from mockkube.controllers.framework.owner_index import OwnedObjectHandler, candidates, owned_by, selector_of
+from mockkube.controllers.framework.owner_index import OwnedObjectHandler, find_claimable, find_owned, selector_of
 from mockkube.controllers.framework.slow_start import slow_start_batch
-from mockkube.controllers.pods.deletion_order import victims
+from mockkube.controllers.pods.deletion_order import select_pods_to_delete
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
 from mockkube.controllers.pods.readiness import (
     is_active,
@@ -36,7 +36,7 @@ _FAILURE: Final = "ReplicaFailure"
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class PodCounts:
     """Pods of a set: the active ones, and the number of terminating ones."""
 
     active: Sequence[ReadOnlyObject]
@@ -44,7 +44,7 @@ class Counts:
     terminating: int | None
 
 
-def status_of(owner: ReadOnlyObject, counts: Counts, error: ApiError | None, now: datetime) -> Object:
+def calculate_status(owner: ReadOnlyObject, counts: PodCounts, error: ApiError | None, now: datetime) -> Object:
     """Return the status of a set with these pods; `error` is that of creating or deleting them."""
     spec, labels = owner["spec"], ((owner["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
     status: Object = {name: value for name, value in (owner.get("status") or {}).items() if name != "conditions"}
@@ -85,25 +85,25 @@ class ReplicaSetController(Controller):
     """Controller of ReplicaSets; keys are ReplicaSets."""
 
     name: ClassVar[str] = "replicaset-controller"
-    queue: ClassVar[str] = "replicaset"
+    queue_name: ClassVar[str] = "replicaset"
     kind: ClassVar[str] = "ReplicaSet"
     api_version: ClassVar[str] = "apps/v1"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.sets = self.follow(self.kind)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.sets = self.watch(self.kind)
         self._expectations = Expectations(self.clock)
         pod_handler = OwnedObjectHandler(
             self.sets,
             self.kind,
-            added=self._on_pod_add,
-            updated=self._on_pod_update,
-            deleted=self._on_pod_delete,
+            on_add=self._on_pod_add,
+            on_update=self._on_pod_update,
+            on_delete=self._on_pod_delete,
             selector=self.selector,
         )
-        self.pods = self.follow("Pod", pod_handler.heed)
+        self.pods = self.watch("Pod", pod_handler.handle)
         self._pod_control = PodControl(self.client, self.events)
-        self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
+        self._counts_terminating = dependencies.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
         """Return the label selector of a set."""
@@ -111,31 +111,31 @@ class ReplicaSetController(Controller):
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_observed(key)
-        self.keys.add(key)
+        self.work_queue.add(key)
 
     def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
-        self.keys.add(key)
+        self.work_queue.add(key)
         if seconds := min_ready_delay(self.sets.get(key), pod, old):
-            self.keys.add_after(key, seconds + 1)  # one more: timestamps are cut to whole seconds
+            self.work_queue.add_after(key, seconds + 1)  # one more: timestamps are cut to whole seconds
 
     def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_observed(key, pod["metadata"]["uid"])
-        self.keys.add(key)
+        self.work_queue.add(key)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create or delete pods until the wanted number exists, then write the status."""
         owner = self.sets.get(key)
         if owner is None:
             self._expectations.forget(key)
             return DONE
         # Read before pods are claimed: an event that arrives in between must not count for pods listed before it.
-        satisfied = self._expectations.satisfied(key)
+        satisfied = self._expectations.is_satisfied(key)
         counts = await self._claim_pods(owner)
         error = None
         if satisfied and not owner["metadata"].get("deletionTimestamp"):
             error = await self._manage_replicas(key, owner, counts.active)
         now = self.clock.now()
-        status = status_of(owner, counts, error, now)
+        status = calculate_status(owner, counts, error, now)
         await self._update_status(owner, status)
         # The status with the failure condition is written before the key is retried.
         if error is not None:
@@ -143,14 +143,14 @@ class ReplicaSetController(Controller):
         min_ready_seconds = owner["spec"].get("minReadySeconds", 0)
         if min_ready_seconds > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
             left = seconds_to_next_availability(counts.active, min_ready_seconds, now)
-            return Again(after=float(min_ready_seconds) if left is None else left)
+            return Requeue(after=float(min_ready_seconds) if left is None else left)
         return DONE
 
-    async def _claim_pods(self, owner: ReadOnlyObject) -> Counts:
+    async def _claim_pods(self, owner: ReadOnlyObject) -> PodCounts:
         """Claim the active pods of a set and count its terminating ones."""
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
         # Orphans of the namespace are included: matching ones are adopted before they are counted.
-        claimable = candidates(self.pods, owner)
+        claimable = find_claimable(self.pods, owner)
         claims = ControllerRefManager(self.client, "Pod", owner, self.kind, self.api_version)
 
         def selects(pod: ReadOnlyObject) -> bool:
@@ -158,7 +158,7 @@ class ReplicaSetController(Controller):
 
         active = await claims.claim([pod for pod in claimable if is_active(pod)], selects)
         leaving = sum(is_terminating(pod) and controller_uid(pod) == uid and selects(pod) for pod in claimable)
-        return Counts(active, leaving if self._counts_terminating else None)
+        return PodCounts(active, leaving if self._counts_terminating else None)
 
     async def _manage_replicas(
         self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject]
@@ -195,7 +195,7 @@ class ReplicaSetController(Controller):
         self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject], count: int
     ) -> ApiError | None:
         """Delete the pods that rank first; return the first error."""
-        chosen = victims(active, self._indirectly_related_pods(owner), count, self.clock.now())
+        chosen = select_pods_to_delete(active, self._indirectly_related_pods(owner), count, self.clock.now())
         self._expectations.expect_deletions(key, [pod["metadata"]["uid"] for pod in chosen])
         first: ApiError | None = None
         for pod in chosen:
@@ -211,7 +211,7 @@ class ReplicaSetController(Controller):
     def _indirectly_related_pods(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the pods of all sets with the same controller, each once."""
         uid = controller_uid(owner)
-        sets = owned_by(self.sets, uid) if uid else [owner]
+        sets = find_owned(self.sets, uid) if uid else [owner]
         related: dict[str, ReadOnlyObject] = {}
         for one in sets:
             selector = self.selector(one)
@@ -236,8 +236,8 @@ class ReplicationManager(ReplicaSetController):
     """Controller of ReplicationControllers, whose selector is a plain set of labels."""
 
     name: ClassVar[str] = "replicationcontroller-controller"
-    source: ClassVar[str] = "replication-controller"
-    queue: ClassVar[str] = "replicationmanager"
+    event_source: ClassVar[str] = "replication-controller"
+    queue_name: ClassVar[str] = "replicationmanager"
     kind: ClassVar[str] = "ReplicationController"
     api_version: ClassVar[str] = "v1"
 

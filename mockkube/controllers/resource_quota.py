@@ -7,13 +7,20 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from mockkube.api import quota_usage
-from mockkube.api.pod_amounts import Amounts
+from mockkube.api.pod_amounts import Quantities
 from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.client.screened import HiddenObjects
-from mockkube.controllers.framework.controller import DONE, RESYNC, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import (
+    DONE,
+    RESYNC,
+    Controller,
+    ControllerDependencies,
+    ReconcileResult,
+    Requeue,
+)
 from mockkube.controllers.garbagecollector.served_kinds import ServedKind
 from mockkube.runtime.steps import Signal
 
@@ -31,23 +38,23 @@ class ResourceQuotaController(Controller):
     """Controller of ResourceQuotas; keys are quotas. All are recalculated every few minutes."""
 
     name: ClassVar[str] = "resourcequota-controller"
-    queue: ClassVar[str] = "resourcequota_primary"
+    queue_name: ClassVar[str] = "resourcequota_primary"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._monitors = setting.every_kind
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self._monitors = dependencies.resource_monitors
         self._hidden = HiddenObjects()
-        self.quotas = self.follow(_QUOTA, self._on_quota_change)
-        self.caches.append(self._monitors.subscribe(self._on_object_change))
-        self.keys.add(RESYNC)
+        self.quotas = self.watch(_QUOTA, self._on_quota_change)
+        self.informers.append(self._monitors.add_event_handler(self._on_object_change))
+        self.work_queue.add(RESYNC)
 
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Return whether the informers of all countable kinds have synced."""
-        return super().synced() and self._monitors.synced()
+        return super().has_synced() and self._monitors.has_synced()
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, signal: Signal) -> None:
         """Notify the signal once the informers of all countable kinds have synced."""
-        self._monitors.synced_signals.append(bell)
+        self._monitors.synced_signals.append(signal)
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Stop counting an object that cannot be read until it changes."""
@@ -57,15 +64,15 @@ class ResourceQuotaController(Controller):
             return True
         if kind is None or not self._hidden.add(obj):
             return False
-        self.setting.caches.bad.fail(self.name, kind.name, key_of(obj), error)
+        self.dependencies.informers.bad.record_failure(self.name, kind.name, key_of(obj), error)
         return True
 
-    def _on_quota_change(self, change: Change) -> None:
+    def _on_quota_change(self, change: ObjectChange) -> None:
         quota, old = change.object, change.old
         if change.type is not EventType.MODIFIED or old is None or quota["spec"] != old["spec"]:
-            self.keys.add(key_of(quota))
+            self.work_queue.add(key_of(quota))
 
-    def _on_object_change(self, change: Change) -> None:
+    def _on_object_change(self, change: ObjectChange) -> None:
         """Recalculate quotas when usage may have dropped."""
         namespace = change.object["metadata"].get("namespace", "")
         # Additions are charged by the quota admission plugin when they are admitted; only replenishment needs a
@@ -73,29 +80,31 @@ class ResourceQuotaController(Controller):
         quotas = self.quotas.list(namespace) if namespace and change.type is not EventType.ADDED else ()
         if not quotas:
             return
-        kind = self._monitors.kind_of(change.object["apiVersion"], change.object["kind"])
+        kind = self._monitors.find_kind(change.object["apiVersion"], change.object["kind"])
         if kind is None or not self._may_reduce_usage(kind, change):
             return
         for quota in quotas:
-            if quota_usage.tracked(kind.group, kind.plural, quota.get("status", {}).get("hard", ())):
-                self.keys.add(key_of(quota))
+            if quota_usage.matching_resources(kind.group, kind.plural, quota.get("status", {}).get("hard", ())):
+                self.work_queue.add(key_of(quota))
 
-    def _may_reduce_usage(self, kind: ServedKind, change: Change) -> bool:
+    def _may_reduce_usage(self, kind: ServedKind, change: ObjectChange) -> bool:
         if change.type is EventType.DELETED or change.old is None:
             return True
         if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
             return False
         # A scope of the quota depends on it: a pod with a deadline moves from NotTerminating to Terminating.
-        if kind.plural == "pods" and quota_usage.terminating(change.object) != quota_usage.terminating(change.old):
+        if kind.plural == "pods" and quota_usage.is_terminating(change.object) != quota_usage.is_terminating(
+            change.old
+        ):
             return True
         return self._compute_usage(kind, change.object) != self._compute_usage(kind, change.old)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Recalculate a quota; the resync key queues all of them."""
         if key == RESYNC:
             for quota in self.quotas.list():
-                self.keys.add(key_of(quota))
-            return Again(after=self.setting.options.quota_sync_seconds)
+                self.work_queue.add(key_of(quota))
+            return Requeue(after=self.dependencies.options.quota_sync_seconds)
         found = self.quotas.get(key)
         if found is not None:
             await self._sync_quota(found)
@@ -113,9 +122,9 @@ class ResourceQuotaController(Controller):
 
     def _calculate_usage(self, quota: ReadOnlyObject, hard: Iterable[str]) -> dict[str, str]:
         """Return the usage of all resources of a quota whose kinds are served."""
-        total: Amounts = {}
+        total: Quantities = {}
         for kind in self._monitors.kinds():
-            names = quota_usage.tracked(kind.group, kind.plural, hard) if kind.namespaced else []
+            names = quota_usage.matching_resources(kind.group, kind.plural, hard) if kind.namespaced else []
             for name in names:
                 total.setdefault(name, parse("0"))
             # Tracked names start at zero even without objects, or a status would lack what admission compares with.
@@ -128,7 +137,7 @@ class ResourceQuotaController(Controller):
 
     def _objects_in_scope(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         """Yield the objects of a kind that match all scopes of a quota."""
-        requirements, capabilities = scope_requirements(quota), self.setting.capabilities
+        requirements, capabilities = scope_requirements(quota), self.dependencies.capabilities
         for obj in self._hidden.visible(self._monitors.objects(kind, quota["metadata"]["namespace"])):
             matches = (
                 quota_usage.matches_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements
@@ -136,9 +145,9 @@ class ResourceQuotaController(Controller):
             if all(matches):
                 yield obj
 
-    def _compute_usage(self, kind: ServedKind, obj: ReadOnlyObject) -> Amounts:
-        moment = quota_usage.Moment(self.setting.capabilities, self.clock.now())
-        return quota_usage.usage(kind.group, kind.plural, obj, moment)
+    def _compute_usage(self, kind: ServedKind, obj: ReadOnlyObject) -> Quantities:
+        moment = quota_usage.UsageContext(self.dependencies.capabilities, self.clock.now())
+        return quota_usage.calculate_usage(kind.group, kind.plural, obj, moment)
 
 
 def _equal_amounts(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:

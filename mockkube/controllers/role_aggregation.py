@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 from mockkube.api.selectors import labels
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import Key, PatchType, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 
 _ROLE: Final = "ClusterRole"
 
@@ -19,18 +19,18 @@ class ClusterRoleAggregationController(Controller):
     """Controller of ClusterRoles with an aggregation rule; a change of any role queues all of them."""
 
     name: ClassVar[str] = "clusterrole-aggregation-controller"
-    queue: ClassVar[str] = "ClusterRoleAggregator"
+    queue_name: ClassVar[str] = "ClusterRoleAggregator"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.roles = self.follow(_ROLE, self._on_role_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.roles = self.watch(_ROLE, self._on_role_change)
 
-    def _on_role_change(self, change: Change) -> None:
+    def _on_role_change(self, change: ObjectChange) -> None:
         for role in self.roles.list():
             if role.get("aggregationRule"):
-                self.keys.add(key_of(role))
+                self.work_queue.add(key_of(role))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Write the rules of the selected roles into the role."""
         role = self.roles.get(key)
         if role is None or not role.get("aggregationRule"):

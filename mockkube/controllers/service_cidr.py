@@ -11,10 +11,10 @@ from mockkube.api.errors import NotFound
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import Network, parse_cidr, parse_ip
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 # A range without addresses is kept this long, so that allocators notice its deletion before it is gone.
@@ -34,7 +34,7 @@ def networks(cidr: ReadOnlyObject) -> list[Network]:
     return [network for network in found if network is not None]
 
 
-def managed(address: ReadOnlyObject) -> bool:
+def is_managed(address: ReadOnlyObject) -> bool:
     """Return whether an IPAddress was allocated for a service."""
     return (address["metadata"].get("labels") or {}).get(_MANAGED_BY) == _ALLOCATOR
 
@@ -43,42 +43,42 @@ class ServiceCIDRController(Controller):
     """Controller of ServiceCIDRs; keys are ServiceCIDRs."""
 
     name: ClassVar[str] = "service-cidr-controller"
-    queue: ClassVar[str] = "ipaddresses"
+    queue_name: ClassVar[str] = "ipaddresses"
     retries_max: ClassVar[int | None] = 15
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.ranges = self.follow(_KIND, self._on_range_change)
-        self.addresses = self.follow(_ADDRESS, self._on_address_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.ranges = self.watch(_KIND, self._on_range_change)
+        self.addresses = self.watch(_ADDRESS, self._on_address_change)
 
-    def _on_range_change(self, change: Change) -> None:
-        self.keys.add(key_of(change.object))
+    def _on_range_change(self, change: ObjectChange) -> None:
+        self.work_queue.add(key_of(change.object))
         if change.type is EventType.ADDED:
             # A new range can contain addresses that so far blocked the deletion of an overlapping one.
             own = networks(change.object)
             for other in self.ranges.list():
                 if any(_overlap(one, another) for one in own for another in networks(other)):
-                    self.keys.add(key_of(other))
+                    self.work_queue.add(key_of(other))
 
-    def _on_address_change(self, change: Change) -> None:
+    def _on_address_change(self, change: ObjectChange) -> None:
         # The name of an IPAddress is the address and its label never matters again, so updates change nothing.
-        if change.type is not EventType.MODIFIED and managed(change.object):
+        if change.type is not EventType.MODIFIED and is_managed(change.object):
             for one in self._containing(change.object):
-                self.keys.add(key_of(one))
+                self.work_queue.add(key_of(one))
 
     def _containing(self, address: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         ip = parse_ip(address["metadata"]["name"])
         if ip is not None:
             yield from (one for one in self.ranges.list() if any(ip in network for network in networks(one)))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Add finalizer and condition, or remove the finalizer once no address needs the range."""
         cidr = self.ranges.get(key)
         if cidr is None:
             return DONE
         held = FINALIZER in (cidr["metadata"].get("finalizers") or ())
         try:
-            if terminating(cidr):
+            if has_deletion_timestamp(cidr):
                 return await self._finalize(key, cidr, held=held)
             if not held:
                 await self.client.patch(_KIND, key, {"metadata": {"finalizers": [FINALIZER]}})
@@ -89,14 +89,14 @@ class ServiceCIDRController(Controller):
             return DONE
         return DONE
 
-    async def _finalize(self, key: Key, cidr: ReadOnlyObject, *, held: bool) -> Outcome:
+    async def _finalize(self, key: Key, cidr: ReadOnlyObject, *, held: bool) -> ReconcileResult:
         if not self._can_delete(cidr):
             condition = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
             await self._set_condition(cidr, condition)
             return DONE
         left = parse_time(cidr["metadata"]["deletionTimestamp"]) + GRACE - self.clock.now()
         if left > timedelta():
-            return Again(after=left.total_seconds())
+            return Requeue(after=left.total_seconds())
         if held:
             removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
             await self.client.patch(_KIND, key, removal)
@@ -110,7 +110,7 @@ class ServiceCIDRController(Controller):
         if all(any(_is_within(network, other) for other in others) for network in own):
             return True
         for address in self.addresses.list():
-            ip = parse_ip(address["metadata"]["name"]) if managed(address) else None
+            ip = parse_ip(address["metadata"]["name"]) if is_managed(address) else None
             if ip is not None and any(ip in net for net in own) and not any(ip in net for net in others):
                 return False
         return True

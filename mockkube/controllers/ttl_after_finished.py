@@ -11,10 +11,10 @@ from prometheus_client import Histogram
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 
 
 def finished_at(job: ReadOnlyObject) -> datetime | None:
@@ -30,7 +30,7 @@ def finished_at(job: ReadOnlyObject) -> datetime | None:
 def expires_at(job: ReadOnlyObject) -> datetime | None:
     """Return when a job expires; None if it runs, has no TTL or is being deleted."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
-    if seconds is None or terminating(job) or (end := finished_at(job)) is None:
+    if seconds is None or has_deletion_timestamp(job) or (end := finished_at(job)) is None:
         return None
     return add_seconds(end, seconds)
 
@@ -39,34 +39,34 @@ class TTLAfterFinishedController(Controller):
     """Controller of jobs with a TTL; keys are jobs."""
 
     name: ClassVar[str] = "ttl-after-finished-controller"
-    queue: ClassVar[str] = "ttl_jobs_to_delete"
+    queue_name: ClassVar[str] = "ttl_jobs_to_delete"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.jobs = self.follow("Job", self._on_job_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.jobs = self.watch("Job", self._on_job_change)
         self._duration = Histogram(
             "ttl_after_finished_controller_job_deletion_duration_seconds",
             "The time it took to delete the job since it became eligible for deletion",
             buckets=tuple(0.1 * 2**power for power in range(14)),
-            registry=setting.metrics,
+            registry=dependencies.metrics,
         )
 
-    def _on_job_change(self, change: Change) -> None:
+    def _on_job_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and change.object["spec"].get("ttlSecondsAfterFinished") is not None:
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Delete the job if it has expired, else come back when it does."""
         job = self.jobs.get(key)
         if job is None:
             return DONE
         if (left := self._seconds_left(job)) is None or left > 0:
-            return DONE if left is None else Again(after=left)
+            return DONE if left is None else Requeue(after=left)
         try:
             # Upstream checks again on the stored object: the TTL may have been raised since the cached one.
             job = await self.client.get("Job", key)
             if (left := self._seconds_left(job)) is None or left > 0:
-                return DONE if left is None else Again(after=left)
+                return DONE if left is None else Requeue(after=left)
             await self.client.delete(
                 "Job", key, Deletion(uid=job["metadata"]["uid"], propagation=Propagation.FOREGROUND)
             )

@@ -1,4 +1,4 @@
-"""What the API server made of a pod: fields that were asked for and are not stored, and changes it refuses."""
+"""Explain what an API server does to a pod: fields it drops when storing, and updates it rejects."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,36 +10,38 @@ from mockkube.api.codec import DecodingError
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
-from mockkube.controllers.daemonset.placement import daemon_tolerations, pinned, target_node
+from mockkube.controllers.daemonset.placement import daemon_tolerations, pin_to_node, target_node
 from mockkube.explain.components import Team
 from mockkube.explain.owners import owner_of
 from mockkube.explain.recorded_cluster import see, sight_of
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.places import pod_spec
-from mockkube.proposals.view import View, lost
+from mockkube.proposals.view import ComponentView, find_lost_paths
 
 APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+# Owners to follow for the requested spec: pod, replica set, deployment.
 _OWNERS_MAX: Final = 3
-"""How far up owners are asked what they wanted: pod, replica set, deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The pod as somebody asked for it."""
+    """The pod spec that a user requested."""
 
     spec: ReadOnlyObject
     said_by: str
+    # Whether a controller created the pod from it; the controller manager may drop fields, too.
     by_controller: bool
-    """Whether a controller made the pod of it, which may not know every field either."""
 
 
 async def wish_for(client: Client, pod: ReadOnlyObject) -> Wish | None:
-    """Return what was asked for: what was applied, of the pod itself or of who owns it, else its owner's template."""
+    """Return the requested spec: what was applied to the pod or its owners, else its owner's template."""
     found: Wish | None = None
     obj = pod
+    # The highest owner with a spec wins: it is what the user wrote, and each controller below may have dropped fields.
     for height in range(_OWNERS_MAX):
         applied = _applied(obj)
         part = pod_spec({**applied, "kind": obj["kind"]}) if applied else None
+        # The pod's own spec is what was stored, so only an owner's template can say what was requested.
         if part is None and height:
             part = pod_spec(obj)
         if part is not None and part.value:
@@ -53,12 +55,13 @@ async def wish_for(client: Client, pod: ReadOnlyObject) -> Wish | None:
 
 
 def _of_daemon(spec: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
-    """Return what the controller makes of the template of a daemon set for the node of a pod."""
-    affinity = pinned(spec.get("affinity"), target_node(pod))
+    """Return the spec that the daemon set controller creates for the node of a pod."""
+    affinity = pin_to_node(spec.get("affinity"), target_node(pod))
     return {**spec, "tolerations": daemon_tolerations(spec), "affinity": affinity}
 
 
 def _applied(obj: ReadOnlyObject) -> Mapping[str, Any] | None:
+    """Return the last applied configuration of an object; None without one."""
     text = (obj["metadata"].get("annotations") or {}).get(APPLIED, "")
     try:
         applied = json.loads(text) if text else None
@@ -68,18 +71,18 @@ def _applied(obj: ReadOnlyObject) -> Mapping[str, Any] | None:
 
 
 class Change(NamedTuple):
-    """Something after which more of a pod would be stored."""
+    """A change after which more of the requested pod would be stored."""
 
     kind: str
     component: str
     change: str
+    # The pod as it would be stored then.
     pod: Object
-    """The pod that would come of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What of a wish is not stored, and what would be stored of it now, or with something changed."""
+    """Requested fields of a pod that are not stored, and what would be stored after a change."""
 
     wish: Wish
     pod: ReadOnlyObject
@@ -87,19 +90,21 @@ class Loss:
     now: datetime
 
     def missing(self) -> list[str]:
-        """Return the paths that were asked for and are not there."""
-        return list(lost(_said(self.wish.spec), self.pod["spec"], "spec"))
+        """Return the paths that were requested and are not stored."""
+        return list(find_lost_paths(_said(self.wish.spec), self.pod["spec"], "spec"))
 
     def kept_now(self) -> list[str]:
-        """Return those of them that a new pod would have."""
+        """Return the missing paths that a new pod would keep now."""
         return self._kept(self._made(self.team.manager.caps, self.team.server.caps))
 
     def changes(self) -> Iterator[Change]:
-        """Yield what would keep more of them than now, and the pod that would come of it."""
+        """Yield the changes that keep more paths than now, with the resulting pod."""
         before = set(self.kept_now())
         server, manager = self.team.server, self.team.manager
+        # The present server would store more than when the pod was created: a gate was enabled since, so recreating is
+        # enough.
         if before:
-            yield Change("again", "", "the pod is made anew", self._pod(self._made(manager.caps, server.caps)))
+            yield Change("again", "", "the pod is created again", self._pod(self._made(manager.caps, server.caps)))
 
         def keeps_more(made: ReadOnlyObject) -> bool:
             return not before.issuperset(self._kept(made))
@@ -111,36 +116,39 @@ class Loss:
                 yield Change(one.kind, manager.name, one.change, self._pod(made))
 
     def _kept(self, made: ReadOnlyObject) -> list[str]:
-        still = set(lost(_said(self.wish.spec), made, "spec"))
+        """Return the missing paths that a newly stored spec keeps."""
+        still = set(find_lost_paths(_said(self.wish.spec), made, "spec"))
         return [path for path in self.missing() if path not in still]
 
     def _made(self, manager: Capabilities, server: Capabilities) -> ReadOnlyObject:
-        """Return the spec that a server stores of the wish, made by a controller manager or by a user."""
+        """Return the spec that a server stores of the request, created by a controller manager or by a user."""
         pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": dict(self.wish.spec)}
         try:
+            # A controller decodes the template with its own types first: an old one drops fields before the server sees
+            # them.
             if self.wish.by_controller:
                 pod = see(pod, sight_of(manager))
             view = view_of(server, self.now)
-            stored, errors = view.created(view.decode(pod))
+            stored, errors = view.simulate_create(view.decode(pod))
         except (DecodingError, ApiError):  # what was written by hand need not be a pod
             return self.pod["spec"]  # type: ignore[no-any-return]  # JSON
         return self.pod["spec"] if errors else stored["spec"]  # type: ignore[no-any-return]  # JSON
 
     def _pod(self, spec: ReadOnlyObject) -> Object:
-        """Return the pod with what it lacks; what the server added to it by itself stays."""
+        """Return the pod with the missing fields; fields that the server added stay."""
         return {**self.pod, "spec": _over(self.pod["spec"], spec)}
 
 
 def _said(value: Any) -> Any:
-    """Return what a manifest says, without what the API does not keep: nothing, none and off."""
+    """Return a value without null, empty and zero fields, which the API does not store."""
     if isinstance(value, dict):
-        said = {name: _said(one) for name, one in value.items()}
-        return {name: one for name, one in said.items() if one not in (None, "", 0, False, [], {})}
+        members = {name: _said(one) for name, one in value.items()}
+        return {name: one for name, one in members.items() if one not in (None, "", 0, False, [], {})}
     return [_said(one) for one in value] if isinstance(value, list) else value
 
 
 def _over(below: Any, above: Any) -> Any:
-    """Return one value over another, fields and items that only one has included."""
+    """Return one value merged over another; fields and items that only one of them has are included."""
     if isinstance(below, dict) and isinstance(above, dict):
         return {**below, **{name: _over(below.get(name), value) for name, value in above.items()}}
     if isinstance(below, list) and isinstance(above, list):
@@ -149,12 +157,12 @@ def _over(below: Any, above: Any) -> Any:
     return above
 
 
-def view_of(caps: Capabilities, now: datetime) -> View:
-    """Return how a server looks at objects."""
-    return View(caps, now)
+def view_of(caps: Capabilities, now: datetime) -> ComponentView:
+    """Return the view of a server: its version, gates and time."""
+    return ComponentView(caps, now)
 
 
 def refusals(pod: ReadOnlyObject, caps: Capabilities, now: datetime) -> list[str]:
-    """Return why a server refuses every change of a pod but that of its status."""
+    """Return why a server rejects every update of a pod except of its status."""
     view = view_of(caps, now)
-    return [str(error) for error in view.changed(view.decode(pod))]
+    return [str(error) for error in view.simulate_update(view.decode(pod))]

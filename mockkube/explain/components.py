@@ -1,4 +1,4 @@
-"""The components of a cluster as far as they decide about pods: what each can do, sees, and whether it runs."""
+"""Components that decide about pods: capabilities, the objects each decodes, and whether it runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,51 +12,52 @@ from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A component, and the API server it sees the cluster through."""
+    """A component, and the API server through which it reads the cluster."""
 
     standing: Standing
     server: Capabilities
+    # Why it does nothing; empty if it runs.
     idle: str = ""
-    """Why it does nothing; empty if it works."""
 
     @property
     def name(self) -> str:
-        """What the control API calls it."""
+        """Name in the control API."""
         return self.standing.component
 
     @property
     def caps(self) -> Capabilities:
-        """What it can do."""
+        """Version and enabled gates."""
         return self.standing.caps
 
     def sees(self, obj: ReadOnlyObject) -> Object:
-        """Return what it sees of an object."""
+        """Return an object as the component decodes it."""
+        # Decoded twice: fields that the API server does not know are dropped before the component could drop its own.
         return see(see(obj, sight_of(self.server)), sight_of(self.caps))
 
     def able(self, caps: Capabilities) -> "Member":
-        """Return it with other abilities."""
+        """Return the component with other capabilities."""
         return replace(self, standing=replace(self.standing, caps=caps))
 
     def told(self) -> str:
-        """Return its name and version."""
+        """Return name and version."""
         return f"{self.name} {self.caps.version}"
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """All of them, by name; there is always one each of API server, scheduler, controller manager and kubelets."""
+    """Components of a cluster by name; API server, scheduler, controller manager and kubelet are always present."""
 
     members: Mapping[str, Member]
+    # True if the gates are defaults of each version, because the cluster does not report them.
     guessed: bool = False
-    """Whether gates are as each version has them, for want of anybody who knows better."""
 
     @property
     def server(self) -> Member:
-        """The API server that the controller manager writes to, or people do."""
+        """API server that users and the controller manager write to."""
         return self.members[API_SERVER]
 
     def newest_server(self) -> Member:
-        """Return the API server that works and knows most fields; the first one if none works."""
+        """Return the running API server of the newest version; the first one if none runs."""
         servers = [one for name, one in self.members.items() if is_api_server(name) and not one.idle]
         return max(servers, key=lambda one: one.caps.version, default=self.server)
 
@@ -71,5 +72,5 @@ class Team:
         return self.members[CONTROLLER_MANAGER]
 
     def kubelet(self, node: str) -> Member:
-        """Return the kubelet of a node: its own, or the fleet's."""
+        """Return the kubelet of a node, or the one that all other nodes share."""
         return self.members.get(f"{KUBELET}.{node}") or self.members[KUBELET]

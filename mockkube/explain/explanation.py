@@ -1,4 +1,4 @@
-"""What is told of a pod: how far it comes, what stops it there, and which single change would take it further."""
+"""Explanation of a pod: how far it gets, what stops it there, which single changes would help."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +10,9 @@ from mockkube.explain.scheduling import Explanation
 
 
 class Stage(IntEnum):
-    """How far a pod comes."""
+    """Progress of a pod: scheduled, admitted by the kubelet, kept on the node."""
 
+    # The order of the values matters: a remedy counts only if the next obstacle is at a later stage.
     SCHEDULED = 1
     ADMITTED = 2
     KEPT = 3
@@ -19,45 +20,45 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What a pod does not get past."""
+    """A decision of a component that stops a pod."""
 
     stage: Stage
     component: str
     text: str
+    # The facts that the component compared.
     detail: str = ""
-    """What was compared."""
     taint: ReadOnlyObject | None = None
+    # Missing amounts by resource.
     missing: Mapping[str, int] = field(default_factory=dict)
-    """How much there is too little of, by resource."""
 
     def told(self) -> str:
-        """Return it in short."""
+        """Return component and decision in one line."""
         return f"{self.component} {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A single change after which the pod comes further."""
+    """A single change after which the pod gets further."""
 
+    # `gate`, `version` or `running` of a component; for objects see `object_changes.ObjectEdit`.
     kind: str
-    """`gate`, `version` or `running` of a component; or of an object: see `scheduler.why_changes.Edit`."""
+    # The component whose gate or version changes; empty for a change of an object.
     component: str
-    """Whose gate or version; empty for objects."""
     change: str
+    # The node where the pod would be.
     node: str
-    """Where the pod would be."""
+    # The next obstacle after this change; empty if there is none.
     but: str = ""
-    """What would stop it then."""
 
     def as_json(self) -> Object:
-        """Return it for programs."""
-        told = {"kind": self.kind, "component": self.component, "change": self.change, "node": self.node}
-        return {**told, "but": self.but}
+        """Return the remedy as JSON."""
+        value = {"kind": self.kind, "component": self.component, "change": self.change, "node": self.node}
+        return {**value, "but": self.but}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What stops a pod, and the single changes that would take it further."""
+    """Obstacle of a pod, and the single changes that would take it further."""
 
     obstacle: Obstacle | None = None
     remedies: Sequence[Remedy] = ()
@@ -65,36 +66,36 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The whole answer."""
+    """The explanation of a pod."""
 
     pod: Key
+    # State of the pod, in words.
     state: str
-    """What has become of the pod."""
+    # `pod_fate.PodFate` of the pod; empty if the pod is gone and its last state is unknown.
     fate: str
-    """The same in a word: see `happened.Fate`; empty if nobody knows."""
     gone: bool
+    # Actions of components that led to this state, with their reasons.
     deeds: Sequence[str]
-    """Who did that, and why."""
+    # What would stop the pod if every component decided again now.
     obstacle: Obstacle | None
-    """What would stop the pod if all decided again now."""
     scheduling: Explanation
+    # Further facts: components that do not run, fields that were dropped.
     notes: Sequence[str]
-    """What else there is to know: components that do not run, fields that were lost."""
     remedies: Sequence[Remedy]
     events: Sequence[str]
 
     def as_json(self) -> Object:
-        """Return it for programs."""
+        """Return the explanation as JSON."""
         obstacle = self.obstacle
-        told = self.scheduling.as_json()
+        scheduling = self.scheduling.as_json()
         return {
-            "pod": told["pod"],
+            "pod": scheduling["pod"],
             "state": self.state,
             "fate": str(self.fate),
             "gone": self.gone,
             "deeds": list(self.deeds),
             "obstacle": None if obstacle is None else _stop(obstacle),
-            **{name: told[name] for name in ("decision", "node", "nodes", "scores")},
+            **{name: scheduling[name] for name in ("decision", "node", "nodes", "scores")},
             "notes": list(self.notes),
             "whatIf": [one.as_json() for one in self.remedies],
             "events": list(self.events),
@@ -102,5 +103,5 @@ class Account:
 
 
 def _stop(obstacle: Obstacle) -> Object:
-    told = {"stage": obstacle.stage.name.capitalize(), "component": obstacle.component, "reason": obstacle.text}
-    return {**told, "detail": obstacle.detail}
+    value = {"stage": obstacle.stage.name.capitalize(), "component": obstacle.component, "reason": obstacle.text}
+    return {**value, "detail": obstacle.detail}

@@ -1,4 +1,4 @@
-"""What was compared, as people read it: taints, tolerations, amounts, terms of affinity."""
+"""Format the facts of a decision: taints, tolerations, resource amounts, affinity terms."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -10,21 +10,22 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def text_of(facts: Mapping[str, Any]) -> str:
-    """Return what was compared, in a line; empty for nothing."""
-    tell = next((tell for name, tell in _TELLERS.items() if name in facts), None)
-    if tell is not None:
-        return "; ".join(tell(facts))
+    """Return the facts in one line; empty if there are none."""
+    formatter = next((formatter for name, formatter in _TELLERS.items() if name in facts), None)
+    if formatter is not None:
+        return "; ".join(formatter(facts))
+    # Facts of plugins that have no formatter, for example of proposals, are still shown by name.
     return ", ".join(f"{name}: {value}" for name, value in facts.items() if isinstance(value, str | int | list))
 
 
 def taint_text(taint: ReadOnlyObject) -> str:
-    """Return a taint as kubectl writes it."""
+    """Return a taint in kubectl's notation: `key=value:Effect`."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
 
 
 def _near_text(near: ReadOnlyObject) -> str:
-    """Say why a toleration that could be meant for a taint does not match it."""
+    """Return why a toleration that is close to a taint does not match it."""
     toleration = near["toleration"]
     shown = (
         toleration.get("expression") or f"{toleration.get('operator') or 'Equal'} {toleration.get('value', '')}".strip()
@@ -33,7 +34,7 @@ def _near_text(near: ReadOnlyObject) -> str:
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return an amount as manifests have it."""
+    """Return a resource amount as a quantity."""
     if resource == "cpu":
         return f"{amount}m" if amount % 1000 else str(amount // 1000)
     if resource in _BYTES:
@@ -44,13 +45,13 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def _selector_text(selector: ReadOnlyObject) -> str:
-    """Return a node selector (`nodeSelectorTerms`) in a line."""
+    """Return a node selector (`nodeSelectorTerms`) in one line."""
     return " or ".join(_term_text(term) for term in selector.get("nodeSelectorTerms") or ())
 
 
 def _term_text(term: ReadOnlyObject) -> str:
-    wishes = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
-    return " and ".join(_wish_text(wish) for wish in wishes) or "nothing"
+    requirements = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
+    return " and ".join(_wish_text(wish) for wish in requirements) or "nothing"
 
 
 def _wish_text(wish: ReadOnlyObject) -> str:
@@ -65,12 +66,14 @@ def _of_taint(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_room(facts: Mapping[str, Any]) -> Iterator[str]:
     for one in facts["shortages"]:
-        asked, used, capacity = (amount_text(one["resource"], one[name]) for name in ("requested", "used", "capacity"))
-        yield f"{one['resource']}: {asked} asked for, {used} of {capacity} used"
+        requested, used, capacity = (
+            amount_text(one["resource"], one[name]) for name in ("requested", "used", "capacity")
+        )
+        yield f"{one['resource']}: {requested} asked for, {used} of {capacity} used"
 
 
 def _of_volume(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Tell of a volume that is bound, and cannot be used from the node."""
+    """Describe a bound volume that cannot be used from the node."""
     claim = f" of claim {facts['claim']}" if "claim" in facts else ""
     yield f"volume {facts['volume']}{claim}{_where(facts)}"
 
@@ -85,12 +88,13 @@ def _where(facts: Mapping[str, Any]) -> str:
 
 
 def _of_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Tell what is asked of the node, and what its labels say to just that."""
+    """Describe the required affinity, and the node's labels with the same keys."""
     selector, required = facts["node_selector"], facts["required"]
     if selector:
         yield f"nodeSelector {', '.join(f'{key}={value}' for key, value in selector.items())}"
     if required:
         yield f"nodeAffinity {_selector_text(required)}"
+    # Nodes have dozens of labels; only those that the pod selects by explain the rejection.
     labels = facts["labels"]
     yield f"node has {', '.join(_label(labels, key) for key in _keys(selector, required)) or 'no such name'}"
 
@@ -109,6 +113,7 @@ def _of_cordon(facts: Mapping[str, Any]) -> Iterator[str]:
     yield "the node is cordoned"
 
 
+# Formatter by the fact that identifies the decision; the first key present in the facts wins.
 _TELLERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
     "taint": _of_taint,
     "shortages": _of_room,
@@ -116,4 +121,3 @@ _TELLERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
     "required": _of_affinity,
     "cordoned": _of_cordon,
 }
-"""Who tells of facts, by the first name found among them."""

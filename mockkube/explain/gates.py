@@ -1,4 +1,4 @@
-"""Which gates can have a say in where a pod goes: those of what it, its volumes or its claims make use of."""
+"""Feature gates that can affect where a pod goes, given the features that the pod and its volumes use."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -24,9 +24,11 @@ _OF_DEVICES: Final = (
 def gates_for(
     pod: ReadOnlyObject, objects: Mapping[str, Sequence[ReadOnlyObject]], trains: tuple[ReleaseTrain, ...]
 ) -> Iterator[str]:
-    """Yield the gates whose change may be worth a try; a gate of what nobody uses changes nothing."""
+    """Yield the gates worth trying; a gate of a feature that is not used cannot change the decision."""
+    # Proposals first: they are the most likely reason for a pod that a component does not understand.
     yield from proposed_for(pod, objects, trains)
     yield from _OF_PODS
+    # Extended resources have a slash in their name; with DRAExtendedResource a DeviceClass can provide them.
     if pod["spec"].get("resourceClaims") or any("/" in name for name in _requested(pod)):
         yield from _OF_DEVICES
 
@@ -34,24 +36,24 @@ def gates_for(
 def proposed_for(
     pod: ReadOnlyObject, objects: Mapping[str, Sequence[ReadOnlyObject]], trains: tuple[ReleaseTrain, ...]
 ) -> Iterator[str]:
-    """Yield the gates of proposals that the objects use, or whose scheduler plugins may have a say."""
-    used = set(_words(pod["spec"]))
+    """Yield the gates of proposals whose fields or operators are used, or that add scheduler plugins."""
+    used_names = set(_words(pod["spec"]))
     for kind in ("PersistentVolume", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"):
-        used.update(word for obj in objects.get(kind, ()) for word in _words(obj["spec"]))
+        used_names.update(word for obj in objects.get(kind, ()) for word in _words(obj["spec"]))
     for proposal in all_proposals(trains):
-        own = (
+        proposal_names = (
             *proposal.tolerations,
             *proposal.toleration_fields,
             *proposal.node_selectors,
             *proposal.device_tolerations,
             *(name for added in proposal.fields.values() for name in added),
         )
-        if used.intersection(own) or proposal.scheduler_plugins:
+        if used_names.intersection(proposal_names) or proposal.scheduler_plugins:
             yield proposal.gate
 
 
 def _words(value: Any) -> Iterator[str]:
-    """Yield the names of all fields in a value, and what its operators are."""
+    """Yield all field names in a value, and its operators."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield name

@@ -1,4 +1,4 @@
-"""Who stops a pod, and what would help: whoever decided last is asked again, then those who come after."""
+"""Find what stops a pod and what would help: repeat the last component's decision, then those that follow it."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,45 +25,46 @@ _ANEW: Final = "only a new pod has it"
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A pod, as it is or was, in the cluster of now."""
+    """Finds what stops one pod, which exists or is gone, in the present cluster."""
 
     team: Team
     memory: Memory
     case: Case
     scheduling: Explanation
+    # Controller of the pod, for example its ReplicaSet.
     owner: ReadOnlyObject | None = None
-    """What controls the pod."""
 
     @property
     def pod(self) -> ReadOnlyObject:
-        """The pod, as it is or was, or as it might be."""
+        """The pod: current, last known, or with a supposed change."""
         return self.case.pod
 
     @property
     def fate(self) -> Fate:
-        """What has become of it."""
+        """State of the pod as far as it determines which component decides next."""
         return pod_fate.fate_of(self.pod)
 
     @property
     def now(self) -> datetime:
-        """The time of the cluster."""
+        """Current time of the cluster."""
         return self.case.clock.now()
 
     @property
     def leaving(self) -> bool:
-        """Whether it is being deleted, and still there."""
+        """True if the pod is being deleted and still exists."""
         return bool(self.pod["metadata"].get("deletionTimestamp")) and not self.memory.gone
 
     def node(self, name: str) -> ReadOnlyObject | None:
-        """Return a node of the cluster."""
+        """Return a node by name; None if there is none."""
         return next((node for node in self.case.recording.objects["Node"] if key_of(node).name == name), None)
 
     def supposing(self, case: Case) -> "Inquiry":
-        """Return the same about another case."""
+        """Return the same finder for a changed pod or cluster."""
         return replace(self, case=case)
 
     async def finding(self) -> Finding:
         """Return what stops the pod, and what would help."""
+        # A rejected finalizer update blocks everything else: no component can do more for such a pod.
         if (stuck := self._stuck()) is not None:
             return stuck
         match self.fate:
@@ -88,48 +89,55 @@ class Inquiry:
     # On a node
 
     def lodging(self, node: str) -> Lodging | None:
-        """Return the pod on a node; None if there is no such node."""
+        """Return the admission of the pod on a node; None if there is no such node."""
         found = self.node(node)
         if found is None:
             return None
+        # A kubelet admits a pod once; for a pod that has started only taint eviction decides.
         entering = self.fate in (Fate.UNBOUND, Fate.ARRIVING, Fate.REFUSED)
         pod = {**self.pod, "spec": {**self.pod["spec"], "nodeName": node}}
         return Lodging(pod, found, self._guests(node), self.team.kubelet(node), self.team.manager, entering)
 
     def then(self, node: str) -> str:
-        """Return what would stop the pod once it is on a node, in short; empty for nothing."""
+        """Return what would stop the pod on a node, in one line; empty if nothing."""
         lodging = self.lodging(node)
         obstacle = None if lodging is None else lodging.obstacle()
         return "" if obstacle is None else obstacle.told()
 
     def _guests(self, node: str) -> Sequence[ReadOnlyObject]:
-        """Return the other pods on a node that are not over."""
+        """Return the other pods on a node that have not finished."""
         pods = (pod for pod in self.case.recording.objects["Pod"] if pod["spec"].get("nodeName") == node)
         return [pod for pod in pods if (pod.get("status") or {}).get("phase") not in _FINISHED]
 
     # At the scheduler
 
     async def _unbound(self) -> Finding:
-        scheduler, told = self.team.scheduler, self.scheduling
-        if not told.node:
-            obstacle = Obstacle(Stage.SCHEDULED, scheduler.name, f"does not place it: {told.decision}")
+        """Return what stops a pod that is not bound."""
+        scheduler, scheduling = self.team.scheduler, self.scheduling
+        if not scheduling.node:
+            obstacle = Obstacle(Stage.SCHEDULED, scheduler.name, f"does not place it: {scheduling.decision}")
             return Finding(obstacle, await self._of_scheduler())
         if scheduler.idle:
             obstacle = Obstacle(Stage.SCHEDULED, scheduler.name, f"does nothing: {scheduler.idle}")
-            return Finding(obstacle, [Remedy("running", scheduler.name, "works", told.node, self.then(told.node))])
-        lodging = self.lodging(told.node)
+            return Finding(
+                obstacle, [Remedy("running", scheduler.name, "works", scheduling.node, self.then(scheduling.node))]
+            )
+        lodging = self.lodging(scheduling.node)
         assert lodging is not None, "the scheduler chooses among the nodes there are"
         return Finding(lodging.obstacle(), list(lodging.remedies()))
 
     async def _of_scheduler(self) -> list[Remedy]:
+        """Return the changes after which the scheduler would place the pod."""
         overrides = self.team.scheduler.standing.overrides
         found = await self._tried(attempts(self.case, self.scheduling, overrides))
+        # Combined changes (another version and a gate) are many schedulers to build, so they are tried only if no
+        # single one helps.
         if any(one.component for one in found):
             return found
         return [*await self._tried(upgrades(self.case, overrides)), *found]
 
     async def _tried(self, tried: Iterator[Attempt]) -> list[Remedy]:
-        """Return the attempts after which the pod would be scheduled, and what would stop it next."""
+        """Return the attempts that get the pod scheduled, each with its next obstacle."""
         remedies = []
         async for one in successes(self.case, tried):
             attempt = one.attempt
@@ -138,7 +146,7 @@ class Inquiry:
         return remedies
 
     def _eviction(self) -> Eviction | None:
-        """Return the preemption of the pod; None if that is not to be found out any more."""
+        """Return the preemption of the pod; None if its node or its preemptor no longer exists."""
         name = self.pod["spec"].get("nodeName", "")
         node = self.node(name)
         if node is None:
@@ -152,7 +160,7 @@ class Inquiry:
         return ByScheduler(self.pod, node, replace(self.case, pod=preemptor, recording=recording))
 
     def _preemptor(self) -> ReadOnlyObject | None:
-        """Return the pod that the scheduler made room for, if it is still there."""
+        """Return the pod that the scheduler made room for, if it still exists."""
         # No field names it from 1.36 on; the text does in every version.
         events = (event for event in self.memory.events if event.get("reason") == "Preempted")
         words = {word for event in events for word in event.get("message", "").split()}
@@ -161,20 +169,23 @@ class Inquiry:
     # At the API server
 
     def _stuck(self) -> Finding | None:
-        """Return why a pod that is being deleted cannot be let go by those who hold it; None if they can."""
+        """Return why finalizers of a deleted pod cannot be removed; None if they can."""
         server = self.team.server
-        held = ", ".join(self.pod["metadata"].get("finalizers") or ()) if self.leaving else ""
-        refused = api_server.refusals(self.pod, server.caps, self.now) if held else []
-        if not refused:
+        finalizers = ", ".join(self.pod["metadata"].get("finalizers") or ()) if self.leaving else ""
+        errors = api_server.refusals(self.pod, server.caps, self.now) if finalizers else []
+        if not errors:
             return None
-        obstacle = Obstacle(Stage.KEPT, server.name, f"refuses every change, so {held} cannot let it go", refused[0])
+        obstacle = Obstacle(
+            Stage.KEPT, server.name, f"rejects every update, so {finalizers} cannot be removed", errors[0]
+        )
         allowed = (one for one in server.standing.variants() if not api_server.refusals(self.pod, one.caps, self.now))
         node = self.pod["spec"].get("nodeName", "")
         return Finding(obstacle, [Remedy(one.kind, server.name, one.change, node) for one in allowed])
 
     async def of_storing(self, loss: Loss, obstacle: Obstacle) -> AsyncIterator[Remedy]:
-        """Yield what would have stored more of the pod, if it then comes further."""
+        """Yield changes that store more of the requested pod and take it further than `obstacle`."""
         for kind, component, change, pod in loss.changes():
+            # Each attempt builds a scheduler; yield to the event loop in between.
             await self.case.clock.sleep(0)
             case = replace(self.case, pod=pod)
             bound = "" if self.fate is Fate.UNBOUND else self.pod["spec"].get("nodeName", "")

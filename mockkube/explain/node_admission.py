@@ -1,13 +1,13 @@
-"""A pod on a node: would the kubelet let it in, would the controller manager let it stay."""
+"""Explain a pod on a node: whether the kubelet would admit it and the controller manager would keep it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
-from mockkube.api.requests import RequestRules, pod_requests
+from mockkube.api.requests import PodResourcesOptions, calculate_pod_requests
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE
-from mockkube.controllers.pods.taint_eviction import NO_EXECUTE, no_execute_taints, seconds_left
+from mockkube.controllers.pods.taint_eviction import NO_EXECUTE, min_toleration_seconds, no_execute_taints
 from mockkube.explain import object_changes
 from mockkube.explain.components import Member
 from mockkube.explain.explanation import Obstacle, Remedy, Stage
@@ -18,33 +18,34 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.admission import AdmissionRules, Rejection, admit
 from mockkube.kubelet.admitted_pod import Guest
 
+# Taints of a node whose kubelet does not report.
 _OF_SILENCE = (NOT_READY["key"], UNREACHABLE["key"])
-"""The taints of a node whose kubelet does not report."""
+# Bound on admission runs while shortages are collected.
 _SHORTAGES_MAX = 5
-"""How many resources there may be too little of, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lodging:
-    """A pod on a node, who else is there, and who has a say."""
+    """A pod on a node, the other pods there, and the components that decide about it."""
 
     pod: ReadOnlyObject
     node: ReadOnlyObject
     others: Sequence[ReadOnlyObject]
     kubelet: Member
     manager: Member
+    # Whether the kubelet decides: a running pod is not admitted again until its kubelet restarts.
     entering: bool = True
-    """Whether the kubelet is asked: a pod that runs is not looked at again until its kubelet restarts."""
 
     def obstacle(self) -> Obstacle | None:
-        """Return what the pod does not get past."""
-        if self.entering and (refused := self._refused()) is not None:
-            return refused
+        """Return what stops the pod; None if it can start and stay."""
+        if self.entering and (rejection := self._refused()) is not None:
+            return rejection
         return self._evicted()
 
     # The kubelet
 
     def _refused(self) -> Obstacle | None:
+        """Return the kubelet's rejection."""
         if self.kubelet.idle:
             return Obstacle(Stage.ADMITTED, self.kubelet.name, f"does nothing: {self.kubelet.idle}")
         rejection = rejection_of(self)
@@ -57,7 +58,7 @@ class Lodging:
         return Obstacle(Stage.ADMITTED, self.kubelet.name, text, detail, taint, missing)
 
     def _compared(self, reason: str) -> tuple[ReadOnlyObject | None, str]:
-        """Return the taint that a refusal is about, and what was compared, where its message does not say it."""
+        """Return the taint behind a rejection, and the compared facts that its message omits."""
         pod, node = self.kubelet.sees(self.pod), self.kubelet.sees(self.node)
         match reason:
             case "TaintToleration":
@@ -70,18 +71,19 @@ class Lodging:
     # The controller manager
 
     def _evicted(self) -> Obstacle | None:
-        """Return that the taint-eviction-controller would not let it stay, if it runs."""
+        """Return the eviction by the taint-eviction-controller, if that runs."""
         if self.manager.idle:
             return None
         pod, node = self.manager.sees(self.pod), self.manager.sees(self.node)
         own = compiled(_tolerations(pod), self.manager.caps)
         taints = no_execute_taints(node)
-        seconds = seconds_left(taints, own)
+        seconds = min_toleration_seconds(taints, own)
         if seconds is None:
             return None
         found = first_untolerated(_tolerations(pod), node, self.manager.caps, (NO_EXECUTE,))
         if found is None:
-            taint = next(one for one in taints if seconds_left([one], own) == seconds)
+            # Every taint is tolerated, but one for a limited time: the taint with the shortest time evicts the pod.
+            taint = next(one for one in taints if min_toleration_seconds([one], own) == seconds)
             found = Untolerated(taint, text_of({"taint": taint}))
         when = f"{seconds:g} s after the taint came" if seconds else "at once"
         return Obstacle(Stage.KEPT, self.manager.name, f"evicts it {when}", found.detail, found.taint)
@@ -96,8 +98,9 @@ class Lodging:
         yield from (found for one in self._attempts(obstacle) if (found := self._remedy(obstacle, one)) is not None)
 
     def _remedy(self, obstacle: Obstacle, tried: "_Attempt") -> Remedy | None:
-        """Return an attempt as a remedy if the pod gets past what stops it."""
+        """Return an attempt as a remedy if the pod gets further."""
         then = tried.lodging.obstacle()
+        # An obstacle at the same stage is no progress; one at a later stage is, and stands in the column "but then".
         if then is not None and then.stage <= obstacle.stage:
             return None
         but = "" if then is None else then.told()
@@ -109,6 +112,7 @@ class Lodging:
             yield _Attempt("running", member.name, "works", replace(self, kubelet=replace(member, idle="")))
             return
 
+        # The controller manager removes these taints as soon as the kubelet reports again.
         if self.kubelet.idle and obstacle.taint is not None and obstacle.taint.get("key") in _OF_SILENCE:
             reporting = object_changes.without_taint(self.node, obstacle.taint).obj
             yield _Attempt("running", self.kubelet.name, "works", replace(self, node=reporting))
@@ -136,7 +140,7 @@ class Lodging:
             yield object_changes.roomier(self.node, self._all_missing() or wanted(self.pod, self.kubelet.caps))
 
     def _all_missing(self) -> dict[str, int]:
-        """Return all there is too little of: the kubelet names one after the other."""
+        """Return all missing amounts: the kubelet reports one resource at a time."""
         missing: dict[str, int] = {}
         now = self
         for _ in range(_SHORTAGES_MAX):
@@ -153,7 +157,7 @@ class Lodging:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The same lodging with one thing changed: at a component, or, if that is empty, an object."""
+    """The same pod and node with one change: of a component, or, if that is empty, of an object."""
 
     kind: str
     component: str
@@ -162,17 +166,17 @@ class _Attempt:
 
 
 def wanted(pod: ReadOnlyObject, caps: Capabilities) -> dict[str, int]:
-    """Return what a pod asks for, as far as nodes have it."""
-    asked = pod_requests(pod, RequestRules.of(caps))
-    amounts = {"cpu": asked.cpu_milli, "memory": asked.memory, **asked.scalars}
+    """Return what a pod requests of the resources of a node."""
+    requests = calculate_pod_requests(pod, PodResourcesOptions.from_capabilities(caps))
+    amounts = {"cpu": requests.cpu_milli, "memory": requests.memory, **requests.scalars}
     return {name: amount for name, amount in amounts.items() if amount}
 
 
 def rejection_of(lodging: Lodging) -> Rejection | None:
-    """Return why the kubelet would not let the pod in."""
+    """Return why the kubelet would reject the pod; None if it would admit it."""
     sees, rules = lodging.kubelet.sees, AdmissionRules.of(lodging.kubelet.caps)
-    guests = [Guest.of(sees(one), rules.requests) for one in lodging.others]
-    return admit(sees(lodging.pod), sees(lodging.node), guests, rules).refusal
+    admitted = [Guest.of(sees(one), rules.requests) for one in lodging.others]
+    return admit(sees(lodging.pod), sees(lodging.node), admitted, rules).refusal
 
 
 def _tolerations(pod: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
@@ -180,6 +184,7 @@ def _tolerations(pod: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
 
 
 def _affinity(pod: ReadOnlyObject, node: ReadOnlyObject) -> str:
+    """Return node selector and required node affinity in one line, compared with the node's labels."""
     asked: Object = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
     labels, selector = node["metadata"].get("labels") or {}, pod["spec"].get("nodeSelector") or {}
     return text_of({"labels": labels, "node_selector": selector, "required": asked})

@@ -1,4 +1,4 @@
-"""What else there is to know of a pod: what it lost, what will become of it, or of another like it."""
+"""Notes of an explanation: dropped fields, idle components, what a new pod like it would meet."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,20 +11,20 @@ from mockkube.kubelet.node_status import is_simulated
 
 
 def notes(inquiry: Inquiry, obstacle: Obstacle | None, loss: Loss | None) -> Iterator[str]:
-    """Yield them in sentences."""
-    team, fate = inquiry.team, inquiry.fate
-    if team.guessed:
-        yield "Gates of components are taken to be as their versions have them: this cluster does not tell."
-    if team.scheduler.idle and fate is Fate.UNBOUND and not inquiry.scheduling.node:
-        yield f"{team.scheduler.name} does nothing anyway: {team.scheduler.idle}."
+    """Yield the notes as sentences."""
+    components, fate = inquiry.team, inquiry.fate
+    if components.guessed:
+        yield "The gates of components are assumed to be the defaults of their versions: the cluster reports none."
+    if components.scheduler.idle and fate is Fate.UNBOUND and not inquiry.scheduling.node:
+        yield f"{components.scheduler.name} does nothing anyway: {components.scheduler.idle}."
     name = inquiry.pod["spec"].get("nodeName", "")
     node = inquiry.node(name)
     if node is not None and not is_simulated(node):
-        yield f"No kubelet of mockkube sees to {name}: its annotation says so."
+        yield f"No kubelet of mockkube runs on {name}: an annotation of the node excludes it."
     if node is not None and fate is Fate.RUNNING:
         yield from _of_running(inquiry, name)
     if obstacle is None and fate in TURNED_AWAY:
-        yield "Decided again now, it would not happen: what was in the way has changed since."
+        yield "If decided again now, this would not happen: what stopped the pod has changed since."
     if fate in (Fate.REFUSED, Fate.EVICTED):
         yield from _of_next(inquiry)
     if loss is not None:
@@ -34,33 +34,36 @@ def notes(inquiry: Inquiry, obstacle: Obstacle | None, loss: Loss | None) -> Ite
 
 
 def _of_changes(inquiry: Inquiry) -> Iterator[str]:
-    """Yield that the API server does not let the pod be changed any more, and when it would."""
+    """Yield a note if the API server rejects every update of the pod, and the change that would allow them."""
     server, pod, now = inquiry.team.server, inquiry.pod, inquiry.now
     refused = refusals(pod, server.caps, now)
     if refused:
-        cures = server.standing.helpful(lambda caps: not refusals(pod, caps, now))
-        cure = f"; with {cures[0].kind} {cures[0].change} it would not" if cures else ""
-        yield f"{server.told()} refuses every change of it but that of its status: {refused[0]}{cure}."
+        remedies = server.standing.helpful(lambda caps: not refusals(pod, caps, now))
+        remedy = f"; with {remedies[0].kind} {remedies[0].change} it would not" if remedies else ""
+        yield f"{server.told()} refuses every change of it but that of its status: {refused[0]}{remedy}."
 
 
 def _of_running(inquiry: Inquiry, node: str) -> Iterator[str]:
-    """Yield what a kubelet does not do for a pod that runs, or would not any more."""
+    """Yield what the kubelet does not do for a running pod, or would not do after a restart."""
     kubelet, lodging = inquiry.team.kubelet(node), inquiry.lodging(node)
     assert lodging is not None, "whoever asks has seen the node"
     if kubelet.idle:
-        yield f"{kubelet.name} does nothing, so nobody sees to the pod: {kubelet.idle}."
-    arriving = replace(lodging, kubelet=replace(kubelet, idle=""), entering=True).obstacle()
-    if arriving is not None and arriving.stage is Stage.ADMITTED:
-        yield f"It runs, but when its kubelet restarts: {arriving.told()} ({arriving.detail})."
+        yield f"{kubelet.name} does nothing, so the pod is not managed: {kubelet.idle}."
+    # The kubelet runs its admission handlers again for every pod when it restarts, so a running pod may be rejected
+    # then.
+    rejection = replace(lodging, kubelet=replace(kubelet, idle=""), entering=True).obstacle()
+    if rejection is not None and rejection.stage is Stage.ADMITTED:
+        yield f"It runs, but when its kubelet restarts: {rejection.told()} ({rejection.detail})."
 
 
 def _of_next(inquiry: Inquiry) -> Iterator[str]:
-    """Yield what becomes of the next pod of the same making: it may come to the same end, again and again."""
+    """Yield where a new pod with the same spec would go, and what would stop it there."""
     node = inquiry.scheduling.node
     if not node:
         yield f"A new pod like it would stay pending: {inquiry.scheduling.decision}"
         return
     pod = inquiry.pod
+    # A controller creates the replacement without a node and without status.
     spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
     new = {**pod, "spec": spec, "status": {"phase": "Pending"}}
     then = inquiry.supposing(replace(inquiry.case, pod=new)).then(node)
@@ -68,14 +71,14 @@ def _of_next(inquiry: Inquiry) -> Iterator[str]:
 
 
 def _of_loss(loss: Loss) -> Iterator[str]:
-    """Yield what was asked for and is not stored, and whether it would be now, or with what changed."""
-    kept = loss.kept_now()
-    cure = next((f"{one.component} {one.change}" for one in loss.changes() if one.component), "")
+    """Yield requested fields that are not stored, and whether a new pod would keep them."""
+    kept_paths = loss.kept_now()
+    remedy = next((f"{one.component} {one.change}" for one in loss.changes() if one.component), "")
     for path in loss.missing():
         lead = f"{loss.wish.said_by} asks for {path}, which is not stored"
-        if path in kept:
+        if path in kept_paths:
             yield f"{lead}; a new pod would have it now."
-        elif cure:
-            yield f"{lead}, nor would be of a new pod; with {cure} it would."
+        elif remedy:
+            yield f"{lead}; a new pod would not have it either; with {remedy} it would."
         else:
-            yield f"{lead}, nor would be of a new pod."
+            yield f"{lead}; a new pod would not have it either."

@@ -1,4 +1,4 @@
-"""Why what makes pods makes none, or too few: would they be stored, and on which nodes are daemons wanted."""
+"""Explain why a workload creates no pods, or too few: pods that are rejected, nodes without a daemon."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.controllers.daemonset.placement import Fit, compile_placement, daemon_tolerations
+from mockkube.controllers.daemonset.placement import NodeFit, compile_placement, daemon_tolerations
 from mockkube.controllers.pods.taint_eviction import NO_EXECUTE
 from mockkube.explain.api_server import view_of
 from mockkube.explain.components import Member, Team
@@ -15,28 +15,28 @@ from mockkube.explain.owners import pods_of
 from mockkube.explain.tolerations import first_untolerated
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.proposals.lending import make_selector_operators, make_taint_rules
 from mockkube.proposals.places import pod_spec
 from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What is told of something that makes pods."""
+    """The explanation of a workload."""
 
     maker: Key
     kind: str
     pods: Sequence[str]
+    # Pending pods, then failed ones.
     stopped: Sequence[str]
-    """The pods that are Pending or Failed, those that are Pending first."""
+    # Errors with which the API server would reject a pod of the workload.
     refusals: Sequence[str]
-    """Why the API server would not store a pod of it."""
+    # Nodes that get no pod of a daemon set, and why.
     nodes: Sequence[tuple[str, str]]
-    """The nodes that a daemon set makes no pod for, and why."""
     remedies: Sequence[Remedy]
 
     def as_json(self) -> Object:
-        """Return it for programs."""
+        """Return the explanation as JSON."""
         return {
             "maker": {"kind": self.kind, "namespace": self.maker.namespace, "name": self.maker.name},
             "pods": list(self.pods),
@@ -48,21 +48,22 @@ class Making:
 
 
 async def making_of(client: Client, team: Team, maker: ReadOnlyObject, now: datetime) -> Making:
-    """Return what would become of the pods of something."""
+    """Return the explanation of a workload."""
     server = team.server
     refusals = _refusals(maker, team, server.caps, now)
     remedies = [] if not refusals else list(_of_server(maker, team, now))
     nodes: list[tuple[str, str]] = []
     if maker["kind"] == "DaemonSet":
-        every = (await client.list("Node")).items
-        nodes = [(key_of(node).name, why) for node in every if (why := _unwanted(maker, node, team.manager))]
-        remedies += _of_manager(maker, every, team.manager)
+        all_nodes = (await client.list("Node")).items
+        nodes = [(key_of(node).name, why) for node in all_nodes if (why := _unwanted(maker, node, team.manager))]
+        remedies += _of_manager(maker, all_nodes, team.manager)
     pods = await pods_of(client, maker)
     names = [key_of(pod).name for pod in pods]
     return Making(key_of(maker), maker["kind"], names, _stopped(pods), refusals, nodes, remedies)
 
 
 def _stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
+    """Return the names of pending pods, then of failed ones."""
     by_phase: dict[str, list[str]] = {"Pending": [], "Failed": []}
     for pod in pods:
         phase = (pod.get("status") or {}).get("phase")
@@ -75,15 +76,18 @@ def _stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
 
 
 def _refusals(maker: ReadOnlyObject, team: Team, caps: Capabilities, now: datetime) -> list[str]:
+    """Return the errors with which an API server would reject a pod of the template."""
+    # The controller creates pods from the template as its own version decodes it.
     part = pod_spec(team.manager.sees(maker))
     if part is None:
         return []
     view = view_of(caps, now)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": part.value}
-    return [str(error) for error in view.created(view.decode(pod))[1]]
+    return [str(error) for error in view.simulate_create(view.decode(pod))[1]]
 
 
 def _of_server(maker: ReadOnlyObject, team: Team, now: datetime) -> Iterator[Remedy]:
+    """Yield changes of the API server after which it would store the pods."""
     server = team.server
     for one in server.standing.helpful(lambda caps: not _refusals(maker, team, caps, now)):
         yield Remedy(one.kind, server.name, one.change, "")
@@ -92,25 +96,28 @@ def _of_server(maker: ReadOnlyObject, team: Team, now: datetime) -> Iterator[Rem
 # Where daemons are wanted
 
 
-def _fit(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Fit:
-    rules = taint_rules(manager.caps, ExpressionCache().expression)
-    placement = compile_placement(manager.sees(maker), rules, selector_operators(manager.caps))
-    return placement.fit(manager.sees(node))
+def _fit(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> NodeFit:
+    """Return whether a daemon set wants a pod on a node."""
+    rules = make_taint_rules(manager.caps, ExpressionCache().compile_expression)
+    placement = compile_placement(manager.sees(maker), rules, make_selector_operators(manager.caps))
+    return placement.check_node(manager.sees(node))
 
 
 def _unwanted(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> str:
-    """Return why a daemon set makes no pod for a node; empty if it does."""
-    return "" if _fit(maker, node, manager).run else _why_not(maker, node, manager, DO_NOT_SCHEDULE_EFFECTS)
+    """Return why a daemon set creates no pod on a node; empty if it does."""
+    return "" if _fit(maker, node, manager).should_run else _why_not(maker, node, manager, DO_NOT_SCHEDULE_EFFECTS)
 
 
 def _why_not(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member, effects: Sequence[str]) -> str:
+    """Return the taint that is not tolerated, or else that labels or name do not match."""
     tolerations = daemon_tolerations(manager.sees(maker)["spec"]["template"]["spec"])
     found = first_untolerated(tolerations, manager.sees(node), manager.caps, effects)
-    return "its labels or its name are not what is asked for" if found is None else found.detail
+    return "its labels or its name do not match" if found is None else found.detail
 
 
 def removal(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Finding:
-    """Return that the controller takes the daemon of a node away, if it does, and what would keep it."""
+    """Return why the controller would delete the daemon of a node, and what would keep it."""
+    # A daemon whose node gets a NoSchedule taint stays; only shouldContinueRunning decides about running ones.
     if manager.idle or _fit(maker, node, manager).should_continue:
         return Finding()
     name = maker["metadata"]["name"]
@@ -121,10 +128,11 @@ def removal(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Fin
 
 
 def _of_manager(maker: ReadOnlyObject, nodes: Sequence[ReadOnlyObject], manager: Member) -> Iterator[Remedy]:
-    closed = [node for node in nodes if not _fit(maker, node, manager).run]
+    """Yield changes of the controller manager after which more nodes get a daemon."""
+    closed = [node for node in nodes if not _fit(maker, node, manager).should_run]
 
     def opened(caps: Capabilities) -> list[str]:
-        return [key_of(node).name for node in closed if _fit(maker, node, manager.able(caps)).run]
+        return [key_of(node).name for node in closed if _fit(maker, node, manager.able(caps)).should_run]
 
     for one in manager.standing.helpful(lambda caps: bool(opened(caps))):
         yield Remedy(one.kind, manager.name, one.change, ", ".join(opened(one.caps)))

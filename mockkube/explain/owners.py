@@ -1,4 +1,4 @@
-"""What makes pods: who owns one, and what somebody may have meant who asked for a pod by the name of its maker."""
+"""Owners of pods: find the controller of a pod, the pods of a workload, and a workload by name."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,6 +7,7 @@ from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection, key_of
 
+# Kinds that create pods, and their names in kubectl.
 MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment.apps": ("deployment", "deployments", "deploy"),
     "ReplicaSet.apps": ("replicaset", "replicasets", "rs"),
@@ -16,12 +17,11 @@ MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Job.batch": ("job", "jobs"),
     "ReplicationController": ("replicationcontroller", "replicationcontrollers", "rc"),
 }
-"""Kinds that make pods, and what kubectl calls them."""
 _SHOWN_MAX: Final = 5
 
 
 async def owner_of(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None:
-    """Return what controls an object; None if nothing does, or it is gone, or not to be read."""
+    """Return the controller of an object; None if it has none, or if it is gone or not readable."""
     for one in obj["metadata"].get("ownerReferences") or ():
         if one.get("controller"):
             group = one["apiVersion"].rpartition("/")[0]
@@ -30,18 +30,19 @@ async def owner_of(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None
                 owner = await client.get(kind, Key(obj["metadata"].get("namespace", ""), one["name"]))
             except ApiError:
                 return None
+            # An object of the same name may have replaced the owner; the uid tells them apart.
             return owner if owner["metadata"].get("uid") == one.get("uid") else None
     return None
 
 
 async def instead_of(client: Client, key: Key) -> str:
-    """Return what to ask for instead of a pod that is not there; empty if nobody knows."""
+    """Return a hint for a pod that does not exist: the workload of that name and its pods."""
     maker = await maker_of(client, key)
     return ": name a pod, and its namespace with -n" if maker is None else await _told(client, maker)
 
 
 async def maker_of(client: Client, key: Key, called: str = "") -> ReadOnlyObject | None:
-    """Return what makes pods and has this name; of the kind that is called so, if a kind is given."""
+    """Return the workload with this name; if a kind is given, only of that kind."""
     for kind, names in MAKERS.items():
         if called and called.partition(".")[0] not in names:
             continue
@@ -53,6 +54,7 @@ async def maker_of(client: Client, key: Key, called: str = "") -> ReadOnlyObject
 
 
 async def _told(client: Client, maker: ReadOnlyObject) -> str:
+    """Return the hint: names of the workload's pods, or why it has none."""
     title = f"{maker['kind'].lower()} {maker['metadata']['name']}"
     pods = [key_of(pod).name for pod in await pods_of(client, maker)]
     if pods:
@@ -64,20 +66,22 @@ async def _told(client: Client, maker: ReadOnlyObject) -> str:
 
 
 async def pods_of(client: Client, maker: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return the pods that belong to an object, directly or through a ReplicaSet or Job."""
+    """Return the pods that belong to a workload, directly or through a ReplicaSet or Job."""
     space = Selection(maker["metadata"].get("namespace", ""))
     uids = {maker["metadata"]["uid"]}
+    # Deployments own ReplicaSets and CronJobs own Jobs; no workload is further away from its pods than that.
     for kind in ("ReplicaSet.apps", "Job.batch"):
         uids |= {one["metadata"]["uid"] for one in (await client.list(kind, space)).items if _owners(one) & uids}
     return [pod for pod in (await client.list("Pod", space)).items if _owners(pod) & uids]
 
 
 def _owners(obj: ReadOnlyObject) -> set[str]:
+    """Return the uids of the controllers of an object."""
     return {one["uid"] for one in obj["metadata"].get("ownerReferences") or () if one.get("controller")}
 
 
 def _failure(maker: ReadOnlyObject) -> str:
-    """Return what its conditions say of pods that could not be made."""
+    """Return what the conditions of a workload say about pods that could not be created."""
     for one in (maker.get("status") or {}).get("conditions") or ():
         if one["type"] in ("ReplicaFailure", "FailureTarget", "Failed") and one["status"] == "True":
             return f": {one.get('message') or one.get('reason', '')}"

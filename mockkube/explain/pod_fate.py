@@ -1,4 +1,4 @@
-"""What has become of a pod, and who did it: read from its status, never from texts of events."""
+"""State of a pod and the component that caused it, read from its status and never from messages of events."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -12,51 +12,53 @@ from mockkube.explain.scheduling import state_of
 
 
 class Fate(StrEnum):
-    """What has become of a pod, as far as it decides whom to ask about it."""
+    """State of a pod, as far as it determines which component to ask."""
 
     UNBOUND = "unbound"
+    # Bound; its containers have not started.
     ARRIVING = "arriving"
-    """Bound; its containers have not started."""
     RUNNING = "running"
+    # Rejected by the kubelet before it started.
     REFUSED = "refused"
-    """By the kubelet, when it came."""
+    # Evicted for a taint of its node.
     EVICTED = "evicted"
-    """For a taint of its node."""
+    # Preempted by the scheduler.
     PREEMPTED = "preempted"
-    """By the scheduler, for another pod."""
+    # Preempted by the kubelet.
     DISPLACED = "displaced"
-    """By the kubelet, for another pod."""
+    # Deleted by an unknown client while its containers ran.
     DELETED = "deleted"
-    """Nothing says by whom; its containers were stopped for that."""
     ENDED = "ended"
 
 
+# States that a component caused and that the pod does not leave.
 TURNED_AWAY: Final = (Fate.REFUSED, Fate.EVICTED, Fate.PREEMPTED, Fate.DISPLACED)
-"""The ends that a component has put to a pod; it does not come back from there."""
 _DISRUPTED: Final[Mapping[str, tuple[Fate, str]]] = {
     "PreemptionByScheduler": (Fate.PREEMPTED, "{scheduler} preempted it for a pod of higher priority"),
     "DeletionByTaintManager": (Fate.EVICTED, "{manager} (taint-eviction-controller) evicted it"),
     "DeletionByPodGC": (Fate.ENDED, "{manager} (pod-garbage-collector) deleted it"),
     "EvictionByEvictionAPI": (Fate.ENDED, "somebody evicted it through the Eviction API, as kubectl drain does"),
-    "TerminationByKubelet": (Fate.DISPLACED, "{kubelet} ended it for a critical pod, or for want of room"),
+    "TerminationByKubelet": (Fate.DISPLACED, "{kubelet} ended it for a critical pod, or because resources ran out"),
 }
 
 
 def disruption_of(pod: ReadOnlyObject) -> ReadOnlyObject | None:
-    """Return the condition that says why a pod is made to go."""
+    """Return the DisruptionTarget condition of a pod; None without one."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((one for one in conditions if one["type"] == DISRUPTION_TARGET and one["status"] == "True"), None)
 
 
 def fate_of(pod: ReadOnlyObject) -> Fate:
-    """Return what has become of a pod."""
+    """Return the state of a pod."""
     status = pod.get("status") or {}
-    if (said := disruption_of(pod)) is not None and said.get("reason") in _DISRUPTED:
-        return _DISRUPTED[said["reason"]][0]
+    # The condition stays on the pod when it ends, so it names the cause more exactly than phase and reason do.
+    if (disruption := disruption_of(pod)) is not None and disruption.get("reason") in _DISRUPTED:
+        return _DISRUPTED[disruption["reason"]][0]
     if not pod["spec"].get("nodeName"):
         return Fate.UNBOUND
     started = bool(status.get("containerStatuses"))
     match status.get("phase"):
+        # A pod that its kubelet rejected has a reason but no container statuses: no container was ever created.
         case "Failed" if status.get("reason") and not started:
             return Fate.REFUSED
         case _ if pod["metadata"].get("deletionTimestamp"):
@@ -69,7 +71,7 @@ def fate_of(pod: ReadOnlyObject) -> Fate:
 
 
 def state_text(memory: Memory) -> str:
-    """Return what has become of a pod, in a line."""
+    """Return the state of a pod, alive or gone, in one line."""
     pod = memory.pod
     if pod is None:
         return "is gone"
@@ -82,24 +84,27 @@ def state_text(memory: Memory) -> str:
 
 
 def deeds(memory: Memory, team: Team) -> Iterator[str]:
-    """Yield who did what to a pod, and what follows."""
+    """Yield which component did what to a pod, and what follows."""
     pod = memory.pod
     if pod is None:
-        yield "The server does not remember it any more; its events say what happened."
+        yield "The server no longer has its last state; its events say what happened."
         return
     node, fate = pod["spec"].get("nodeName", ""), fate_of(pod)
-    told = {"scheduler": team.scheduler.told(), "manager": team.manager.told(), "kubelet": team.kubelet(node).told()}
-    if (said := disruption_of(pod)) is not None:
-        who = (
-            _DISRUPTED[said["reason"]][1].format(**told) if said.get("reason") in _DISRUPTED else "somebody evicted it"
+    names = {"scheduler": team.scheduler.told(), "manager": team.manager.told(), "kubelet": team.kubelet(node).told()}
+    if (disruption := disruption_of(pod)) is not None:
+        action = (
+            _DISRUPTED[disruption["reason"]][1].format(**names)
+            if disruption.get("reason") in _DISRUPTED
+            else "somebody evicted it"
         )
-        yield f"Who: {who}: {said.get('message', '')}"
+        yield f"Who: {action}: {disruption.get('message', '')}"
     elif fate is Fate.REFUSED:
-        yield f"Who: {told['kubelet']} refused it on {node}; a pod that was refused stays Failed and never starts."
+        yield f"Who: {names['kubelet']} refused it on {node}; a pod that was refused stays Failed and never starts."
     elif fate is Fate.ENDED:
-        yield f"Its containers have ended on {node}; nobody turned it away."
+        yield f"Its containers have ended on {node}; no component stopped it."
     elif memory.gone:
         yield "Who: it was deleted; nothing in its status says that a component wanted that."
     if pod["metadata"].get("deletionTimestamp") and not memory.gone:
-        held = ", ".join(pod["metadata"].get("finalizers") or ())
-        yield f"It is being deleted since {pod['metadata']['deletionTimestamp']}{f', held by {held}' if held else ''}."
+        finalizers = ", ".join(pod["metadata"].get("finalizers") or ())
+        since = pod["metadata"]["deletionTimestamp"]
+        yield f"It is being deleted since {since}{f', held by {finalizers}' if finalizers else ''}."

@@ -1,4 +1,4 @@
-"""What a cluster still knows of a pod: the pod itself, or how it was at its end, and the events about it."""
+"""Read what a cluster still knows about a pod: the pod, or its last state before deletion, and its events."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,28 +10,29 @@ from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Client, EventType, Key, Selection, Watch, WatchEnded
 
+# How long to wait for a server over a network to replay a deletion.
 PATIENCE_SECONDS: Final = 2.0
-"""How long a server over a network may take to tell of a deletion that it remembers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A pod, gone or not, and what was said of it."""
+    """A pod, existing or deleted, and its events."""
 
+    # None if the pod is gone and its last state has been compacted.
     pod: ReadOnlyObject | None
-    """None: it is gone, and so long that nobody can tell how it was."""
     gone: bool
     events: Sequence[ReadOnlyObject]
 
 
 async def remember(client: Client, key: Key) -> Memory:
-    """Return what is known; NotFound if that is nothing."""
+    """Return pod and events; NotFound if there are neither."""
     try:
         pod = await client.get("Pod", key)
     except NotFound as error:
         events = await _events(client, key)
         if not events:
-            raise NotFound.object("", "pods", key.name) from error
+            raise NotFound.for_object("", "pods", key.name) from error
+        # Several pods may have had this name; the one with the latest event is the one that people ask about.
         latest = _of_uid(events, _uid(events[-1]))
         return Memory(await _last_seen(client, key, latest), True, latest)
     return Memory(pod, False, _of_uid(await _events(client, key), pod["metadata"].get("uid", "")))
@@ -42,12 +43,12 @@ def _uid(event: ReadOnlyObject) -> str:
 
 
 def _of_uid(events: Sequence[ReadOnlyObject], uid: str) -> Sequence[ReadOnlyObject]:
-    """Return the events about one of the pods that have had the name, with those that do not say which."""
+    """Return the events about the pod with this uid, and those without a uid."""
     return [one for one in events if not uid or _uid(one) in ("", uid)]
 
 
 async def _events(client: Client, key: Key) -> Sequence[ReadOnlyObject]:
-    """Return the events about a pod of that name, in the order of their last time."""
+    """Return the events about pods of that name, by the time they were last seen."""
     try:
         listed = await client.list("Event", Selection(key.namespace, fields=f"involvedObject.name={key.name}"))
     except ApiError:  # whoever asks may not read them; the rest can be told all the same
@@ -57,6 +58,7 @@ async def _events(client: Client, key: Key) -> Sequence[ReadOnlyObject]:
 
 
 def _moment(event: ReadOnlyObject) -> tuple[str, int]:
+    """Return the sort key of an event: last time and revision."""
     when = event.get("lastTimestamp") or (event.get("series") or {}).get("lastObservedTime") or event.get("eventTime")
     return when or event["metadata"].get("creationTimestamp", ""), _revision(event)
 
@@ -67,9 +69,11 @@ def _revision(event: ReadOnlyObject) -> int:
 
 
 async def _last_seen(client: Client, key: Key, events: Sequence[ReadOnlyObject]) -> ReadOnlyObject | None:
-    """Return the pod as it was when it was deleted, if the server still tells; the events say where to begin."""
+    """Return the last state of a deleted pod, if the server can still replay its deletion."""
     selection = Selection(key.namespace, fields=f"metadata.name={key.name}")
     uid = _uid(events[-1])
+    # A watch from the revision of an event replays what came later, the deletion too, unless that revision was
+    # compacted.
     for revision in sorted({_revision(event) for event in events}):
         with suppress(Expired):
             watch = await client.watch("Pod", selection, str(revision))
@@ -81,7 +85,7 @@ async def _last_seen(client: Client, key: Key, events: Sequence[ReadOnlyObject])
 
 
 async def _deleted(watch: Watch, uid: str) -> ReadOnlyObject | None:
-    """Return the last state of the pod of a uid, or of any without one; None if it is not told."""
+    """Return the last state of a deleted pod from a watch; None if it does not arrive in time."""
     with suppress(TimeoutError, WatchEnded):
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
@@ -89,5 +93,5 @@ async def _deleted(watch: Watch, uid: str) -> ReadOnlyObject | None:
                     same = not uid or event.object["metadata"].get("uid", "") == uid
                     if event.type is EventType.DELETED and same:
                         return event.object
-                await watch.bell.wait()
+                await watch.signal.wait()
     return None

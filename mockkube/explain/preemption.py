@@ -1,4 +1,4 @@
-"""Pods that had to make room for others: would they again, and what would have spared them."""
+"""Explain preemption: whether the victim would be preempted again, and what would have spared it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -22,64 +22,65 @@ _TRANSIENT = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 @dataclass(frozen=True, slots=True)
 class Eviction(ABC):
-    """A victim and the node it was on."""
+    """A victim of preemption and the node it was on."""
 
     victim: ReadOnlyObject
     node: ReadOnlyObject
 
     @abstractmethod
     async def winner(self) -> Key | None:
-        """Return for whom it would have to go if all decided again now; None if it could stay."""
+        """Return the pod that would preempt it if the decision were repeated; None if the victim could stay."""
 
     @abstractmethod
     def edits(self) -> Iterator[Edit]:
-        """Yield what may spare the victim."""
+        """Yield changes that may spare the victim."""
 
     @abstractmethod
     def obstacle_for(self, winner: Key) -> Obstacle:
-        """Return what stops the victim."""
+        """Return the obstacle that the preemptor is for the victim."""
 
     async def obstacle(self) -> Obstacle | None:
-        """Return who would make it go."""
+        """Return what would end the victim; None if it could stay."""
         winner = await self.winner()
         return None if winner is None else self.obstacle_for(winner)
 
     def with_(self, edit: Edit) -> Self:
-        """Return the same with another victim or node."""
+        """Return the same with a changed victim or node."""
         return replace(self, victim=edit.obj) if edit.obj["kind"] == "Pod" else replace(self, node=edit.obj)
 
     async def remedies(self) -> list[Remedy]:
-        """Return the single changes after which it could stay."""
+        """Return the single changes after which the victim could stay."""
         name = key_of(self.node).name
         return [Remedy(one.kind, "", one.told, name) for one in self.edits() if await self.with_(one).winner() is None]
 
 
 @dataclass(frozen=True, slots=True)
 class ByScheduler(Eviction):
-    """For a pod that the scheduler could place nowhere else."""
+    """Preemption by the scheduler, for a pod that fits nowhere else."""
 
+    # Case of the preemptor; its cluster holds neither preemptor nor victim.
     case: Case
-    """That of the other pod; its cluster lacks both."""
 
     async def winner(self) -> Key | None:
-        """Let the scheduler place the other pod in a cluster where the victim still runs."""
+        """Return the preemptor if the scheduler would choose the victim for it again."""
+        # The victim has to run again: without it there would be room, and nothing to preempt.
         recording = self.case.recording.adding("Pod", alive(self.victim)).replacing("Node", self.node)
         case = replace(self.case, recording=recording)
         pod, scheduler = case.subject(), await case.scheduler()
-        decider = scheduler.deciders.get(pod.scheduler_name)
-        decision = None if decider is None else decider.decide(decider.state(), pod)
-        if not isinstance(decision, FitError) or decision.remedy is None:
+        decider = scheduler.algorithms.get(pod.scheduler_name)
+        decision = None if decider is None else decider.schedule_pod(decider.new_cycle_state(), pod)
+        if not isinstance(decision, FitError) or decision.post_filter_result is None:
             return None
-        uids = [victim.uid for victim in decision.remedy.victims]
+        uids = [victim.uid for victim in decision.post_filter_result.victims]
         return pod.key if self.victim["metadata"].get("uid") in uids else None
 
     def edits(self) -> Iterator[Edit]:
-        """Yield the priority of the other pod, and room for both."""
+        """Yield a higher priority of the victim, and room for both pods."""
         yield _raised(self.victim, self.case.pod["spec"].get("priority", 0))
         yield object_changes.roomier(self.node, wanted(self.victim, self.case.caps))
 
     def obstacle_for(self, winner: Key) -> Obstacle:
-        """Name the other pod."""
+        """Return the scheduler as the obstacle, with both priorities."""
         text = f"would preempt it again for pod {winner}"
         own, other = (pod["spec"].get("priority", 0) for pod in (self.victim, self.case.pod))
         return Obstacle(Stage.KEPT, "kube-scheduler", text, f"priority {other} over {own}")
@@ -87,36 +88,37 @@ class ByScheduler(Eviction):
 
 @dataclass(frozen=True, slots=True)
 class ByKubelet(Eviction):
-    """For a critical pod that its kubelet let in."""
+    """Preemption by the kubelet, for a critical pod that it admitted."""
 
+    # The other pods on the node.
     others: Sequence[ReadOnlyObject]
-    """Who else is on the node now."""
     kubelet: Member
 
     async def winner(self) -> Key | None:
-        """Let each critical pod of the node come again, with the victim there."""
+        """Return the critical pod for which the kubelet would end the victim again."""
         sees, rules = self.kubelet.sees, AdmissionRules.of(self.kubelet.caps)
-        guests = {_uid(one): Guest.of(sees(one), rules.requests) for one in (*self.others, self.victim)}
+        admitted = {_uid(one): Guest.of(sees(one), rules.requests) for one in (*self.others, self.victim)}
+        # Which critical pod was admitted last is not recorded, so each is admitted again beside the victim.
         for pod in self.others:
-            beside = [guest for uid, guest in guests.items() if uid != _uid(pod)]
+            other_pods = [guest for uid, guest in admitted.items() if uid != _uid(pod)]
             if is_critical(pod):
-                chosen = admit(sees(pod), sees(self.node), beside, rules).victims
+                chosen = admit(sees(pod), sees(self.node), other_pods, rules).victims
                 if _uid(self.victim) in [guest.uid for guest in chosen]:
                     return key_of(pod)
         return None
 
     def edits(self) -> Iterator[Edit]:
-        """Yield a critical victim, and room for both."""
+        """Yield a critical priority of the victim, and room for both pods."""
         yield _raised(self.victim, CRITICAL_PRIORITY)
         yield object_changes.roomier(self.node, wanted(self.victim, self.kubelet.caps))
 
     def obstacle_for(self, winner: Key) -> Obstacle:
-        """Name the other pod."""
+        """Return the kubelet as the obstacle."""
         return Obstacle(Stage.KEPT, self.kubelet.name, f"would end it again for critical pod {winner}")
 
 
 def alive(pod: ReadOnlyObject) -> Object:
-    """Return a pod as if nobody had wanted it to go."""
+    """Return a pod as it was before its deletion or failure."""
     metadata = {name: value for name, value in pod["metadata"].items() if name not in _TRANSIENT}
     return {**pod, "metadata": metadata, "status": {**(pod.get("status") or {}), "phase": "Running", "conditions": []}}
 

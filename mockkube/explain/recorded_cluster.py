@@ -1,6 +1,4 @@
-"""A cluster as it was at one moment, and schedulers that see it: to decide again, with one thing changed, as often as
-one likes. Nothing of it writes anywhere.
-"""
+"""Recorded objects of a cluster, and schedulers that read them: decide again without writing anything."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,16 +9,16 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.protocol import EVERYTHING, Client, Listed, Selection, WatchEvent, key_of
+from mockkube.client.protocol import EVERYTHING, Client, ObjectList, Selection, WatchEvent, key_of
 from mockkube.client.sight import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import NEWEST, Version
 from mockkube.proposals.lending import make_schema
 from mockkube.proposals.outside import trains_for
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.part import Context
+from mockkube.runtime.part import ComponentDependencies
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.scheduler import Scheduler, build
 
@@ -30,33 +28,34 @@ _SEED: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All objects that schedulers look at, by kind, as an API server shows them."""
+    """All objects that schedulers read, by kind, as an API server returns them."""
 
     objects: Mapping[str, tuple[ReadOnlyObject, ...]]
+    # The API server through which schedulers read the objects; None: objects are not decoded in between.
     server: Capabilities | None = None
-    """The API server that schedulers see them through; None: one that shows them as they were recorded."""
+    # Decoded objects by scheduler version and kind. Release trains need no key: one cluster has one set of them.
     _seen: dict[tuple[Version, str], tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
-    """What schedulers of each version see of them; all go by the same trains."""
 
     @classmethod
     async def of(cls, client: Client, caps: Capabilities, clock: Clock) -> "Recording":
-        """Record a cluster; the client should show objects as the server does, with nothing left out."""
+        """Record a cluster; the client should return objects without dropping fields."""
         objects = {}
         for kind in _kinds(caps, clock):
             try:
                 objects[kind] = tuple((await client.list(kind)).items)
+            # A server of an older version does not serve every kind that the newest scheduler watches.
             except NotFound:
                 objects[kind] = ()
         return cls(objects)
 
     def replacing(self, kind: str, changed: ReadOnlyObject) -> "Recording":
-        """Return the same cluster with one object as it might be."""
+        """Return the same cluster with one object replaced."""
         key = key_of(changed)
         objects = tuple(changed if key_of(obj) == key else obj for obj in self.objects[kind])
         return self._with(kind, objects)
 
     def adding(self, kind: str, obj: ReadOnlyObject) -> "Recording":
-        """Return the same cluster with one object more."""
+        """Return the same cluster with one more object."""
         return self._with(kind, (*self.objects[kind], obj))
 
     def without(self, kind: str, uid: str) -> "Recording":
@@ -65,12 +64,12 @@ class Recording:
         return self._with(kind, objects)
 
     def _with(self, kind: str, objects: tuple[ReadOnlyObject, ...]) -> "Recording":
-        """Return the same cluster with other objects of a kind; what is seen of the other kinds stays known."""
-        seen = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: objects}, self.server, seen)
+        """Return the same cluster with other objects of one kind; decoded objects of other kinds stay cached."""
+        decoded_others = {at: found for at, found in self._seen.items() if at[1] != kind}
+        return Recording({**self.objects, kind: objects}, self.server, decoded_others)
 
     def seen(self, kind: str, caps: Capabilities) -> tuple[ReadOnlyObject, ...]:
-        """Return what a scheduler sees of a kind."""
+        """Return the objects of a kind as a scheduler decodes them."""
         found = self._seen.get((caps.version, kind))
         if found is None:
             objects = self.objects.get(kind, ())
@@ -78,73 +77,75 @@ class Recording:
         return found
 
     def shown(self, obj: ReadOnlyObject, caps: Capabilities) -> Object:
-        """Return what a scheduler sees of an object of this cluster."""
+        """Return an object of this cluster as a scheduler decodes it."""
         through = obj if self.server is None else see(obj, sight_of(self.server))
         return see(through, sight_of(caps))
 
 
 def sight_of(caps: Capabilities) -> VersionedDecoder:
-    """Return the types that a component knows."""
+    """Return the decoder of a component's version."""
     return VersionedDecoder(make_schema(caps.version, trains_for(caps)))
 
 
 def see(obj: ReadOnlyObject, sight: VersionedDecoder) -> Object:
-    """Return what a component sees of an object; the object stays as it is."""
+    """Return a decoded copy of an object; the original is not changed."""
     group, _, version = obj["apiVersion"].rpartition("/")
+    # The decoder drops fields in place, and recorded objects are shared; orjson copies faster than deepcopy.
     copy: Object = orjson.loads(orjson.dumps(obj))
-    return sight.lens(group, version, obj["kind"])(copy)
+    return sight.decoder_for(group, version, obj["kind"])(copy)
 
 
 def _kinds(caps: Capabilities, clock: Clock) -> Iterable[str]:
-    """Return the kinds that schedulers look at, now and at any other version."""
+    """Return the kinds that schedulers watch, at this version or the newest."""
     nothing: Any = _Still(Recording({}), caps)
-    newest = Capabilities(NEWEST, effective(NEWEST, component=NAME), caps.trains)
+    # Attempts with newer versions need kinds that this version does not watch, so they are recorded, too.
+    newest = Capabilities(NEWEST, enabled_gates(NEWEST, component=NAME), caps.trains)
     schedulers = (build(_context(nothing, each, clock)) for each in (caps, newest))
-    return dict.fromkeys(cache.kind for scheduler in schedulers for cache in scheduler.caches.workers)
+    return dict.fromkeys(cache.kind for scheduler in schedulers for cache in scheduler.informers.workers)
 
 
 async def scheduler_of(
     recording: Recording, caps: Capabilities, clock: Clock, configuration: ReadOnlyObject | None = None
 ) -> Scheduler:
-    """Return a scheduler that knows what was recorded, and decides without acting."""
+    """Return a scheduler whose caches hold the recorded objects; it decides and writes nothing."""
     client: Any = _Still(recording, caps)
     scheduler = build(_context(client, caps, clock), configuration)
-    for cache in scheduler.caches.workers:
+    # The first step of an informer lists; the watch behind it never delivers, so one step is enough.
+    for cache in scheduler.informers.workers:
         await cache.step()
     return scheduler
 
 
-def _context(client: Client, caps: Capabilities, clock: Clock) -> Context[Client, Capabilities]:
-    chance = Chance.from_seed(_SEED, NAME)
-    return Context(NAME, client, caps, clock, chance, CollectorRegistry(), lambda node: True)
+def _context(client: Client, caps: Capabilities, clock: Clock) -> ComponentDependencies[Client, Capabilities]:
+    chance = Random.from_seed(_SEED, NAME)
+    return ComponentDependencies(NAME, client, caps, clock, chance, CollectorRegistry(), lambda node: True)
 
 
 class _Still:
-    """As much of a client as caches need: what was recorded is listed, and then nothing happens."""
+    """As much of a client as informers need: lists the recorded objects, and no change follows."""
 
     def __init__(self, recording: Recording, caps: Capabilities) -> None:
         self._recording, self._caps = recording, caps
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
-        """Return what was recorded."""
-        return Listed(self._recording.seen(kind, self._caps), "0")
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
+        """Return the recorded objects of a kind."""
+        return ObjectList(self._recording.seen(kind, self._caps), "0")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> "_Silence":
-        """Return a watch on which nothing arrives."""
+        """Return a watch without events."""
         return _Silence()
 
 
 class _Silence:
-    def __init__(self) -> None:
-        self.bell = Signal()
+    """Watch without events."""
 
-    def ready(self) -> bool:
-        """Say that nothing has arrived."""
+    def __init__(self) -> None:
+        self.signal = Signal()
+
+    def is_ready(self) -> bool:
         return False
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
-        """Return nothing."""
         return []
 
-    async def close(self) -> None:
-        """Do nothing: there is nothing to stop."""
+    async def close(self) -> None: ...

@@ -1,6 +1,6 @@
-"""Why a pod is where it is, or nowhere: the decision made again, node by node, and which single change would alter it.
+"""Repeat the scheduler's decision about one pod, node by node, in a recorded cluster.
 
-Nothing is concluded from texts: what might help is tried, by deciding again in a cluster that differs in that alone.
+Nothing is concluded from messages: whether a change helps is tried, by deciding in a cluster with just this change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,19 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.node_scores import NodePluginScores
 from mockkube.scheduler.scheduler import Scheduler
-from mockkube.scheduler.scheduling_algorithm import Decision, Failure, Placement
+from mockkube.scheduler.scheduling_algorithm import Decision, ScheduleResult, SchedulingError
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """What the first plugin that refuses a node says, and what it compared."""
+    """A node that was rejected: the first plugin that did so, its status, and the facts it compared."""
 
     node: str
     status: Status
 
     @property
     def detail(self) -> str:
-        """What was compared, in a line; empty where the reasons say it all."""
+        """The compared facts in one line; empty if the reasons say everything."""
         return text_of(self.status.facts)
 
 
@@ -39,35 +39,35 @@ class NodeAnswer:
 class WhatIf:
     """A single change after which the pod would be scheduled."""
 
+    # `gate` or `version`; for objects see `object_changes.ObjectEdit`.
     kind: str
-    """`gate`, `version`, or of an object: see `why_changes.Edit`."""
+    # The component whose gate or version changes; empty for objects.
     component: str
-    """Whose gate or version; empty for objects."""
     change: str
+    # The node that the pod would get.
     node: str
-    """Where the pod would go."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole answer."""
+    """The scheduler's decision about one pod."""
 
     pod: Key
+    # State of the pod so far, in words.
     state: str
-    """What has become of the pod so far."""
+    # What the scheduler decides now; for a bound pod, what it would decide.
     decision: str
-    """What the scheduler decides now; of a pod that has a node: what it would."""
+    # The node that the pod would get; empty if none.
     node: str
-    """Where the pod would go; empty: nowhere."""
     refused: Sequence[NodeAnswer]
+    # Scores of the feasible nodes, if there are several.
     scores: NodePluginScores
-    """Of the nodes that fit, if there are several."""
     what_if: Sequence[WhatIf] = ()
+    # The scheduler's profiles other than the one that the pod names.
     profiles: Sequence[str] = ()
-    """Those that the scheduler has beside the one that the pod names."""
 
     def as_json(self) -> Object:
-        """Return it for programs."""
+        """Return the decision as JSON."""
         return {
             "pod": {"namespace": self.pod.namespace, "name": self.pod.name},
             "state": self.state,
@@ -95,29 +95,30 @@ def _as_json(answer: NodeAnswer) -> Object:
 
 
 def _to_json(fact: Any) -> Any:
-    """Return a fact as JSON; facts that are costly to compute are iterables that compute when they are read."""
+    """Return a fact as JSON; facts that are costly to compute are lazy iterables."""
     return fact if isinstance(fact, str | int | Mapping | Sequence) else list(fact)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A pod, and the cluster it is to be scheduled in, as one scheduler sees both."""
+    """A pod and the cluster to schedule it in."""
 
+    # As the API server returns it.
     pod: ReadOnlyObject
-    """As the API server shows it."""
+    # The cluster without the pod.
     recording: Recording
-    """Without the pod itself."""
     caps: Capabilities
     clock: Clock
     configuration: ReadOnlyObject | None = None
 
     async def scheduler(self) -> Scheduler:
-        """Return the scheduler that knows the cluster."""
+        """Return a scheduler with the recorded objects in its caches."""
         return await scheduler_of(self.recording, self.caps, self.clock, self.configuration)
 
     def subject(self) -> PodInfo:
-        """Return the pod as if it were to be scheduled for the first time."""
+        """Return the pod as if it were scheduled for the first time."""
         seen = self.recording.shown(self.pod, self.caps)
+        # With nodeName set, the NodeName filter would reject every node but the present one.
         spec = {name: value for name, value in seen["spec"].items() if name != "nodeName"}
         status = {name: value for name, value in (seen.get("status") or {}).items() if name in _KEPT}
         return PodInfo({**seen, "spec": spec, "status": status})
@@ -127,62 +128,68 @@ class Case:
         return self.goes_by(await self.scheduler())
 
     def goes_by(self, scheduler: Scheduler) -> str:
-        """Return the node that a scheduler who knows the cluster would choose."""
+        """Return the node that this scheduler would choose; empty if none."""
         pod = self.subject()
-        decider = scheduler.deciders.get(pod.scheduler_name)
-        if decider is None or any(not one.pre_enqueue(pod).ok for one in decider.points.profile.pre_enqueue):
+        decider = scheduler.algorithms.get(pod.scheduler_name)
+        if decider is None or any(not one.pre_enqueue(pod).is_success for one in decider.framework.profile.pre_enqueue):
             return ""
-        decision = decider.decide(decider.state(), pod)
-        return decision.node_name if isinstance(decision, Placement) else ""
+        decision = decider.schedule_pod(decider.new_cycle_state(), pod)
+        return decision.node_name if isinstance(decision, ScheduleResult) else ""
 
 
+# Claims that a controller generated for the pod are input of the decision; all other status is a result of earlier
+# ones.
 _KEPT = ("resourceClaimStatuses", "extendedResourceClaimStatus")
 
 
 async def case_of(
     client: Client, key: Key, caps: Capabilities, clock: Clock, configuration: ReadOnlyObject | None = None
 ) -> Case:
-    """Record the case of a pod; NotFound if there is none. The client should show all that the server does."""
+    """Record the cluster around a pod; NotFound if there is none.
+
+    The client should return objects without dropping fields.
+    """
     recording = await Recording.of(client, caps, clock)
     pod = next((one for one in recording.objects["Pod"] if key_of(one) == key), None)
     if pod is None:
-        raise NotFound.object("", "pods", key.name)
+        raise NotFound.for_object("", "pods", key.name)
     return Case(pod, recording.without("Pod", pod["metadata"].get("uid", "")), caps, clock, configuration)
 
 
 async def explain(case: Case) -> Explanation:
     """Return the decision about a pod, node by node."""
     pod, scheduler = case.subject(), await case.scheduler()
-    decider = scheduler.deciders.get(pod.scheduler_name)
+    decider = scheduler.algorithms.get(pod.scheduler_name)
     key, state = pod.key, state_of(case.pod)
-    others = tuple(name for name in scheduler.deciders if name != pod.scheduler_name)
+    others = tuple(name for name in scheduler.algorithms if name != pod.scheduler_name)
     if decider is None:
-        told = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(others)}'
-        return Explanation(key, state, told, "", (), {}, profiles=others)
-    for plugin in decider.points.profile.pre_enqueue:
-        if not (status := plugin.pre_enqueue(pod)).ok:
+        message = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(others)}'
+        return Explanation(key, state, message, "", (), {}, profiles=others)
+    # A pod that PreEnqueue rejects never reaches a scheduling cycle, so no node can be asked about it.
+    for plugin in decider.framework.profile.pre_enqueue:
+        if not (status := plugin.pre_enqueue(pod)).is_success:
             return Explanation(key, state, f"held back by {plugin.name}: {status.message}", "", (), {})
-    decision, refused, scores = decider.explain(decider.state(), pod)
+    decision, refused, scores = decider.explain(decider.new_cycle_state(), pod)
     answers = [NodeAnswer(node, status) for node, status in refused.items()]
-    node = decision.node_name if isinstance(decision, Placement) else ""
+    node = decision.node_name if isinstance(decision, ScheduleResult) else ""
     return Explanation(key, state, _told(decision), node, answers, scores, profiles=others)
 
 
 def _told(decision: Decision) -> str:
     match decision:
-        case Placement():
+        case ScheduleResult():
             return f"goes to {decision.node_name}: {decision.feasible_nodes} of the nodes fit"
-        case FitError() | Failure():
+        case FitError() | SchedulingError():
             return decision.message
 
 
 def state_of(pod: ReadOnlyObject) -> str:
-    """Return what has become of a pod so far, in a line."""
+    """Return the state of a pod in one line."""
     status: dict[str, Any] = dict(pod.get("status") or {})
     node = pod["spec"].get("nodeName", "")
     if status.get("phase") == "Failed":
-        told = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
-        return f"failed on {node or 'no node'}{f': {told}' if told else ''}"
+        reason = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
+        return f"failed on {node or 'no node'}{f': {reason}' if reason else ''}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
             return f"is disrupted on {node}: {condition.get('reason', '')}: {condition.get('message', '')}"

@@ -1,4 +1,4 @@
-"""An account, as people read it."""
+"""Text output of explanations: lines and tables for terminals and the control page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -11,18 +11,19 @@ _NODES_SHOWN_MAX: Final = 20
 
 
 def lines(report: ReadOnlyObject) -> Iterator[str]:
-    """Yield what `Account.as_json` says, line by line; of many nodes the first few."""
+    """Yield the lines of a pod's explanation, given `PodExplanation.as_json`."""
     pod, obstacle = report["pod"], report["obstacle"]
     yield f"Pod {pod['namespace']}/{pod['name']} {report['state']}."
     yield from report["deeds"]
+    # The table of nodes answers why the scheduler chose none; once another component stops the pod it would mislead.
     waits = obstacle is not None and obstacle["stage"] == "Scheduled"
     if obstacle is not None:
         detail = f" ({obstacle['detail']})" if obstacle["detail"] else ""
         yield f"What stops it now: {obstacle['component']} {obstacle['reason']}{detail}"
     elif report["decision"] and not report["gone"] and not report["deeds"]:
-        anew = "it" if report["node"] else "a new pod like it would stay pending:"
+        subject = "it" if report["node"] else "a new pod like it would stay pending:"
         when = "Decided now" if report["fate"] == "unbound" else "Decided again"
-        yield f"Nothing stops it. {when}, {anew} {report['decision']}"
+        yield f"Nothing stops it. {when}, {subject} {report['decision']}"
     yield from (f"Note: {note}" for note in report["notes"])
     if waits or (obstacle is None and not report["deeds"]):
         yield from _nodes(report)
@@ -32,7 +33,7 @@ def lines(report: ReadOnlyObject) -> Iterator[str]:
 
 
 def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
-    """Yield what `Making.as_json` says, line by line."""
+    """Yield the lines of a workload's explanation, given `OwnerExplanation.as_json`."""
     maker, pods, stopped = report["maker"], report["pods"], report["stopped"]
     count = f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'}"
     running = f"; {len(stopped)} of them {'does' if len(stopped) == 1 else 'do'} not run" if stopped else ""
@@ -53,6 +54,7 @@ def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
 
 
 def _nodes(report: ReadOnlyObject) -> Iterator[str]:
+    """Yield the tables of rejecting nodes and of scores."""
     rows = [(one["node"], one["plugin"], ", ".join(one["reasons"]), one["detail"]) for one in report["nodes"]]
     if rows:
         yield ""
@@ -73,16 +75,17 @@ def _by_plugin(scores: Mapping[str, int]) -> str:
 def _help(report: ReadOnlyObject) -> Iterator[str]:
     rows = list(_remedies(report["whatIf"]))
     if rows:
-        late = report["gone"] or report["fate"] in TURNED_AWAY
+        # A pod that was rejected or evicted never recovers, so a change can only help its successor.
+        is_terminal = report["gone"] or report["fate"] in TURNED_AWAY
         yield ""
-        head = "IT WOULD HAVE HELPED" if late else "IT WOULD HELP"
+        head = "IT WOULD HAVE HELPED" if is_terminal else "IT WOULD HELP"
         yield from _table((head, "IF", "THEN ON", "BUT THEN"), rows)
     elif report["obstacle"] is not None:
         yield from ("", "No single change that was tried would help.")
 
 
 def _remedies(found: Sequence[ReadOnlyObject]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield a row for each change; versions of a component after which the same happens share one."""
+    """Yield a row for each change; versions of a component with the same outcome share one."""
     for _, group in groupby(found, key=_alike):
         alike = list(group)
         first = alike[0]
@@ -91,6 +94,9 @@ def _remedies(found: Sequence[ReadOnlyObject]) -> Iterator[tuple[str, str, str, 
 
 
 def _alike(remedy: ReadOnlyObject) -> tuple[str, ...]:
+    """Return what remedies that share a row have in common."""
+    # Several versions often lift the same obstacle: they are joined with "or". Other changes stand in rows of their
+    # own.
     own = "" if remedy["kind"] == "version" else remedy["change"]
     return remedy["kind"], remedy["component"], remedy["node"], remedy["but"], own
 

@@ -1,4 +1,4 @@
-"""Which taint of a node keeps a pod away, and why the tolerations that could be meant for it do not match."""
+"""Find the taint that keeps a pod away, and explain why similar tolerations do not match it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.proposals.answers import explain_near_misses
-from mockkube.proposals.lending import taint_rules
+from mockkube.proposals.lending import make_taint_rules
 
 
 @dataclass(frozen=True, slots=True)
 class Untolerated:
-    """A taint, and what was compared with it."""
+    """A taint that is not tolerated, with the facts that were compared."""
 
     taint: ReadOnlyObject
     detail: str
 
 
 def compiled(tolerations: Iterable[ReadOnlyObject], caps: Capabilities) -> tuple[CompiledToleration, ...]:
-    """Return tolerations as a component understands them."""
-    return compile_tolerations(tolerations, taint_rules(caps, ExpressionCache().expression))
+    """Compile tolerations by the rules of a component's version and gates."""
+    return compile_tolerations(tolerations, make_taint_rules(caps, ExpressionCache().compile_expression))
 
 
 def first_untolerated(

@@ -1,4 +1,4 @@
-"""Changes that might let a pod be scheduled, each tried by itself: gates, versions, the pod, nodes, volumes."""
+"""Try single changes that might let a pod be scheduled: gates, versions, the pod, nodes, volumes."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from mockkube.explain.scheduling import Case, Explanation, NodeAnswer, WhatIf
 from mockkube.proposals.outside import trains_for
 from mockkube.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT
 
+# Bound for each kind of change, on nodes, taints and volumes alike: every attempt runs a scheduling cycle.
 NODES_MAX: Final = 5
-"""On how many nodes a change of one node is tried, for each kind of change; and how many taints and volumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The case with one thing changed: at a component, or, if that is empty, an object."""
+    """A scheduling case with one change: of a component, or, if that is empty, of an object."""
 
     kind: str
     component: str
@@ -32,34 +32,36 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """An attempt after which the pod would be scheduled, and where."""
+    """An attempt after which the pod would be scheduled, and its node."""
 
     attempt: Attempt
     node: str
 
 
 async def what_if(case: Case, explanation: Explanation, overrides: Mapping[str, bool]) -> Explanation:
-    """Return the explanation with what would let the pod be scheduled; `overrides` are the gates that were set."""
+    """Return the explanation with the changes that would help; `overrides` are the gates that were set."""
     if explanation.node:
         return explanation
     found = [one async for one in successes(case, attempts(case, explanation, overrides))]
-    told = (WhatIf(one.attempt.kind, one.attempt.component, one.attempt.change, one.node) for one in found)
-    return replace(explanation, what_if=tuple(told))
+    remedies = (WhatIf(one.attempt.kind, one.attempt.component, one.attempt.change, one.node) for one in found)
+    return replace(explanation, what_if=tuple(remedies))
 
 
 async def successes(case: Case, tried: Iterable[Attempt]) -> AsyncIterator[Success]:
     """Yield the attempts after which the pod would be scheduled."""
-    present = await case.scheduler()
+    current_scheduler = await case.scheduler()
     for attempt in tried:
         await case.clock.sleep(0)  # who else works in this process is not kept waiting for all of them
-        same = attempt.case.caps is case.caps and attempt.case.recording is case.recording
-        scheduler = present if same else await attempt.case.scheduler()
+        # Only the pod differs then, so the scheduler of the present cluster serves again: building one is the costly
+        # part.
+        is_same_cluster = attempt.case.caps is case.caps and attempt.case.recording is case.recording
+        scheduler = current_scheduler if is_same_cluster else await attempt.case.scheduler()
         if node := attempt.case.goes_by(scheduler):
             yield Success(attempt, node)
 
 
 def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
-    """Yield what may be worth trying, after what refused each node."""
+    """Yield the changes worth trying, given the reasons why nodes were rejected."""
     gates = gates_for(case.pod, case.recording.objects, trains_for(case.caps))
     for one in Standing(NAME, case.caps, overrides).variants(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
@@ -68,7 +70,7 @@ def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]
 
 
 def upgrades(case: Case, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
-    """Yield schedulers of other versions with the gate of a proposal turned over; for when nothing simpler helps."""
+    """Yield schedulers of other versions with a proposal's gate flipped, for when nothing simpler helps."""
     gates = proposed_for(case.pod, case.recording.objects, trains_for(case.caps))
     for one in Standing(NAME, case.caps, overrides).upgrades(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
@@ -111,11 +113,13 @@ def _distinct(taints: Iterable[ReadOnlyObject | None]) -> Sequence[ReadOnlyObjec
 
 
 def _of_nodes(case: Case, refused: Sequence[NodeAnswer]) -> Iterator[Edit]:
+    """Yield node changes for the rejections that a change of the node can lift."""
     nodes = {key_of(node).name: node for node in case.recording.objects["Node"]}
     for answer in _first_few(refused, "TaintToleration"):
         yield object_changes.without_taint(nodes[answer.node], answer.status.facts["taint"])
     for answer in _first_few(refused, "NodeUnschedulable"):
         yield object_changes.uncordoned(nodes[answer.node])
+    # The nodes that lack least come first: the smallest change is the likeliest to be made.
     for answer in _first_few(refused, "NodeResourcesFit", order=lambda one: _missing(one.status.facts["shortages"][0])):
         missing = {one["resource"]: _missing(one) for one in answer.status.facts["shortages"]}
         yield object_changes.roomier(nodes[answer.node], missing)
@@ -125,7 +129,7 @@ def _of_nodes(case: Case, refused: Sequence[NodeAnswer]) -> Iterator[Edit]:
 
 
 def _wishes(facts: Mapping[str, Any]) -> tuple[ReadOnlyObject, ReadOnlyObject]:
-    """Return what a pod, or its volume, asks of the labels of nodes: the selector and the terms."""
+    """Return node selector and required terms of a pod, or of its volume."""
     if "required" in facts:
         return facts["node_selector"], facts["required"]
     return {}, (facts.get("node_affinity") or {}).get("required") or {}
@@ -138,7 +142,7 @@ def _missing(shortage: Mapping[str, int]) -> int:
 def _first_few(
     refused: Iterable[NodeAnswer], plugin: str, order: Callable[[NodeAnswer], Any] | None = None
 ) -> Sequence[NodeAnswer]:
-    """Return the first refusals by a plugin; of those in an order the least."""
+    """Return the first rejections by a plugin, or the least in the given order."""
     found = [answer for answer in refused if answer.status.plugin == plugin]
     return (found if order is None else sorted(found, key=order))[:NODES_MAX]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from mockkube.features.errors import FlagError, quoted
+from mockkube.features.errors import FlagError, quote
 from mockkube.features.versions import Version, binary_version
 
 KUBE: Final = "kube"  # upstream's name of Kubernetes itself among components
@@ -28,39 +28,39 @@ class EffectiveVersion:
 
     binary: Version
     emulated: Version
-    minimum: Version
+    min_compatibility: Version
 
     @classmethod
-    def of(cls, version: Version) -> Self:
+    def from_version(cls, version: Version) -> Self:
         """Return the effective version of a component without version flags."""
-        return cls(version, version, max(version.earlier(1), floor(version)))
+        return cls(version, version, max(version.earlier(1), oldest_emulated(version)))
 
     def with_emulated(self, version: Version) -> Self:
         """Return the effective version of the same binary that emulates a version."""
-        return replace(self, emulated=version, minimum=max(version.earlier(1), floor(self.binary)))
+        return replace(self, emulated=version, min_compatibility=max(version.earlier(1), oldest_emulated(self.binary)))
 
     @property
-    def behind(self) -> bool:
+    def is_emulating(self) -> bool:
         """True if the binary is newer than the emulated version; patch releases count as newer."""
         # Upstream compares full versions, so 1.36.4 counts as emulating 1.36 even without any flag.
         patch = binary_version(self.binary).partition("-")[0].rpartition(".")[2]
         return self.binary > self.emulated or int(patch) > 0
 
-    def errors(self) -> tuple[str, ...]:
+    def validate(self) -> tuple[str, ...]:
         """Return upstream's errors about the combination of versions."""
-        lowest = floor(self.binary)
+        lowest = oldest_emulated(self.binary)
         errors = []
         if not lowest <= self.emulated <= self.binary:
             # Upstream prints the upper bound as the binary's version with patch 0, pre-release suffix included.
             highest = re.sub(r"\.\d+(?=-|$)", ".0", binary_version(self.binary), count=1)
             errors.append(f"emulation version {self.emulated} is not between [{lowest}, {highest}]")
-        if not lowest <= self.minimum <= self.emulated:
+        if not lowest <= self.min_compatibility <= self.emulated:
             allowed = f"[{lowest}, {self.emulated}]"
-            errors.append(f"minCompatibilityVersion version {self.minimum} is not between {allowed}")
+            errors.append(f"minCompatibilityVersion version {self.min_compatibility} is not between {allowed}")
         return tuple(errors)
 
 
-def floor(binary: Version) -> Version:
+def oldest_emulated(binary: Version) -> Version:
     """Return the oldest version that a binary can emulate or be compatible with."""
     # Emulation exists since 1.31 and reaches back at most three minor versions.
     return max(_FIRST_EMULATED, binary.earlier(_EMULATED_MINORS_MAX))
@@ -74,11 +74,11 @@ def parse_effective_version(
     Raise FlagError for what does not parse. Ranges are checked by `validate` later, because upstream parses the gates
     before it checks the ranges.
     """
-    standing = EffectiveVersion.of(binary)
+    standing = EffectiveVersion.from_version(binary)
     if (version := _parse_kube_version(emulated)) is not None:
         standing = standing.with_emulated(version)
     if (version := _parse_kube_version(minimum)) is not None:
-        standing = replace(standing, minimum=version)
+        standing = replace(standing, min_compatibility=version)
     return standing
 
 
@@ -106,12 +106,12 @@ def _parse_version(text: str, component: str) -> str:
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/util/version/version.go
     match = _NUMBERS.fullmatch(text)
     if match is None:
-        raise FlagError(f"could not parse {quoted(text)} as version")
+        raise FlagError(f"could not parse {quote(text)} as version")
     numbers = match[1].split(".")
     if len(numbers) < 2:
-        raise FlagError(f"illegal version string {quoted(text)}")
+        raise FlagError(f"illegal version string {quote(text)}")
     if numbers[0].startswith("0") and numbers[0] != "0":
-        raise FlagError(f"illegal zero-prefixed version component {quoted(numbers[0])} in {quoted(text)}")
+        raise FlagError(f"illegal zero-prefixed version component {quote(numbers[0])} in {quote(text)}")
     shown = ".".join(str(int(number)) for number in numbers)
     if len(numbers) > 2 and int(numbers[2]) != 0:
         rest = _SEMVER_SUFFIX.fullmatch(match[2]) if len(numbers) == 3 else None

@@ -12,6 +12,6 @@ class FlagError(ValueError):
         super().__init__(self.errors[0] if len(self.errors) == 1 else f"[{', '.join(self.errors)}]")
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text as Go's `%q` does."""
     return json.dumps(text, ensure_ascii=False)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.features.effective_version import KUBE, EffectiveVersion, parse_effective_version
-from mockkube.features.errors import FlagError, quoted
-from mockkube.features.gates import Registry, registry
+from mockkube.features.errors import FlagError, quote
+from mockkube.features.gates import GateRegistry, gate_registry
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
@@ -54,7 +54,7 @@ class ParsedGates:
 class ParsedFlags:
     """Effective version and gates that a command line asks for."""
 
-    standing: EffectiveVersion
+    effective_version: EffectiveVersion
     gates: ParsedGates
 
 
@@ -72,8 +72,10 @@ def parse_flags(
     standing = parse_effective_version(
         binary, flags.get(_EMULATED_VERSION_FLAG, ()), flags.get(_MIN_COMPATIBILITY_FLAG, ())
     )
-    gates = parse_feature_gates(flags.get(_GATES_FLAG, ()), component, binary, standing=standing, trains=trains)
-    if errors := (*standing.errors(), *_forward_errors(flags, standing)):
+    gates = parse_feature_gates(
+        flags.get(_GATES_FLAG, ()), component, binary, effective_version=standing, trains=trains
+    )
+    if errors := (*standing.validate(), *_forward_errors(flags, standing)):
         raise FlagError(*errors)
     return ParsedFlags(standing, gates)
 
@@ -83,28 +85,28 @@ def parse_feature_gates(
     component: str,
     version: Version,
     *,
-    standing: EffectiveVersion | None = None,
+    effective_version: EffectiveVersion | None = None,
     trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
 ) -> ParsedGates:
     """Parse `[component:]Gate=bool,...`; raise FlagError with upstream's text if the component would not start."""
     text = values if isinstance(values, str) else ",".join(values)
     # Kubelet and kube-proxy use a plain string-to-bool map flag, without component prefixes and with other error texts.
     given = dict(_parse_pairs(text) if component.partition(".")[0] in _NODE_COMPONENTS else _parse_prefixed_pairs(text))
-    return validate_gates(given, component, version, standing=standing, trains=trains)
+    return validate_gates(given, component, version, effective_version=effective_version, trains=trains)
 
 
 def validate_gates(
-    given: Mapping[str, bool],
+    gates: Mapping[str, bool],
     component: str,
     version: Version,
     *,
-    standing: EffectiveVersion | None = None,
+    effective_version: EffectiveVersion | None = None,
     trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
 ) -> ParsedGates:
     """Return the gates that a component of this version can be started with, or raise FlagError."""
-    at = standing or EffectiveVersion.of(version)
-    known = registry(version, trains, component)
-    overrides = known.canonical(given)
+    at = effective_version or EffectiveVersion.from_version(version)
+    known = gate_registry(version, trains, component)
+    overrides = known.resolve_aliases(gates)
     for gate in overrides:
         if gate not in known.histories:
             raise FlagError(f"unrecognized feature gate: {gate}")
@@ -163,7 +165,7 @@ def _parse_prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
 def _parse_pairs(text: str) -> Iterator[tuple[str, bool]]:
     """Yield gates as kubelet and kube-proxy parse them."""
     # upstream 1.36: staging/src/k8s.io/component-base/cli/flag/map_string_bool.go
-    refusal = f'invalid argument {quoted(text)} for "--{_GATES_FLAG}" flag'
+    refusal = f'invalid argument {quote(text)} for "--{_GATES_FLAG}" flag'
     for entry in filter(None, text.split(",")):
         name, equals, value = (part.strip() for part in entry.partition("="))
         if not equals:
@@ -174,10 +176,10 @@ def _parse_pairs(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _parse_bool_error(value: str) -> str:
-    return f"strconv.ParseBool: parsing {quoted(value)}: invalid syntax"
+    return f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
 
 
-def _gate_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[str]:
+def _gate_errors(overrides: Mapping[str, bool], known: GateRegistry, at: EffectiveVersion) -> Iterator[str]:
     """Yield an error for each gate that cannot be set at this version."""
     for gate, value in overrides.items():
         stage = known.stage(gate, at)
@@ -186,20 +188,20 @@ def _gate_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVe
             yield f"{refusal} locked to {_format_bool(stage.default)}"
         elif stage.maturity is Maturity.PRE_ALPHA:
             # The text names the minimum compatibility version since 1.35.
-            minimum = f", min compatibility version {at.minimum}" if at.binary >= Version(1, 35) else ""
+            minimum = f", min compatibility version {at.min_compatibility}" if at.binary >= Version(1, 35) else ""
             yield f"{refusal} PreAlpha at emulated version {at.emulated}{minimum}"
 
 
-def _dependency_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[str]:
+def _dependency_errors(overrides: Mapping[str, bool], known: GateRegistry, at: EffectiveVersion) -> Iterator[str]:
     """Yield an error for each enabled gate that depends on a disabled one."""
-    switches = known.switches(overrides, at)
+    switches = known.gate_values(overrides, at)
     for gate, dependencies in known.dependencies.items():
         missing = [dependency for dependency in dependencies if not switches.get(dependency, False)]
         if missing and switches.get(gate, False):
             yield f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
 
 
-def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[FlagNotice]:
+def _removal_warnings(overrides: Mapping[str, bool], known: GateRegistry, at: EffectiveVersion) -> Iterator[FlagNotice]:
     """Yield a warning for each configured gate that will be removed."""
     for gate, value in overrides.items():
         maturity = known.stage(gate, at).maturity
@@ -215,15 +217,15 @@ def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: Effect
             yield FlagNotice("warning", f"Setting {kind} feature gate {gate}={_format_bool(value)}. {end}")
 
 
-def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[FlagNotice]:
+def _alpha_warnings(overrides: Mapping[str, bool], known: GateRegistry, at: EffectiveVersion) -> Iterator[FlagNotice]:
     """Yield a warning about alpha gates where upstream treats the binary as emulating.
 
     Upstream compares the whole version of the binary, so that 1.36.4 counts as emulating 1.36 and 1.37.0-rc.1 does not
     count as emulating 1.37.
     """
-    if at.binary < Version(1, 34) or not at.behind:
+    if at.binary < Version(1, 34) or not at.is_emulating:
         return
-    switches = known.switches(overrides, at)
+    switches = known.gate_values(overrides, at)
     alpha = [gate for gate in sorted(switches) if switches[gate] and known.stage(gate, at).maturity is Maturity.ALPHA]
     if alpha:
         features = f"features=[{' '.join(alpha)}]"

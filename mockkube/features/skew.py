@@ -18,7 +18,7 @@ _TWO_MINORS_UNTIL: Final = Version(1, 25)  # an older kubelet or kube-proxy may 
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SkewRule:
     """Limits for how far one kind of component may be newer or older than another."""
 
     component: str
@@ -31,29 +31,29 @@ class Rule:
 
 
 RULES: Final = (
-    Rule(API_SERVER, API_SERVER, newer_max=1, older_max=1),
-    Rule("kube-controller-manager", API_SERVER, newer_max=0, older_max=1),
-    Rule("kube-scheduler", API_SERVER, newer_max=0, older_max=1),
-    Rule("cloud-controller-manager", API_SERVER, newer_max=0, older_max=1),
-    Rule(KUBELET, API_SERVER, newer_max=0, older_max=3),
-    Rule(KUBE_PROXY, API_SERVER, newer_max=0, older_max=3),
-    Rule(KUBE_PROXY, KUBELET, newer_max=3, older_max=3),
-    Rule("kubectl", API_SERVER, newer_max=1, older_max=1),
+    SkewRule(API_SERVER, API_SERVER, newer_max=1, older_max=1),
+    SkewRule("kube-controller-manager", API_SERVER, newer_max=0, older_max=1),
+    SkewRule("kube-scheduler", API_SERVER, newer_max=0, older_max=1),
+    SkewRule("cloud-controller-manager", API_SERVER, newer_max=0, older_max=1),
+    SkewRule(KUBELET, API_SERVER, newer_max=0, older_max=3),
+    SkewRule(KUBE_PROXY, API_SERVER, newer_max=0, older_max=3),
+    SkewRule(KUBE_PROXY, KUBELET, newer_max=3, older_max=3),
+    SkewRule("kubectl", API_SERVER, newer_max=1, older_max=1),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SkewFinding:
     """Result of a rule for one pair of components; `reason` names both versions and the allowed range."""
 
     component: str
     other: str
-    rule: Rule
+    rule: SkewRule
     supported: bool
     reason: str
 
 
-def findings(versions: Mapping[str, Version]) -> list[Finding]:
+def check_skew(versions: Mapping[str, Version]) -> list[SkewFinding]:
     """Check every pair that a rule covers, in the order of RULES, then of names.
 
     Names are those of components: `kube-apiserver.1` is a replica, `kubelet.n1` the kubelet of a node. Components
@@ -68,11 +68,11 @@ def findings(versions: Mapping[str, Version]) -> list[Finding]:
     ]
 
 
-def find_unsupported(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
+def find_unsupported(versions: Mapping[str, Version], component: str | None = None) -> list[SkewFinding]:
     """Return the unsupported pairs of all components, or of one."""
     return [
         finding
-        for finding in findings(versions)
+        for finding in check_skew(versions)
         if not finding.supported and component in (None, finding.component, finding.other)
     ]
 
@@ -85,7 +85,7 @@ def _component_kind(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _is_pair(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
+def _is_pair(rule: SkewRule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
     """Return whether a rule applies to two components.
 
     Replicas are paired once; a kube-proxy is paired with the kubelet of its node.
@@ -100,30 +100,30 @@ def _is_pair(rule: Rule, component: str, other: str, versions: Mapping[str, Vers
     return other == node_kubelet or not node
 
 
-def _check_pair(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> Finding:
+def _check_pair(rule: SkewRule, component: str, other: str, versions: Mapping[str, Version]) -> SkewFinding:
     mine, theirs = versions[component], versions[other]
     pair = f"{component} {mine}", f"{other} {theirs}"
     older_max = _allowed_older(rule, mine)
     # The policy counts minor versions, which cannot be compared across majors.
     if mine.major != theirs.major:
-        return Finding(component, other, rule, False, f"{pair[0]} is of another major version than {pair[1]}")
+        return SkewFinding(component, other, rule, False, f"{pair[0]} is of another major version than {pair[1]}")
     ahead = mine.minor - theirs.minor
     if ahead > rule.newer_max:
         limit = (
             f"at most {_format_minors(rule.newer_max)} newer is supported" if rule.newer_max else "it must not be newer"
         )
-        return Finding(
+        return SkewFinding(
             component, other, rule, False, f"{pair[0]} is {_format_minors(ahead)} newer than {pair[1]}: {limit}"
         )
     if -ahead > older_max:
         limit = f"at most {_format_minors(older_max)} older is supported"
-        return Finding(
+        return SkewFinding(
             component, other, rule, False, f"{pair[0]} is {_format_minors(-ahead)} older than {pair[1]}: {limit}"
         )
-    return Finding(component, other, rule, True, f"{pair[0]} is supported with {pair[1]}")
+    return SkewFinding(component, other, rule, True, f"{pair[0]} is supported with {pair[1]}")
 
 
-def _allowed_older(rule: Rule, version: Version) -> int:
+def _allowed_older(rule: SkewRule, version: Version) -> int:
     is_old = rule.component in (KUBELET, KUBE_PROXY) and version < _TWO_MINORS_UNTIL
     return min(rule.older_max, 2) if is_old else rule.older_max
 

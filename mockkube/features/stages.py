@@ -24,7 +24,7 @@ class Maturity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class GateStage:
     """Stage of a gate, from `version` until the next stage.
 
     `min_compatibility` is the minimum compatibility version from which on the stage applies.
@@ -34,13 +34,13 @@ class Stage:
     maturity: Maturity
     default: bool
     locked: bool = False
-    minimum: Version | None = None
+    min_compatibility: Version | None = None
 
 
-PRE_ALPHA: Final = Stage(Version(0, 0), Maturity.PRE_ALPHA, False)
+PRE_ALPHA: Final = GateStage(Version(0, 0), Maturity.PRE_ALPHA, False)
 
 
-def stage_at(history: Sequence[Stage], version: Version, minimum: Version) -> Stage:
+def stage_at(history: Sequence[GateStage], version: Version, minimum: Version) -> GateStage:
     """Return the stage that applies at a version that is compatible down to `minimum`.
 
     It is PRE_ALPHA before the first stage. A stage without a minimum inherits that of the stage before it.
@@ -50,7 +50,7 @@ def stage_at(history: Sequence[Stage], version: Version, minimum: Version) -> St
     for stage in history:
         if stage.version > version:
             break
-        required = stage.minimum or required
+        required = stage.min_compatibility or required
         if required is None or minimum >= required:
             current = stage
     return current

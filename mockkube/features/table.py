@@ -12,31 +12,31 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.versions import NEWEST, OLDEST, Version
 
-History = tuple[Stage, ...]
+History = tuple[GateStage, ...]
 
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
 # Gates that set every gate of their maturity that is not set by name.
 SPECIAL: Final[Mapping[str, History]] = {
-    ALL_ALPHA: (Stage(Version(0, 0), Maturity.ALPHA, False),),
-    ALL_BETA: (Stage(Version(0, 0), Maturity.BETA, False),),
+    ALL_ALPHA: (GateStage(Version(0, 0), Maturity.ALPHA, False),),
+    ALL_BETA: (GateStage(Version(0, 0), Maturity.BETA, False),),
 }
 
 
-def histories(release: Version) -> Mapping[str, History]:
+def gate_histories(release: Version) -> Mapping[str, History]:
     """Return the history of each gate that a binary of this release knows, with AllAlpha and AllBeta."""
     return _load_histories(_clamp_release(release))
 
 
-def dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
+def gate_dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
     """Return the gates that each gate depends on, sorted; there are none before 1.35."""
     return _load_dependencies(_clamp_release(release))
 
 
-def removed_gates(release: Version) -> Mapping[str, Stage]:
+def removed_gates(release: Version) -> Mapping[str, GateStage]:
     """Return the last stage of each gate that an earlier release knew and this one does not."""
     return _load_removed_gates(_clamp_release(release))
 
@@ -56,7 +56,7 @@ def _load_dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def _load_removed_gates(release: Version) -> Mapping[str, Stage]:
+def _load_removed_gates(release: Version) -> Mapping[str, GateStage]:
     # Only the last row counts: a gate with two rows was rewritten, not removed, in between.
     rows = ((gate, rows[-1]) for gate, rows in _load_table()["gates"].items())
     return {gate: _parse_history(row[2])[-1] for gate, row in rows if Version.parse(row[1]) < release}
@@ -75,10 +75,10 @@ def _parse_history(text: str) -> History:
 
 
 @cache
-def _parse_stage(text: str) -> Stage:
+def _parse_stage(text: str) -> GateStage:
     version, maturity, default, *more = text.split(":")
     minimum = next((_parse_version(word[4:]) for word in more if word.startswith("min=")), None)
-    return Stage(_parse_version(version), Maturity(maturity), default == "on", "locked" in more, minimum)
+    return GateStage(_parse_version(version), Maturity(maturity), default == "on", "locked" in more, minimum)
 
 
 @cache

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.versions import Version
 
 _MATURITIES: Final = {
@@ -23,8 +23,8 @@ class ReleaseTrain:
 
     gate: str
     aliases: tuple[str, ...] = ()
-    stages: tuple[Stage, ...] = ()
-    brings: Any = None
+    stages: tuple[GateStage, ...] = ()
+    proposal: Any = None
     """Proposal of an installed package that the gate belongs to; components that know the train use it."""
 
     def includes_gate(self, release: Version) -> bool:
@@ -38,24 +38,26 @@ PROPOSAL_TRAINS: Final = (
     ReleaseTrain(
         "TaintTolerationNodeAffinitySemverComparisonOperators",  # KEP-5721
         aliases=("TolerationAffinitySemverOperators",),
-        stages=(Stage(Version(1, 35), Maturity.ALPHA, False),),
+        stages=(GateStage(Version(1, 35), Maturity.ALPHA, False),),
     ),
-    ReleaseTrain("TaintTolerationCEL", stages=(Stage(Version(1, 35), Maturity.ALPHA, False),)),  # KEP-5500
+    ReleaseTrain("TaintTolerationCEL", stages=(GateStage(Version(1, 35), Maturity.ALPHA, False),)),  # KEP-5500
 )
 
 
-def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS) -> tuple[ReleaseTrain, ...]:
+def parse_trains(value: Any, default_trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS) -> tuple[ReleaseTrain, ...]:
     """Return the default trains, replaced or extended by a configuration; raise ValueError for invalid ones.
 
     `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be omitted
     (alpha and deprecated off, beta and GA on), and so may `locked`. Aliases stay those of the replaced train.
     """
     given = {train.gate: train for train in map(_parse_train, _require_list(value, "release trains"))}
-    known = {train.gate: train for train in usual}
+    known = {train.gate: train for train in default_trains}
     for gate, train in given.items():
         if gate in known:
             default_train = known[gate]
-            given[gate] = replace(train, aliases=train.aliases or default_train.aliases, brings=default_train.brings)
+            given[gate] = replace(
+                train, aliases=train.aliases or default_train.aliases, proposal=default_train.proposal
+            )
     return tuple((known | given).values())
 
 
@@ -76,7 +78,7 @@ def _parse_train(value: Any) -> ReleaseTrain:
     return ReleaseTrain(gate, tuple(map(str, _require_list(entry.get("aliases", ()), f"aliases of {gate}"))), stages)
 
 
-def _parse_stage(gate: str, value: Any) -> Stage:
+def _parse_stage(gate: str, value: Any) -> GateStage:
     entry = _require_fields(value, f"a stage of {gate}", ("version", "maturity", "default", "locked"))
     maturity = _MATURITIES.get(str(entry.get("maturity")).lower())
     if maturity is None:
@@ -88,7 +90,7 @@ def _parse_stage(gate: str, value: Any) -> Stage:
     for name, switch in switches.items():
         if not isinstance(switch, bool):
             raise ValueError(f"{gate}: {name} is {switch!r}: give true or false")
-    return Stage(_parse_version(gate, entry.get("version")), maturity, **switches)
+    return GateStage(_parse_version(gate, entry.get("version")), maturity, **switches)
 
 
 def _parse_version(gate: str, value: Any) -> Version:

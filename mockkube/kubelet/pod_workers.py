@@ -23,6 +23,8 @@ from mockkube.runtime.work_queue import WorkQueue
 
 # Pods synced concurrently in one step, so that their requests wait for the server together.
 BATCH_MAX: Final = 32
+# Pods of so many containers together end a batch: each takes tens of microseconds.
+CONTAINERS_MAX: Final = 1000
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
@@ -104,9 +106,10 @@ class PodWorker:
             present, self._arrived = self._arrived, None
             for arrived in _by_age(present.values()):
                 self._queue.add(key_of(arrived))
-        keys: list[Key] = []
-        while self._queue.is_ready() and len(keys) < BATCH_MAX:
+        keys, containers = list[Key](), 0
+        while self._queue.is_ready() and len(keys) < BATCH_MAX and containers < CONTAINERS_MAX:
             keys.append(self._queue.get())
+            containers += self._count_containers(keys[-1])
         async with asyncio.TaskGroup() as group:
             for key in keys:
                 # Decisions are made one after the other in queue order, since each counts the pods admitted before;
@@ -115,6 +118,11 @@ class PodWorker:
                     group.create_task(self._perform(key, *decision))
         for key in keys:
             self._queue.done(key)
+
+    def _count_containers(self, key: Key) -> int:
+        spec = (self._pods.get(key) or {}).get("spec")
+        containers = spec.get("containers") if isinstance(spec, dict) else None
+        return len(containers) if isinstance(containers, list) else 1
 
     def _plan(self, key: Key) -> tuple[ReadOnlyObject, Plan] | None:
         """Return the pod of a key and the result of its sync; None if there is nothing to do."""

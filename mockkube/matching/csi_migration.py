@@ -31,7 +31,7 @@ class Migration:
     plugin: str
     driver: str
     zone_key: str = ""
-    begun: bool = True
+    known_to_scheduler: bool = True
 
 
 _MIGRATIONS: Final = (
@@ -40,8 +40,8 @@ _MIGRATIONS: Final = (
     Migration("cinder", "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"),
     Migration("azureDisk", "kubernetes.io/azure-disk", "disk.csi.azure.com"),
     Migration("portworxVolume", "kubernetes.io/portworx-volume", "pxd.portworx.com"),
-    Migration("azureFile", "kubernetes.io/azure-file", "file.csi.azure.com", begun=False),
-    Migration("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", begun=False),
+    Migration("azureFile", "kubernetes.io/azure-file", "file.csi.azure.com", known_to_scheduler=False),
+    Migration("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", known_to_scheduler=False),
 )
 _BY_PLUGIN: Final = {takeover.plugin: takeover for takeover in _MIGRATIONS}
 
@@ -56,18 +56,18 @@ def migration_of_plugin(plugin: str) -> Migration | None:
     return _BY_PLUGIN.get(plugin)
 
 
-def is_migrated_on(csi_node: ReadOnlyObject | None, takeover: Migration) -> bool:
+def is_migrated_on(csi_node: ReadOnlyObject | None, migration: Migration) -> bool:
     """Return whether the plugin is migrated on the node of this CSINode."""
     annotations = {} if csi_node is None else csi_node["metadata"].get("annotations") or {}
-    return takeover.plugin in annotations.get(MIGRATED_PLUGINS, "").split(",")
+    return migration.plugin in annotations.get(MIGRATED_PLUGINS, "").split(",")
 
 
-def handle(takeover: Migration, source: ReadOnlyObject, labels: Mapping[str, str] | None = None) -> str:
+def volume_handle(migration: Migration, source: ReadOnlyObject, labels: Mapping[str, str] | None = None) -> str:
     """Return the driver's volume handle; raise ValueError if the volume cannot be migrated.
 
     `source` is a pod's volume, or the spec of a PersistentVolume with these labels.
     """
-    match takeover.source:
+    match migration.source:
         case "awsElasticBlockStore":
             return _aws_volume_handle(source.get("volumeID", ""))
         case "gcePersistentDisk":
@@ -109,13 +109,13 @@ def _gce_region(zones: list[str]) -> str:
     return regions.pop()
 
 
-def translate(volume: ReadOnlyObject, takeover: Migration) -> ReadOnlyObject:
+def translate_topology(volume: ReadOnlyObject, migration: Migration) -> ReadOnlyObject:
     """Return a PersistentVolume with the driver's topology keys; other fields are not translated."""
-    if not takeover.zone_key:
+    if not migration.zone_key:
         return volume
     terms = _node_selector_terms(volume)
     zone, region = _topology_keys(volume, terms)
-    renamed = {zone: takeover.zone_key, **({region: _REGION} if region == _BETA_REGION else {})}
+    renamed = {zone: migration.zone_key, **({region: _REGION} if region == _BETA_REGION else {})}
     if any(requirement.get("values") for requirement in _requirements(terms) if requirement["key"] == zone):
         terms = [_rename_keys(term, renamed) for term in terms]
     else:
@@ -124,7 +124,7 @@ def translate(volume: ReadOnlyObject, takeover: Migration) -> ReadOnlyObject:
         terms = [_rename_keys(term, {**renamed, zone: zone}) for term in terms]
         if zones := _zones_from_label(volume, zone):
             # Each term gets the zones, because terms are alternatives; without terms a new one is added.
-            terms = [_add_zones(term, takeover.zone_key, zones) for term in terms or [{}]]
+            terms = [_add_zones(term, migration.zone_key, zones) for term in terms or [{}]]
     if not terms:
         return volume
     affinity = {"required": {"nodeSelectorTerms": terms}}

@@ -21,7 +21,7 @@ class RequiredNodeAffinity:
     selector: NodeSelector | None
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True if the pod requires nothing of its node."""
         return not self.labels and self.selector is None
 

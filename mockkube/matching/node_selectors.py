@@ -11,15 +11,15 @@ from typing import Any, Final
 from mockkube_cel.golang.strconv import NumberError, parse_int64
 
 from mockkube.api import names
-from mockkube.api.fields import go_json, invalid, keyed
+from mockkube.api.fields import invalid, map_entry_path, to_go_json
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.taints import Operator, Outcome, Unreadable
+from mockkube.matching.taints import Outcome, UnreadableValue, ValueOperator
 
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
 NameTest = Callable[[str], bool]
 # Called with each value that an additional operator could not parse, and with the label's key.
-Report = Callable[[Unreadable, str], None]
+Report = Callable[[UnreadableValue, str], None]
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SEMVER: Final = ("SemverGt", "SemverLt", "SemverEq")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
@@ -34,11 +34,11 @@ class ValuesOperator:
 
 
 # An operator that a proposal adds. One of tolerations takes exactly one value, and never matches a missing label.
-LabelOperator = Operator | ValuesOperator
+LabelOperator = ValueOperator | ValuesOperator
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class CompiledTerm:
     """A compiled term: its tests, or the errors that keep it from matching."""
 
     labels: tuple[LabelTest, ...]
@@ -57,7 +57,7 @@ class Term:
 class NodeSelector:
     """Compiled terms; empty ones are left out, since they match nothing."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[CompiledTerm, ...]
 
     @property
     def errors(self) -> list[str]:
@@ -102,7 +102,7 @@ def compile_preferred(
     return NodeSelector(tuple(compiled))
 
 
-def aggregate(errors: Iterable[str]) -> str:
+def aggregate_errors(errors: Iterable[str]) -> str:
     """Join errors as upstream's aggregate prints them: each text once, several in brackets."""
     texts = list(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -119,7 +119,7 @@ def _compile_term(
     *,
     weight: int = 0,
     report: Report | None = None,
-) -> Term:
+) -> CompiledTerm:
     errors: list[str] = []
     label_tests, name_tests = [], []
     for index, requirement in enumerate(term.get("matchExpressions") or ()):
@@ -131,7 +131,7 @@ def _compile_term(
         errors += (requirement_errors := _validate_field_requirement(requirement, f"{at}.matchFields[{index}]"))
         if not requirement_errors:
             name_tests.append(_make_name_test(requirement))
-    return Term(tuple(label_tests), tuple(name_tests), tuple(errors), weight)
+    return CompiledTerm(tuple(label_tests), tuple(name_tests), tuple(errors), weight)
 
 
 def _validate_requirement(requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], at: str) -> list[str]:
@@ -139,7 +139,7 @@ def _validate_requirement(requirement: ReadOnlyObject, operators: Mapping[str, L
     if name not in _OPERATORS and name not in operators:
         return [_unsupported_operator(at, name, _OPERATORS)]
     errors = []
-    if name_errors := names.qualified_name(key):
+    if name_errors := names.check_qualified_name(key):
         errors.append(str(invalid(f"{at}.key", key, "; ".join(name_errors))))
     # The values of such an operator need not be label values: only its own check knows their form.
     if isinstance(operators.get(name), ValuesOperator):
@@ -147,13 +147,13 @@ def _validate_requirement(requirement: ReadOnlyObject, operators: Mapping[str, L
     errors += _validate_value_count(name, values, f"{at}.values")
     for index, value in enumerate(values):
         if name_errors := names.check_label_value(value):
-            errors.append(str(invalid(keyed(f"{at}.values[{index}]", key), value, "; ".join(name_errors))))
+            errors.append(str(invalid(map_entry_path(f"{at}.values[{index}]", key), value, "; ".join(name_errors))))
     return errors
 
 
 def _unsupported_operator(at: str, name: str, supported: Sequence[str]) -> str:
     choices = ", ".join(f'"{choice}"' for choice in supported)
-    return f"{at}.operator: Unsupported value: {go_json(name)}: supported values: {choices}"
+    return f"{at}.operator: Unsupported value: {to_go_json(name)}: supported values: {choices}"
 
 
 def _validate_value_count(name: str, values: Sequence[str], at: str) -> list[str]:
@@ -215,14 +215,14 @@ def _make_operator_test(operator: LabelOperator, key: str, values: Sequence[str]
 
     def test(labels: Labels) -> bool:
         outcome = evaluate(labels.get(key))
-        if report is not None and isinstance(outcome, Unreadable):
+        if report is not None and isinstance(outcome, UnreadableValue):
             report(outcome, key)
         return outcome is True
 
     return test
 
 
-def _unless_missing(operator: Operator, values: Sequence[str]) -> Callable[[str | None], Outcome]:
+def _unless_missing(operator: ValueOperator, values: Sequence[str]) -> Callable[[str | None], Outcome]:
     passes = operator(values[0])
     return lambda label: label is not None and passes(label)
 

@@ -38,12 +38,12 @@ class DeviceClaim(NamedTuple):
     unneeded: bool = False
 
 
-def device_claim(pod: ReadOnlyObject, wanted: ReadOnlyObject) -> DeviceClaim:
+def device_claim(pod: ReadOnlyObject, pod_claim: ReadOnlyObject) -> DeviceClaim:
     """Return the state of a claim in a pod's `resourceClaims`; without a name it does not exist yet."""
-    if wanted.get("resourceClaimName"):
-        return DeviceClaim(wanted["resourceClaimName"])
+    if pod_claim.get("resourceClaimName"):
+        return DeviceClaim(pod_claim["resourceClaimName"])
     for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
-        if status["name"] == wanted["name"]:
+        if status["name"] == pod_claim["name"]:
             name = status.get("resourceClaimName")
             # The resource claim controller records an empty name for a claim that the pod does not need.
             return DeviceClaim(name, generated=True) if name else DeviceClaim(unneeded=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockkube_cel.golang.strconv import NumberError, parse_uint64
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 
 # Number of parsed versions that are cached; the least recently used one is dropped.
 CACHE_MAX: Final = 4096
@@ -30,7 +30,7 @@ class SemverError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SemanticVersion:
     """A semantic version; comparison follows precedence, which ignores build metadata."""
 
     major: int
@@ -47,18 +47,18 @@ class Version:
         object.__setattr__(self, "precedence", (self.major, self.minor, self.patch, tail))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Version) and self.precedence == other.precedence
+        return isinstance(other, SemanticVersion) and self.precedence == other.precedence
 
     def __hash__(self) -> int:
         return hash(self.precedence)
 
-    def __lt__(self, other: "Version") -> bool:
+    def __lt__(self, other: "SemanticVersion") -> bool:
         return self.precedence < other.precedence
 
-    def __gt__(self, other: "Version") -> bool:
+    def __gt__(self, other: "SemanticVersion") -> bool:
         return self.precedence > other.precedence
 
-    def compare(self, other: "Version") -> int:
+    def compare(self, other: "SemanticVersion") -> int:
         """Return -1, 0 or 1."""
         return (self.precedence > other.precedence) - (self.precedence < other.precedence)
 
@@ -70,10 +70,10 @@ class Version:
 
 
 @lru_cache(CACHE_MAX)
-def parse(text: str) -> Version:
+def parse(text: str) -> SemanticVersion:
     """Parse a version strictly by the specification."""
     if release := _RELEASE.fullmatch(text):  # hot: most versions are plain
-        return Version(int(release[1]), int(release[2]), int(release[3]))
+        return SemanticVersion(int(release[1]), int(release[2]), int(release[3]))
     if not text:
         raise SemverError("Version string empty")
     parts = text.split(".", 2)
@@ -86,18 +86,18 @@ def parse(text: str) -> Version:
 
 
 @lru_cache(CACHE_MAX)
-def parse_tolerant(text: str) -> Version:
+def parse_tolerant(text: str) -> SemanticVersion:
     """Parse a version after trimming spaces, a `v` and leading zeros, and adding missing parts."""
     return _normalize(text.strip(_SPACES), "Short")
 
 
 @lru_cache(CACHE_MAX)
-def parse_normalized(text: str) -> Version:
+def parse_normalized(text: str) -> SemanticVersion:
     """Parse a version as CEL's `semver(text, true)`: tolerantly, but spaces are errors."""
     return _normalize(text, "short")
 
 
-def _normalize(text: str, short: str) -> Version:
+def _normalize(text: str, short: str) -> SemanticVersion:
     parts = [_strip_zeros(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3:
         if "+" in parts[-1] or "-" in parts[-1]:
@@ -114,21 +114,21 @@ def _strip_zeros(part: str) -> str:
     return part if part[:1] in tuple("0123456789") else "0" + part
 
 
-def _build_version(major: str, minor: str, rest: str) -> Version:
+def _build_version(major: str, minor: str, rest: str) -> SemanticVersion:
     read_major, read_minor = _parse_number(major, "major"), _parse_number(minor, "minor")
     rest, plus, build = rest.partition("+")
     patch, dash, pre = rest.partition("-")
     read_patch = _parse_number(patch, "patch")
     identifiers = tuple(_parse_identifier(part) for part in pre.split(".")) if dash else ()
     builds = tuple(_parse_build_identifier(part) for part in build.split(".")) if plus else ()
-    return Version(read_major, read_minor, read_patch, identifiers, builds)
+    return SemanticVersion(read_major, read_minor, read_patch, identifiers, builds)
 
 
 def _parse_number(text: str, name: str) -> int:
     if not _DIGITS.fullmatch(text):
-        raise SemverError(f"Invalid character(s) found in {name} number {quoted(text)}")
+        raise SemverError(f"Invalid character(s) found in {name} number {quote(text)}")
     if len(text) > 1 and text[0] == "0":
-        raise SemverError(f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}")
+        raise SemverError(f"{name.capitalize()} number must not contain leading zeroes {quote(text)}")
     return parse_uint64(text)
 
 
@@ -137,10 +137,10 @@ def _parse_identifier(text: str) -> int | str:
         raise SemverError("Prerelease is empty")
     if _DIGITS.fullmatch(text):
         if len(text) > 1 and text[0] == "0":
-            raise SemverError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
+            raise SemverError(f"Numeric PreRelease version must not contain leading zeroes {quote(text)}")
         return parse_uint64(text)
     if not _ALPHANUMERIC.fullmatch(text):
-        raise SemverError(f"Invalid character(s) found in prerelease {quoted(text)}")
+        raise SemverError(f"Invalid character(s) found in prerelease {quote(text)}")
     return text
 
 
@@ -148,5 +148,5 @@ def _parse_build_identifier(text: str) -> str:
     if not text:
         raise SemverError("Build meta data is empty")
     if not _ALPHANUMERIC.fullmatch(text):
-        raise SemverError(f"Invalid character(s) found in build meta data {quoted(text)}")
+        raise SemverError(f"Invalid character(s) found in build meta data {quote(text)}")
     return text

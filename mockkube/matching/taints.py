@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
 
 # More tolerations are looked up by their keys; fewer are faster compared one by one.
@@ -16,7 +16,7 @@ _MANY: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableValue:
     """A value of a taint or toleration that cannot be parsed, with the reason; it never matches."""
 
     owner: str
@@ -26,18 +26,20 @@ class Unreadable:
     type: str = ""
 
 
-Outcome = bool | Unreadable
+Outcome = bool | UnreadableValue
 # Returns whether a taint's value matches.
 ValueTest = Callable[[str], Outcome]
 # Compiles a toleration's value to a test.
-Operator = Callable[[str], ValueTest]
+ValueOperator = Callable[[str], ValueTest]
 # Evaluates a compiled expression on a taint; a failed evaluation returns an `Unreadable`.
-Expression = Callable[[ReadOnlyObject], Outcome]
+TaintCheck = Callable[[ReadOnlyObject], Outcome]
 # Called with each value that could not be parsed while matching, and with the taint.
-Report = Callable[[Unreadable, ReadOnlyObject], None]
+Report = Callable[[UnreadableValue, ReadOnlyObject], None]
 
 
-def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], type_name: str = "value") -> Operator:
+def make_comparison(
+    read: Callable[[str], Any], compare: Callable[[Any, Any], bool], type_name: str = "value"
+) -> ValueOperator:
     """Return an operator that parses both values and matches if `compare(taint's, toleration's)` is true.
 
     `type_name` names the type in logs.
@@ -48,14 +50,14 @@ def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], 
             bound = read(value)
         except ValueError as error:
             # Parsed once, but reported for every taint it is compared with: the real components log each comparison.
-            unreadable = Unreadable("toleration", value, str(error), type_name)
+            unreadable = UnreadableValue("toleration", value, str(error), type_name)
             return lambda taint_value: unreadable
 
         def test(taint_value: str) -> Outcome:
             try:
                 return compare(read(taint_value), bound)
             except ValueError as error:
-                return Unreadable("taint", taint_value, str(error), type_name)
+                return UnreadableValue("taint", taint_value, str(error), type_name)
 
         return test
 
@@ -66,8 +68,8 @@ def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], 
 class TaintRules:
     """Toleration rules of one component: operators beyond Equal and Exists, and expressions if enabled."""
 
-    operators: Mapping[str, Operator] = field(default_factory=dict)
-    expressions: Callable[[str], Expression] | None = None
+    operators: Mapping[str, ValueOperator] = field(default_factory=dict)
+    expressions: Callable[[str], TaintCheck] | None = None
     report: Report | None = None
 
 
@@ -76,7 +78,7 @@ class CompiledToleration:
     """A compiled toleration; `source` is the object it was compiled from."""
 
     source: ReadOnlyObject
-    check: Expression
+    check: TaintCheck
     report: Report | None = None
 
     def tolerates(self, taint: ReadOnlyObject) -> bool:  # hot: per pod and class of nodes
@@ -104,7 +106,7 @@ def _tolerate_nothing(taint: ReadOnlyObject) -> bool:
     return False
 
 
-def _make_value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operator]) -> ValueTest:
+def _make_value_test(toleration: ReadOnlyObject, operators: Mapping[str, ValueOperator]) -> ValueTest:
     value = toleration.get("value", "")
     match toleration.get("operator", ""):
         case "" | "Equal":
@@ -117,7 +119,7 @@ def _make_value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operato
     return lambda taint_value: False
 
 
-def _make_field_check(toleration: ReadOnlyObject, test: ValueTest) -> Expression:
+def _make_field_check(toleration: ReadOnlyObject, test: ValueTest) -> TaintCheck:
     effect, key = toleration.get("effect", ""), toleration.get("key", "")
 
     def check(taint: ReadOnlyObject) -> Outcome:  # hot: per pod and class of nodes
@@ -172,10 +174,10 @@ class _Candidates:
         return [toleration for _, toleration in found]
 
 
-def format_log_line(outcome: Unreadable, taint: ReadOnlyObject) -> str:
+def format_log_line(outcome: UnreadableValue, taint: ReadOnlyObject) -> str:
     """Return the component's log line for a value it could not parse, in klog's format."""
-    error, owner, value = quoted(outcome.reason), outcome.owner, quoted(outcome.value)
+    error, owner, value = quote(outcome.reason), outcome.owner, quote(outcome.value)
     if outcome.type:
         return f'"failed to parse {owner} value as {outcome.type}" err={error} {owner}={value}'
-    shown = quoted(f"{taint.get('key', '')}={taint.get('value', '')}:{taint.get('effect', '')}")
+    shown = quote(f"{taint.get('key', '')}={taint.get('value', '')}:{taint.get('effect', '')}")
     return f'"failed to evaluate CEL expression of toleration" err={error} expression={value} taint={shown}'

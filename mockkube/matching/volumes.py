@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from mockkube.api import quantity
-from mockkube.api.kinds.core.persistent_volume_claim_validation import CLASS_ANNOTATION
+from mockkube.api.kinds.core.persistent_volume_claim_validation import STORAGE_CLASS_ANNOTATION
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
@@ -25,7 +25,7 @@ NOT_PROVISIONED: Final = "kubernetes.io/no-provisioner"
 def storage_class_of(obj: ReadOnlyObject) -> str:
     """Return the storage class of a claim or volume; the beta annotation precedes the field."""
     annotations = obj["metadata"].get("annotations") or {}
-    name: str = annotations[CLASS_ANNOTATION] if CLASS_ANNOTATION in annotations else _spec_class(obj)
+    name: str = annotations[STORAGE_CLASS_ANNOTATION] if STORAGE_CLASS_ANNOTATION in annotations else _spec_class(obj)
     return name
 
 
@@ -91,7 +91,7 @@ class RequiredLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class CompiledVolume:
     """A PersistentVolume as matching needs it; `affinity` is None if every node can reach it."""
 
     obj: ReadOnlyObject
@@ -103,35 +103,35 @@ class Volume:
     access_modes: frozenset[str]
     labels: Mapping[str, str]
     affinity: NodeSelector | None
-    pin: "RequiredLabel | None"
-    available: bool
-    going: bool
+    required_label: "RequiredLabel | None"
+    is_available: bool
+    is_terminating: bool
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "Volume":
+    def from_object(cls, obj: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "CompiledVolume":
         """Compile a PersistentVolume with the node affinity operators of its component."""
         spec, metadata = obj["spec"], obj["metadata"]
         return cls(
             obj=obj,
             name=metadata["name"],
-            size=amount((spec.get("capacity") or {}).get("storage")),
+            size=parse_amount((spec.get("capacity") or {}).get("storage")),
             storage_class=storage_class_of(obj),
             attributes_class=spec.get("volumeAttributesClassName") or "",
             mode=spec.get("volumeMode", "Filesystem"),
             access_modes=frozenset(spec.get("accessModes") or ()),
             labels=metadata.get("labels") or {},
             affinity=compile_node_affinity(obj, operators),
-            pin=_required_label(obj),
-            available=(obj.get("status") or {}).get("phase") == "Available",
-            going=bool(metadata.get("deletionTimestamp")),
+            required_label=_required_label(obj),
+            is_available=(obj.get("status") or {}).get("phase") == "Available",
+            is_terminating=bool(metadata.get("deletionTimestamp")),
         )
 
     @property
-    def reserved(self) -> bool:
+    def has_claim_ref(self) -> bool:
         """True if a claimRef is set."""
         return "claimRef" in self.obj["spec"]
 
-    def fits(self, labels: Mapping[str, str]) -> bool:
+    def is_reachable_from(self, labels: Mapping[str, str]) -> bool:
         """Return whether a node with these labels can reach the volume."""
         return self.affinity is None or self.affinity.matches(labels)
 
@@ -153,7 +153,7 @@ def _required_label(volume: ReadOnlyObject) -> RequiredLabel | None:
     return next((RequiredLabel(one["key"], tuple(one.get("values") or ())) for one in wanted), None)
 
 
-def amount(text: str | None) -> Decimal:
+def parse_amount(text: str | None) -> Decimal:
     """Return the value of a quantity, 0 for a missing one."""
     return Decimal(0) if text is None else quantity.parse(str(text)).amount
 
@@ -162,7 +162,7 @@ def amount(text: str | None) -> Decimal:
 class ClaimRequirements:
     """Requirements of a claim for its volume."""
 
-    claim: ReadOnlyObject
+    obj: ReadOnlyObject
     size: Decimal
     storage_class: str
     attributes_class: str
@@ -171,12 +171,12 @@ class ClaimRequirements:
     selector: LabelSelector | None
 
     @classmethod
-    def read(cls, claim: ReadOnlyObject) -> "ClaimRequirements":
+    def from_object(cls, claim: ReadOnlyObject) -> "ClaimRequirements":
         """Compile a PersistentVolumeClaim; raise ValueError if its selector does not parse."""
         spec = claim["spec"]
         return cls(
-            claim=claim,
-            size=amount(((spec.get("resources") or {}).get("requests") or {}).get("storage")),
+            obj=claim,
+            size=parse_amount(((spec.get("resources") or {}).get("requests") or {}).get("storage")),
             storage_class=storage_class_of(claim),
             attributes_class=spec.get("volumeAttributesClassName") or "",
             mode=spec.get("volumeMode", "Filesystem"),
@@ -185,14 +185,14 @@ class ClaimRequirements:
         )
 
     @property
-    def sized(self) -> bool:
+    def requests_size(self) -> bool:
         """True if the claim requests a size."""
-        return "storage" in ((self.claim["spec"].get("resources") or {}).get("requests") or {})
+        return "storage" in ((self.obj["spec"].get("resources") or {}).get("requests") or {})
 
     @property
     def name(self) -> str:
         """Namespace and name of the claim, as in messages."""
-        return f"{self.claim['metadata']['namespace']}/{self.claim['metadata']['name']}"
+        return f"{self.obj['metadata']['namespace']}/{self.obj['metadata']['name']}"
 
 
 def _compile_selector(claim: ReadOnlyObject) -> LabelSelector | None:
@@ -221,41 +221,44 @@ class SearchConditions:
 
 
 def find_volume(
-    wish: ClaimRequirements, volumes: Iterable[Volume], terms: SearchConditions, taken: Collection[str] = ()
-) -> Volume | None:  # hot: per claim and node
+    claim: ClaimRequirements,
+    volumes: Iterable[CompiledVolume],
+    conditions: SearchConditions,
+    taken: Collection[str] = (),
+) -> CompiledVolume | None:  # hot: per claim and node
     """Return the volume reserved for the claim, else the smallest sufficient one; None if there is none."""
-    if wish.attributes_class and not terms.attributes_classes:
+    if claim.attributes_class and not conditions.attributes_classes:
         raise ValueError(
-            f"unsupported volumeAttributesClassName is set on claim {wish.name} "
+            f"unsupported volumeAttributesClassName is set on claim {claim.name} "
             "when the feature-gate VolumeAttributesClass is disabled"
         )
-    smallest: Volume | None = None
+    smallest: CompiledVolume | None = None
     for volume in volumes:
-        if volume.name in taken or not satisfies(wish, volume, on_node=terms.labels is not None):
+        if volume.name in taken or not satisfies(claim, volume, on_node=conditions.labels is not None):
             continue
-        reachable = terms.labels is None or volume.fits(terms.labels)
-        if volume.reserved:
+        reachable = conditions.labels is None or volume.is_reachable_from(conditions.labels)
+        if volume.has_claim_ref:
             # Reserved for this claim: no other volume may take its place, even if the node cannot reach this one.
             return volume if reachable else None
-        if not reachable or (terms.labels is None and terms.delayed):
+        if not reachable or (conditions.labels is None and conditions.delayed):
             continue
         if smallest is None or volume.size < smallest.size:
             smallest = volume
     return smallest
 
 
-def satisfies(wish: ClaimRequirements, volume: Volume, *, on_node: bool) -> bool:
+def satisfies(claim: ClaimRequirements, volume: CompiledVolume, *, on_node: bool) -> bool:
     """Return whether a claim may use a volume, apart from reachability; access modes count once there is a node."""
-    if volume.size < wish.size or volume.going:
+    if volume.size < claim.size or volume.is_terminating:
         return False
-    if volume.mode != wish.mode or volume.attributes_class != wish.attributes_class:
+    if volume.mode != claim.mode or volume.attributes_class != claim.attributes_class:
         return False
     # A volume bound to the claim by its user need not have its class, labels or access modes.
-    if volume.reserved:
-        return is_bound_to_claim(volume.obj, wish.claim)
-    if not volume.available or volume.storage_class != wish.storage_class:
+    if volume.has_claim_ref:
+        return is_bound_to_claim(volume.obj, claim.obj)
+    if not volume.is_available or volume.storage_class != claim.storage_class:
         return False
-    if wish.selector is not None and not wish.selector.matches(volume.labels):
+    if claim.selector is not None and not claim.selector.matches(volume.labels):
         return False
     # The volume controller, which knows no node, has looked the volumes up by access modes already.
-    return not on_node or wish.access_modes <= volume.access_modes
+    return not on_node or claim.access_modes <= volume.access_modes

@@ -25,4 +25,4 @@ TRAINS: Final[tuple[ReleaseTrain, ...]] = (
 
 def all_proposals(trains: tuple[ReleaseTrain, ...]) -> tuple[Proposal, ...]:
     """Return the built-in proposals, and those of users that these trains bring."""
-    return (*PROPOSALS, *(train.brings for train in trains if train.brings is not None))
+    return (*PROPOSALS, *(train.proposal for train in trains if train.proposal is not None))

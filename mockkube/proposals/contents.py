@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from mockkube.api.schema import Schema
-from mockkube.features.table import histories
+from mockkube.features.table import gate_histories
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
 from mockkube.matching.node_selectors import ValuesOperator
@@ -26,7 +26,7 @@ class ProposalError(ValueError):
     """Proposal that cannot be used: names the place, the error and the remedy, in one line."""
 
 
-def check(proposal: Proposal, place: str) -> None:
+def validate_proposal(proposal: Proposal, place: str) -> None:
     """Raise ProposalError for the first error in a proposal."""
     for error in _find_errors(proposal):
         raise ProposalError(f"{place}: {error}")
@@ -60,7 +60,7 @@ def _gate_errors(proposal: Proposal) -> Iterator[str]:
     if gate in _released_gates():
         yield f"gate {gate} is one of Kubernetes already: give the proposal a gate of its own"
     if not isinstance(train, ReleaseTrain) or not train.stages:
-        yield f"gate {gate} has no release train: give train=ReleaseTrain(GATE, stages=(Stage(...),))"
+        yield f"gate {gate} has no release train: give train=ReleaseTrain(GATE, stages=(GateStage(...),))"
         return
     if train.gate != gate:
         yield f"the train is that of gate {train.gate!r}, the proposal has {gate!r}: name the same in both"
@@ -70,7 +70,7 @@ def _gate_errors(proposal: Proposal) -> Iterator[str]:
 
 
 def _released_gates() -> set[str]:
-    return {gate for version in _published_versions() for gate in histories(version)}
+    return {gate for version in _published_versions() for gate in gate_histories(version)}
 
 
 def _published_versions() -> Iterator[Version]:

@@ -11,9 +11,9 @@ from mockkube.matching import integers, taints
 from mockkube.proposals.proposal import Operator, Proposal
 
 GATE: Final = "TaintTolerationComparisonOperators"
-COMPARISONS: Final[Mapping[str, taints.Operator]] = {
-    "Gt": taints.comparison(integers.parse_canonical, operator.gt, "int64"),
-    "Lt": taints.comparison(integers.parse_canonical, operator.lt, "int64"),
+COMPARISONS: Final[Mapping[str, taints.ValueOperator]] = {
+    "Gt": taints.make_comparison(integers.parse_canonical, operator.gt, "int64"),
+    "Lt": taints.make_comparison(integers.parse_canonical, operator.lt, "int64"),
 }
 
 

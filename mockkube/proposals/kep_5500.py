@@ -7,7 +7,7 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINT_ENVIRONMENT, admission_errors
+from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINT_ENVIRONMENT, validate_compiled
 from mockkube.proposals.proposal import Field, Proposal
 
 GATE: Final = "TaintTolerationCEL"
@@ -30,10 +30,10 @@ def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = [invalid(here, expression, _NOT_ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
     if len(expression.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
         return [*errors, too_long(here, EXPRESSION_BYTES_MAX)]  # and nobody compiles it
-    return errors + admission_errors(expression, compiled(expression), here)
+    return errors + validate_compiled(expression, compile_expression(expression), here)
 
 
-def compiled(expression: str) -> Compiled:
+def compile_expression(expression: str) -> Compiled:
     """Return the compiled expression, from a cache of recent ones."""
     return _compile_cached(expression)
 

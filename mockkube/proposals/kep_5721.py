@@ -10,10 +10,10 @@ from mockkube.matching import semver, taints
 from mockkube.proposals.proposal import Operator, Proposal
 
 GATE: Final = "TaintTolerationNodeAffinitySemverComparisonOperators"
-COMPARISONS: Final[Mapping[str, taints.Operator]] = {
-    "SemverGt": taints.comparison(semver.parse_tolerant, operator.gt, "semantic version"),
-    "SemverLt": taints.comparison(semver.parse_tolerant, operator.lt, "semantic version"),
-    "SemverEq": taints.comparison(semver.parse_tolerant, operator.eq, "semantic version"),
+COMPARISONS: Final[Mapping[str, taints.ValueOperator]] = {
+    "SemverGt": taints.make_comparison(semver.parse_tolerant, operator.gt, "semantic version"),
+    "SemverLt": taints.make_comparison(semver.parse_tolerant, operator.lt, "semantic version"),
+    "SemverEq": taints.make_comparison(semver.parse_tolerant, operator.eq, "semantic version"),
 }
 _ONE_VALUE: Final = "must be specified single value when `operator` is 'SemverLt' or 'SemverGt' or 'SemverEq'"
 

@@ -13,7 +13,7 @@ from mockkube.api.schema import Schema
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import (
     NO_EXTENSIONS,
-    Extensions,
+    ValidationExtensions,
     reject_requirement_operator,
     reject_toleration_operator,
 )
@@ -22,7 +22,7 @@ from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, Version
 from mockkube.matching import taints
 from mockkube.matching.node_selectors import LabelOperator
-from mockkube.matching.taints import Expression, TaintRules, Unreadable
+from mockkube.matching.taints import TaintCheck, TaintRules, UnreadableValue
 from mockkube.proposals import kep_5500
 from mockkube.proposals.catalogue import TRAINS, all_proposals
 from mockkube.proposals.outside import trains_for
@@ -32,9 +32,9 @@ TOLERATION: Final = "io.k8s.api.core.v1.Toleration"
 _CACHE_MAX: Final = 32
 
 
-def aboard(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
+def proposals_known_to(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
     """Return the proposals that a component of that version knows."""
-    return tuple(proposal for proposal in all_proposals(trains) if proposal.aboard(version, trains))
+    return tuple(proposal for proposal in all_proposals(trains) if proposal.is_known_to(version, trains))
 
 
 def make_schema_overlays(
@@ -42,7 +42,7 @@ def make_schema_overlays(
 ) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """Return the fields that proposals add to the published ones, by type."""
     overlays: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for proposal in aboard(version, trains):
+    for proposal in proposals_known_to(version, trains):
         fields = [(TOLERATION, proposal.toleration_fields), *proposal.fields.items()]
         for definition, added in fields:
             if added:
@@ -58,30 +58,30 @@ def make_schema(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> 
 
 
 @lru_cache(_CACHE_MAX)
-def make_validation_extensions(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
+def make_validation_extensions(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ValidationExtensions:
     """Return the extensions of tolerations and selectors for the validation of a server of that version."""
-    proposals = aboard(version, trains)
+    proposals = proposals_known_to(version, trains)
     if not proposals:
         return NO_EXTENSIONS
-    return Extensions(
+    return ValidationExtensions(
         tolerations={
-            name: op.rule(one.gate, reject_toleration_operator)
+            name: op.to_operator_rule(one.gate, reject_toleration_operator)
             for one in proposals
             for name, op in one.tolerations.items()
         },
         toleration_fields={
-            name: rule.rule(one.gate) for one in proposals for name, rule in one.toleration_fields.items()
+            name: rule.to_field_rule(one.gate) for one in proposals for name, rule in one.toleration_fields.items()
         },
         node_selectors={
-            name: op.rule(one.gate, reject_requirement_operator)
+            name: op.to_operator_rule(one.gate, reject_requirement_operator)
             for one in proposals
             for name, op in one.node_selectors.items()
         },
         device_tolerations={
-            name: op.rule(one.gate, reject_toleration_operator)
+            name: op.to_operator_rule(one.gate, reject_toleration_operator)
             for one in proposals
             # Operators of devices may come with a later stage than the rest of the proposal.
-            if one.aboard(version, trains, one.devices_since)
+            if one.is_known_to(version, trains, one.devices_since)
             for name, op in one.device_tolerations.items()
         },
     )
@@ -90,20 +90,20 @@ def make_validation_extensions(version: Version, trains: tuple[ReleaseTrain, ...
 @lru_cache(_CACHE_MAX)
 def make_object_rules(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ObjectRules:
     """Return the rules that proposals add to the validation of objects by a server of that version."""
-    proposals = aboard(version, trains)
+    proposals = proposals_known_to(version, trains)
     fields = tuple(
-        field.rule_of(definition, name, one.gate)
+        field.to_gated_field(definition, name, one.gate)
         for one in proposals
         for definition, added in one.fields.items()
         for name, field in added.items()
     )
-    checks = tuple(check.rule(target, one.gate) for one in proposals for target, check in one.checks.items())
+    checks = tuple(check.to_gated_check(target, one.gate) for one in proposals for target, check in one.checks.items())
     return ObjectRules(make_schema(version, trains), fields, checks) if fields or checks else NO_RULES
 
 
-def taint_rules(
+def make_taint_rules(
     caps: Capabilities,
-    expressions: Callable[[str], Expression] | None = None,
+    expressions: Callable[[str], TaintCheck] | None = None,
     log: Callable[[str], None] | None = None,
 ) -> TaintRules:
     """Return the toleration rules of a component.
@@ -116,11 +116,11 @@ def taint_rules(
     return TaintRules(operators, expressions if caps.enabled(kep_5500.GATE) else None, report)
 
 
-def _report(log: Callable[[str], None], outcome: Unreadable, taint: ReadOnlyObject) -> None:
+def _report(log: Callable[[str], None], outcome: UnreadableValue, taint: ReadOnlyObject) -> None:
     log(taints.format_log_line(outcome, taint))
 
 
-def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
+def make_selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
     """Return the operators that a component knows in node affinity beyond the released ones."""
     proposals = _enabled_proposals(caps)
     return {name: operator.test for one in proposals for name, operator in one.node_selectors.items()}
@@ -131,8 +131,8 @@ def make_device_taint_rules(caps: Capabilities) -> TaintRules:
     trains = trains_for(caps)
     proposals = [
         one
-        for one in aboard(caps.version, trains)
-        if caps.enabled(one.gate) and one.aboard(caps.version, trains, one.devices_since)
+        for one in proposals_known_to(caps.version, trains)
+        if caps.enabled(one.gate) and one.is_known_to(caps.version, trains, one.devices_since)
     ]
     return TaintRules(
         {name: operator.to_value_operator for one in proposals for name, operator in one.device_tolerations.items()}
@@ -141,7 +141,7 @@ def make_device_taint_rules(caps: Capabilities) -> TaintRules:
 
 def scheduler_plugins(caps: Capabilities) -> Iterator[tuple[SchedulerPlugin, bool]]:
     """Yield the plugins of the proposals that a scheduler knows, and whether their gates are on."""
-    for proposal in aboard(caps.version, trains_for(caps)):
+    for proposal in proposals_known_to(caps.version, trains_for(caps)):
         for plugin in proposal.scheduler_plugins:
             yield plugin, caps.enabled(proposal.gate)
 

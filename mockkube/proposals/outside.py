@@ -23,16 +23,16 @@ from typing import Any, Final
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
 from mockkube.proposals.catalogue import PROPOSALS, TRAINS, all_proposals
-from mockkube.proposals.contents import ProposalError, check, validate_names
+from mockkube.proposals.contents import ProposalError, validate_names, validate_proposal
 from mockkube.proposals.proposal import Proposal
 
-VARIABLE: Final = "MOCKKUBE_PROPOSALS"
-GROUP: Final = "mockkube.proposals"
+ENVIRONMENT_VARIABLE: Final = "MOCKKUBE_PROPOSALS"
+ENTRY_POINT_GROUP: Final = "mockkube.proposals"
 _REMEDY: Final = "assign a mockkube.proposals.proposal.Proposal to PROPOSAL, or several to PROPOSALS"
 _NAME: Final = re.compile(r"[^0-9A-Za-z_]")
 
 
-def load(path: str | Path) -> tuple[Proposal, ...]:
+def load_file(path: str | Path) -> tuple[Proposal, ...]:
     """Return the proposals of a Python file; raise ProposalError if it cannot be used."""
     file = Path(os.path.abspath(Path(path).expanduser()))
     try:
@@ -101,32 +101,32 @@ def _validate_all(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
     for one in found:
         if not isinstance(one, Proposal):
             raise ProposalError(f"{place}: PROPOSAL is {type(one).__name__}: {_REMEDY}")
-        check(one, place)
+        validate_proposal(one, place)
     proposals = tuple(replace(one, origin=place) for one in found)
     validate_names((*PROPOSALS, *proposals))
     return proposals
 
 
-def given(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
+def validate_given(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
     """Return proposals that a program passes as objects, after validating them."""
     return tuple(one if one.origin else _validate_one(one) for one in proposals)
 
 
 @lru_cache(64)
 def _validate_one(proposal: Proposal) -> Proposal:
-    check(proposal, f"the proposal of {proposal.gate}")
+    validate_proposal(proposal, f"the proposal of {proposal.gate}")
     validate_names((*PROPOSALS, proposal))
     return proposal
 
 
 @cache
-def installed() -> tuple[Proposal, ...]:
+def load_installed() -> tuple[Proposal, ...]:
     """Return the proposals that installed distributions declare."""
     if not _has_entry_points():
         return ()
     from importlib.metadata import entry_points
 
-    return tuple(one for entry in sorted(entry_points(group=GROUP)) for one in _load_entry_point(entry))
+    return tuple(one for entry in sorted(entry_points(group=ENTRY_POINT_GROUP)) for one in _load_entry_point(entry))
 
 
 def _has_entry_points() -> bool:
@@ -135,7 +135,7 @@ def _has_entry_points() -> bool:
     folders = (Path(one or ".") for one in sys.path)
     patterns = [f"*.{kind}-info/entry_points.txt" for kind in ("dist", "egg")]
     files = (file for folder in folders for pattern in patterns for file in folder.glob(pattern))
-    return any(GROUP.encode() in file.read_bytes() for file in files)
+    return any(ENTRY_POINT_GROUP.encode() in file.read_bytes() for file in files)
 
 
 def _load_entry_point(entry: Any) -> tuple[Proposal, ...]:
@@ -151,17 +151,17 @@ def _load_entry_point(entry: Any) -> tuple[Proposal, ...]:
 
 def default_proposals() -> tuple[Proposal, ...]:
     """Return the proposals of this process: those of MOCKKUBE_PROPOSALS, and installed ones."""
-    paths = [path.strip() for path in os.environ.get(VARIABLE, "").split(",")]
-    return tuple(dict.fromkeys((*installed(), *(one for path in paths if path for one in load(path)))))
+    paths = [path.strip() for path in os.environ.get(ENVIRONMENT_VARIABLE, "").split(",")]
+    return tuple(dict.fromkeys((*load_installed(), *(one for path in paths if path for one in load_file(path)))))
 
 
-def usual_trains() -> tuple[ReleaseTrain, ...]:
+def default_trains() -> tuple[ReleaseTrain, ...]:
     """Return the release trains of all proposals, unless a cluster's configuration says otherwise."""
-    return with_proposals(TRAINS, default_proposals())
+    return add_to_trains(TRAINS, default_proposals())
 
 
 @lru_cache(32)
-def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, ...]) -> tuple[ReleaseTrain, ...]:
+def add_to_trains(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, ...]) -> tuple[ReleaseTrain, ...]:
     """Return trains that also bring these proposals; raise ProposalError if two declare the same name.
 
     Stages that the trains already have for a gate stay: they come from the user's configuration.
@@ -170,9 +170,9 @@ def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, 
     for proposal in proposals:
         assert proposal.train is not None, "it was checked"
         train = known.get(proposal.gate, proposal.train)
-        if train.brings not in (None, proposal):
-            validate_names((train.brings, proposal))
-        known[proposal.gate] = replace(train, aliases=train.aliases or proposal.train.aliases, brings=proposal)
+        if train.proposal not in (None, proposal):
+            validate_names((train.proposal, proposal))
+        known[proposal.gate] = replace(train, aliases=train.aliases or proposal.train.aliases, proposal=proposal)
     extended = tuple(known.values())
     validate_names(all_proposals(extended))
     return extended
@@ -180,26 +180,26 @@ def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, 
 
 def trains_for(caps: Capabilities) -> tuple[ReleaseTrain, ...]:
     """Return the release trains that a component follows."""
-    return caps.trains or usual_trains()
+    return caps.trains or default_trains()
 
 
 @contextmanager
-def using(paths: Sequence[str | Path]) -> Iterator[None]:
+def proposals_from_files(paths: Sequence[str | Path]) -> Iterator[None]:
     """Add the proposals of files to this process and its children; raise ProposalError for an unusable one."""
-    before = os.environ.get(VARIABLE)
+    before = os.environ.get(ENVIRONMENT_VARIABLE)
     files = [os.path.abspath(Path(path).expanduser()) for path in paths]
     for file in files:
-        load(file)
+        load_file(file)
     if files:
-        os.environ[VARIABLE] = ",".join(dict.fromkeys(filter(None, (*(before or "").split(","), *files))))
+        os.environ[ENVIRONMENT_VARIABLE] = ",".join(dict.fromkeys(filter(None, (*(before or "").split(","), *files))))
     try:
-        usual_trains()
+        default_trains()
         yield
     finally:
         if before is None:
-            os.environ.pop(VARIABLE, None)
+            os.environ.pop(ENVIRONMENT_VARIABLE, None)
         else:
-            os.environ[VARIABLE] = before
+            os.environ[ENVIRONMENT_VARIABLE] = before
 
 
 def proposal_files() -> tuple[str, ...]:
@@ -215,7 +215,9 @@ def _reduce_proposal(proposal: Proposal) -> tuple[Callable[..., Proposal], tuple
 
 
 def _reload_proposal(origin: str, gate: str) -> Proposal:
-    found: Mapping[str, Proposal] = {one.gate: one for one in (load(origin) if os.path.isabs(origin) else installed())}
+    found: Mapping[str, Proposal] = {
+        one.gate: one for one in (load_file(origin) if os.path.isabs(origin) else load_installed())
+    }
     return found[gate]
 
 

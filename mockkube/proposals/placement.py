@@ -14,10 +14,10 @@ from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals import kep_5500, places
-from mockkube.proposals.impact import Finding, finding
-from mockkube.proposals.lending import make_device_taint_rules, selector_operators, taint_rules
-from mockkube.proposals.places import Part
-from mockkube.proposals.view import View, lost
+from mockkube.proposals.impact import ScanFinding, make_finding
+from mockkube.proposals.lending import make_device_taint_rules, make_selector_operators, make_taint_rules
+from mockkube.proposals.places import LocatedValue
+from mockkube.proposals.view import ComponentView, find_lost_paths
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _EVICTING_EFFECTS: Final = ("NoExecute",)
@@ -28,17 +28,17 @@ Taints = Mapping[str, Sequence[ReadOnlyObject]]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PlacementImpact:
     """One component before and after the change, and the taints of the known nodes."""
 
     component: str
-    before: View
-    after: View
+    before: ComponentView
+    after: ComponentView
     nodes: Taints
 
-    def findings(self, obj: ReadOnlyObject) -> Iterator[Finding]:
+    def find_impact(self, obj: ReadOnlyObject) -> Iterator[ScanFinding]:
         """Yield what breaks for an object at this component."""
-        if not (self.before.knows(obj) and self.after.knows(obj)):
+        if not (self.before.is_served(obj) and self.after.is_served(obj)):
             return
         now = self.before.decode(obj)
         then = self.after.decode(now)
@@ -50,7 +50,7 @@ class Placement:
         yield from self._find_dead_device_tolerations(now)
         yield from self._find_unknown_fields(now, then)
 
-    def _find_weaker_tolerations(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_weaker_tolerations(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[ScanFinding]:
         spec, left = places.pod_spec(was), places.pod_spec(seen)
         if spec is None or left is None:
             return
@@ -59,9 +59,9 @@ class Placement:
         for part, rest in pairs:
             why = _describe_weakening(part.value, rest.value, now, then, self.after)
             if why and (outcome := self._describe_outcome(was, spec, left, part)):
-                yield finding(self.component, was, part.at, f"{why}: {outcome}")
+                yield make_finding(self.component, was, part.at, f"{why}: {outcome}")
 
-    def _describe_outcome(self, was: ReadOnlyObject, spec: Part, left: Part, part: Part) -> str:
+    def _describe_outcome(self, was: ReadOnlyObject, spec: LocatedValue, left: LocatedValue, part: LocatedValue) -> str:
         """Return the consequence for the pods; empty if the component ignores such a toleration."""
         effect = part.value.get("effect", "")
         is_pod, node = was["kind"] == "Pod", spec.value.get("nodeName", "")
@@ -86,7 +86,7 @@ class Placement:
             else self._describe_possible_eviction(is_pod=is_pod)
         )
 
-    def _newly_closed_nodes(self, spec: Part, left: Part) -> list[str]:
+    def _newly_closed_nodes(self, spec: LocatedValue, left: LocatedValue) -> list[str]:
         """Return the known nodes that would no longer take the pod."""
         return [
             name
@@ -94,7 +94,7 @@ class Placement:
             if self._find_newly_untolerated(given, spec, left, _REPELLING_EFFECTS)
         ]
 
-    def _describe_eviction(self, spec: Part, left: Part) -> str:
+    def _describe_eviction(self, spec: LocatedValue, left: LocatedValue) -> str:
         node = spec.value["nodeName"]
         taint = self._find_newly_untolerated(self.nodes[node], spec, left, _EVICTING_EFFECTS)
         if taint is None:
@@ -110,7 +110,7 @@ class Placement:
         return f"{'evicted' if is_pod else 'its pods are evicted'} immediately from a node with such a NoExecute taint"
 
     def _find_newly_untolerated(
-        self, given: Sequence[ReadOnlyObject], spec: Part, left: Part, effects: Sequence[str]
+        self, given: Sequence[ReadOnlyObject], spec: LocatedValue, left: LocatedValue, effects: Sequence[str]
     ) -> ReadOnlyObject | None:
         now = taints.compile_tolerations(spec.value.get("tolerations", ()), _make_rules(self.before))
         then = taints.compile_tolerations(left.value.get("tolerations", ()), _make_rules(self.after))
@@ -118,9 +118,9 @@ class Placement:
             return None
         return taints.find_untolerated(given, then, effects)
 
-    def _find_dead_affinity(self, was: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_dead_affinity(self, was: ReadOnlyObject) -> Iterator[ScanFinding]:
         """Yield the terms that would no longer select any node, as the component uses them."""
-        gone = selector_operators(self.before.caps).keys() - selector_operators(self.after.caps).keys()
+        gone = make_selector_operators(self.before.caps).keys() - make_selector_operators(self.after.caps).keys()
         if was["kind"] == "PersistentVolume":
             if self.component == SCHEDULER:
                 terms = places.selector_terms(places.volume_selector(was))
@@ -135,7 +135,7 @@ class Placement:
         if self.component == SCHEDULER and not spec.value.get("nodeName"):
             yield from self._dead_terms(was, places.preferred_terms(affinity), gone, "the preference is ignored")
 
-    def _describe_unselected(self, was: ReadOnlyObject, spec: Part) -> str:
+    def _describe_unselected(self, was: ReadOnlyObject, spec: LocatedValue) -> str:
         is_pod, bound = was["kind"] == "Pod", bool(spec.value.get("nodeName"))
         match self.component:
             case "kube-scheduler" if not bound:
@@ -147,15 +147,15 @@ class Placement:
         return ""
 
     def _dead_terms(
-        self, was: ReadOnlyObject, terms: Iterable[Part], gone: Iterable[str], outcome: str
-    ) -> Iterator[Finding]:
+        self, was: ReadOnlyObject, terms: Iterable[LocatedValue], gone: Iterable[str], outcome: str
+    ) -> Iterator[ScanFinding]:
         dead = frozenset(gone)
         for term in terms:
             for part in places.requirements(term):
                 if (operator := part.value.get("operator", "")) in dead:
-                    yield finding(self.component, was, part.at, f"operator {operator} selects no node: {outcome}")
+                    yield make_finding(self.component, was, part.at, f"operator {operator} selects no node: {outcome}")
 
-    def _find_dead_device_tolerations(self, was: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_dead_device_tolerations(self, was: ReadOnlyObject) -> Iterator[ScanFinding]:
         if self.component not in (SCHEDULER, CONTROLLER_MANAGER):
             return
         gone = (
@@ -167,27 +167,27 @@ class Placement:
         )
         for part in places.device_tolerations(was):
             if (operator := part.value.get("operator", "")) in gone:
-                yield finding(self.component, was, part.at, f"operator {operator} matches nothing: {outcome}")
+                yield make_finding(self.component, was, part.at, f"operator {operator} matches nothing: {outcome}")
 
-    def _find_unknown_fields(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_unknown_fields(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[ScanFinding]:
         """Yield the other fields of pods that the version does not know."""
         spec, left = places.pod_spec(was), places.pod_spec(seen)
         if spec is None or left is None:
             return
         makes = self.component == CONTROLLER_MANAGER and was["kind"] != "Pod"
         outcome = "the pods it makes lack it" if makes else "it has no effect"
-        for field in lost(spec.value, left.value, spec.at):
+        for field in find_lost_paths(spec.value, left.value, spec.at):
             # Tolerations have their own findings, which also say what follows.
             if not field.startswith(f"{spec.at}.tolerations["):
-                yield finding(self.component, was, field, f"{self.after.caps.version} does not know it: {outcome}")
+                yield make_finding(self.component, was, field, f"{self.after.caps.version} does not know it: {outcome}")
 
 
-def _make_rules(view: View) -> TaintRules:
-    return taint_rules(view.caps, ExpressionCache().expression)
+def _make_rules(view: ComponentView) -> TaintRules:
+    return make_taint_rules(view.caps, ExpressionCache().compile_expression)
 
 
 def _describe_weakening(
-    was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: TaintRules, after: View
+    was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: TaintRules, after: ComponentView
 ) -> str:
     """Return why a toleration would match fewer or other taints; empty if it would not."""
     if "expression" in was:

@@ -10,14 +10,14 @@ from mockkube.api.types import ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LocatedValue:
     """A value in an object, and its field path."""
 
     at: str
     value: Any
 
 
-def pod_spec(obj: ReadOnlyObject) -> Part | None:
+def pod_spec(obj: ReadOnlyObject) -> LocatedValue | None:
     """Return the pod spec of a pod, or of the pod template of a workload; None for other kinds."""
     path = POD_SPEC_PATHS.get(obj.get("kind", ""))
     if path is None:
@@ -25,51 +25,51 @@ def pod_spec(obj: ReadOnlyObject) -> Part | None:
     value: Any = obj
     for step in path:
         value = value.get(step) or {}
-    return Part(".".join(path), value)
+    return LocatedValue(".".join(path), value)
 
 
-def tolerations(spec: Part) -> Iterator[Part]:
+def tolerations(spec: LocatedValue) -> Iterator[LocatedValue]:
     """Yield the tolerations of a pod."""
     for i, toleration in enumerate(spec.value.get("tolerations") or ()):
-        yield Part(f"{spec.at}.tolerations[{i}]", toleration)
+        yield LocatedValue(f"{spec.at}.tolerations[{i}]", toleration)
 
 
-def node_affinity(spec: Part) -> Part:
+def node_affinity(spec: LocatedValue) -> LocatedValue:
     """Return a pod's node affinity, empty if it has none."""
     affinity = (spec.value.get("affinity") or {}).get("nodeAffinity") or {}
-    return Part(f"{spec.at}.affinity.nodeAffinity", affinity)
+    return LocatedValue(f"{spec.at}.affinity.nodeAffinity", affinity)
 
 
-def volume_selector(obj: ReadOnlyObject) -> Part:
+def volume_selector(obj: ReadOnlyObject) -> LocatedValue:
     """Return the node selector of a persistent volume, empty if it has none."""
     affinity = (obj.get("spec") or {}).get("nodeAffinity") or {}
-    return Part("spec.nodeAffinity.required", affinity.get("required") or {})
+    return LocatedValue("spec.nodeAffinity.required", affinity.get("required") or {})
 
 
-def required_terms(affinity: Part) -> Iterator[Part]:
+def required_terms(affinity: LocatedValue) -> Iterator[LocatedValue]:
     """Yield the required terms of a node affinity."""
-    yield from selector_terms(Part(f"{affinity.at}.{REQUIRED}", affinity.value.get(REQUIRED) or {}))
+    yield from selector_terms(LocatedValue(f"{affinity.at}.{REQUIRED}", affinity.value.get(REQUIRED) or {}))
 
 
-def preferred_terms(affinity: Part) -> Iterator[Part]:
+def preferred_terms(affinity: LocatedValue) -> Iterator[LocatedValue]:
     """Yield the preferred terms of a node affinity."""
     for i, term in enumerate(affinity.value.get(PREFERRED) or ()):
-        yield Part(f"{affinity.at}.{PREFERRED}[{i}].preference", term.get("preference") or {})
+        yield LocatedValue(f"{affinity.at}.{PREFERRED}[{i}].preference", term.get("preference") or {})
 
 
-def selector_terms(selector: Part) -> Iterator[Part]:
+def selector_terms(selector: LocatedValue) -> Iterator[LocatedValue]:
     """Yield the terms of a node selector."""
     for i, term in enumerate(selector.value.get("nodeSelectorTerms") or ()):
-        yield Part(f"{selector.at}.nodeSelectorTerms[{i}]", term)
+        yield LocatedValue(f"{selector.at}.nodeSelectorTerms[{i}]", term)
 
 
-def requirements(term: Part) -> Iterator[Part]:
+def requirements(term: LocatedValue) -> Iterator[LocatedValue]:
     """Yield the label requirements of a term."""
     for i, requirement in enumerate(term.value.get("matchExpressions") or ()):
-        yield Part(f"{term.at}.matchExpressions[{i}]", requirement)
+        yield LocatedValue(f"{term.at}.matchExpressions[{i}]", requirement)
 
 
-def device_tolerations(obj: ReadOnlyObject) -> Iterator[Part]:
+def device_tolerations(obj: ReadOnlyObject) -> Iterator[LocatedValue]:
     """Yield the device tolerations of a resource claim or of a claim template."""
     path = {"ResourceClaim": "spec", "ResourceClaimTemplate": "spec.spec"}.get(obj.get("kind", ""))
     if path is None:
@@ -79,10 +79,10 @@ def device_tolerations(obj: ReadOnlyObject) -> Iterator[Part]:
         value = value.get(step) or {}
     for i, request in enumerate((value.get("devices") or {}).get("requests") or ()):
         at = f"{path}.devices.requests[{i}]"
-        requests = [Part(f"{at}.exactly", request.get("exactly") or {})]
+        requests = [LocatedValue(f"{at}.exactly", request.get("exactly") or {})]
         requests += [
-            Part(f"{at}.firstAvailable[{j}]", one) for j, one in enumerate(request.get("firstAvailable") or ())
+            LocatedValue(f"{at}.firstAvailable[{j}]", one) for j, one in enumerate(request.get("firstAvailable") or ())
         ]
         for device_request in requests:
             for j, toleration in enumerate(device_request.value.get("tolerations") or ()):
-                yield Part(f"{device_request.at}.tolerations[{j}]", toleration)
+                yield LocatedValue(f"{device_request.at}.tolerations[{j}]", toleration)

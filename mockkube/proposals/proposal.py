@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Final
 
 from mockkube.api.object_rules import GatedCheck, GatedField, Transition
-from mockkube.api.validation.extensions import Check, FieldRule, OperatorRule
+from mockkube.api.validation.extensions import FieldRule, ItemValidator, OperatorRule
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.gates import registry
+from mockkube.features.gates import gate_registry
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
@@ -20,7 +20,7 @@ from mockkube.matching.taints import Outcome
 _STAGE_ORDER: Final = (Maturity.PRE_ALPHA, Maturity.ALPHA, Maturity.BETA, Maturity.GA, Maturity.DEPRECATED)
 
 
-def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
+def by_pair(matches: Callable[[str, str], Outcome]) -> taints.ValueOperator:
     """Return the test of an operator of one value: `matches` gets that value, and the taint's or the label's.
 
     It raises ValueError if the latter does not parse: the component logs that, and it does not match.
@@ -30,7 +30,7 @@ def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
         try:
             return matches(value, other)
         except ValueError as error:
-            return taints.Unreadable("taint", other, str(error), "value")
+            return taints.UnreadableValue("taint", other, str(error), "value")
 
     return lambda value: partial(test, value)
 
@@ -46,7 +46,7 @@ def by_values(matches: Callable[[Sequence[str], str | None], Outcome]) -> Values
         try:
             return matches(values, label)
         except ValueError as error:
-            return taints.Unreadable("label", label or "", str(error), "value")
+            return taints.UnreadableValue("label", label or "", str(error), "value")
 
     return ValuesOperator(test)
 
@@ -58,16 +58,16 @@ class Operator:
     Without a `refuse` it is rejected as an unknown operator.
     """
 
-    check: Check
+    check: ItemValidator
     test: LabelOperator
-    refuse: Check | None = None
+    refuse: ItemValidator | None = None
 
-    def rule(self, gate: str, unknown: Check) -> OperatorRule:
+    def to_operator_rule(self, gate: str, unknown: ItemValidator) -> OperatorRule:
         """Return the rule for validation; `unknown` rejects it as an unknown operator."""
         return OperatorRule(gate, self.check, self.refuse or unknown, isinstance(self.test, ValuesOperator))
 
     @property
-    def to_value_operator(self) -> taints.Operator:
+    def to_value_operator(self) -> taints.ValueOperator:
         """Test of a single value, the only form that tolerations have."""
         test = self.test
         if isinstance(test, ValuesOperator):
@@ -84,16 +84,16 @@ class Field:
     """
 
     schema: Mapping[str, Any]
-    check: Check | None = None
-    refuse: Check | None = None
+    check: ItemValidator | None = None
+    refuse: ItemValidator | None = None
 
-    def rule(self, gate: str) -> FieldRule:
+    def to_field_rule(self, gate: str) -> FieldRule:
         """Return the rule for the validation of tolerations."""
         assert self.check is not None, "a field of tolerations has a check: it replaces that of the toleration"
         assert self.refuse is not None, "a field of tolerations is refused: a toleration without it may tolerate all"
         return FieldRule(gate, self.check, self.refuse)
 
-    def rule_of(self, definition: str, name: str, gate: str) -> GatedField:
+    def to_gated_field(self, definition: str, name: str, gate: str) -> GatedField:
         """Return the rule for strategies."""
         return GatedField(definition, name, gate, self.check, self.refuse)
 
@@ -106,11 +106,11 @@ class ObjectCheck:
     are tolerated, unless `ratchets` is false. `transition` gets the new and the stored object of an update.
     """
 
-    check: Check | None = None
+    check: ItemValidator | None = None
     transition: Transition | None = None
     ratchets: bool = True
 
-    def rule(self, target: str, gate: str) -> GatedCheck:
+    def to_gated_check(self, target: str, gate: str) -> GatedCheck:
         """Return the rule for strategies."""
         kind, _, group = target.partition(".")
         place = target if is_type_name(target) else (group, kind)
@@ -166,11 +166,11 @@ class Proposal:
     # File or entry point that a user's proposal was loaded from.
     origin: str = ""
 
-    def aboard(self, version: Version, trains: tuple[ReleaseTrain, ...], since: Maturity | None = None) -> bool:
+    def is_known_to(self, version: Version, trains: tuple[ReleaseTrain, ...], since: Maturity | None = None) -> bool:
         """Return whether a component of that version knows it, or its part of a later stage, gate on or off."""
-        known = registry(version, trains)
+        known = gate_registry(version, trains)
         if self.gate not in known.histories:
             # A gate that was removed after GA is gone from the registry, but its feature stays.
             return self.gate in known.graduated
-        stage = known.stage(self.gate, EffectiveVersion.of(version))
+        stage = known.stage(self.gate, EffectiveVersion.from_version(version))
         return _STAGE_ORDER.index(stage.maturity) >= _STAGE_ORDER.index(since or self.since)

@@ -15,19 +15,19 @@ from mockkube.api.fields import OMITTED, FieldError
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.extensions import Extensions, reject_toleration_operator
+from mockkube.api.validation.extensions import ValidationExtensions, reject_toleration_operator
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 from mockkube.matching import node_selectors, semver, taints
 from mockkube.matching.cel import tolerations
 from mockkube.proposals import kep_5471
 
-Answer = Callable[[ReadOnlyObject], Object]
+RowEvaluator = Callable[[ReadOnlyObject], Object]
 _TOLERATIONS: Final = "spec.tolerations"
 _REQUIRED: Final = f"spec.affinity.nodeAffinity.{REQUIRED}"
 _SLA: Final = "node.example.com/sla"
-_COMPARISON_EXTENSIONS: Final = Extensions(
+_COMPARISON_EXTENSIONS: Final = ValidationExtensions(
     tolerations={
-        name: operator.rule(kep_5471.GATE, reject_toleration_operator)
+        name: operator.to_operator_rule(kep_5471.GATE, reject_toleration_operator)
         for name, operator in kep_5471.PROPOSAL.tolerations.items()
     }
 )
@@ -37,7 +37,7 @@ _RULES_BY_GATE: Final = {
 }
 
 
-def evaluate(document: ReadOnlyObject) -> Object:
+def evaluate_document(document: ReadOnlyObject) -> Object:
     """Return the document with all answers recomputed; unknown lists are copied."""
     return {name: _evaluate_rows(name, rows) for name, rows in document.items()}
 
@@ -48,20 +48,22 @@ def _evaluate_rows(name: str, rows: Any) -> Any:
     return [{**row, **answer(row)} if (answer := _find_evaluator(name, row)) else row for row in rows]
 
 
-def _find_evaluator(name: str, row: ReadOnlyObject) -> Answer | None:
+def _find_evaluator(name: str, row: ReadOnlyObject) -> RowEvaluator | None:
     if name == "match":
         return _evaluate_toleration_match if "toleration" in row else _evaluate_requirement_match
     return _EVALUATORS.get(name)
 
 
-def _try_parse(parse: Callable[[str], semver.Version], text: str) -> tuple[semver.Version | None, str | None]:
+def _try_parse(
+    parse: Callable[[str], semver.SemanticVersion], text: str
+) -> tuple[semver.SemanticVersion | None, str | None]:
     try:
         return parse(text), None
     except semver.SemverError as error:
         return None, str(error)
 
 
-def _parse_result(parse: Callable[[str], semver.Version], text: str) -> Object:
+def _parse_result(parse: Callable[[str], semver.SemanticVersion], text: str) -> Object:
     _, error = _try_parse(parse, text)
     return {"ok": error is None, "error": error}
 
@@ -147,7 +149,7 @@ def _evaluate_toleration_match(row: ReadOnlyObject) -> Object:
 def _match_selector(terms: list[Object], row: ReadOnlyObject) -> tuple[bool, str | None, str | None]:
     selector = node_selectors.compile_terms(terms, {})
     matches = selector.matches(row["labels"], row["node_name"])
-    strict_error = node_selectors.aggregate(selector.errors) if selector.errors else None
+    strict_error = node_selectors.aggregate_errors(selector.errors) if selector.errors else None
     return matches, None if matches else strict_error, strict_error
 
 
@@ -164,17 +166,17 @@ def _evaluate_selector_match(row: ReadOnlyObject) -> Object:
 def _evaluate_score(row: ReadOnlyObject) -> Object:
     selector = node_selectors.compile_preferred(row["terms"], {})
     if selector.errors:
-        return {"score": None, "error": node_selectors.aggregate(selector.errors)}
+        return {"score": None, "error": node_selectors.aggregate_errors(selector.errors)}
     return {"score": selector.score(row["labels"], row["node_name"]), "error": None}
 
 
 _AT: Final = "spec.tolerations[0].expression"
 
 
-def _make_expression_evaluator(environment: Environment) -> Answer:
+def _make_expression_evaluator(environment: Environment) -> RowEvaluator:
     def answer(row: ReadOnlyObject) -> Object:
         compiled = environment.compile(row["expr"])
-        errors = tolerations.admission_errors(row["expr"], compiled, _AT)
+        errors = tolerations.validate_compiled(row["expr"], compiled, _AT)
         estimate = compiled.estimate
         return {
             "length": len(row["expr"].encode(errors="surrogatepass")),
@@ -203,7 +205,7 @@ def _evaluate_expression(compiled: Compiled, taint: ReadOnlyObject) -> Object:
     }
 
 
-_EVALUATORS: Final[dict[str, Answer]] = {
+_EVALUATORS: Final[dict[str, RowEvaluator]] = {
     "expressions": _make_expression_evaluator(tolerations.TAINT_ENVIRONMENT),
     "optional_bindings": _make_expression_evaluator(tolerations.TAINT_ENVIRONMENT_WITH_BINDINGS),
     "parse": _evaluate_parse,

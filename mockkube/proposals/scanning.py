@@ -7,9 +7,9 @@ from typing import Any, Final
 from mockkube.api.codec import DecodingError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
-from mockkube.proposals.impact import Finding, distinct, find_server_impact
-from mockkube.proposals.placement import Placement
-from mockkube.proposals.view import View
+from mockkube.proposals.impact import ScanFinding, find_server_impact, unique_findings
+from mockkube.proposals.placement import PlacementImpact
+from mockkube.proposals.view import ComponentView
 
 COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 # Group and version, resource and kind of the objects that are scanned.
@@ -37,26 +37,26 @@ class Unscannable(ValueError):
 
 def scan_objects(
     objects: Sequence[Mapping[str, Any]], changes: Mapping[str, tuple[Capabilities, Capabilities]], now: datetime
-) -> list[Finding]:
+) -> list[ScanFinding]:
     """Return what breaks, object by object, for components that change; raise Unscannable for a bad object."""
     nodes = {
         obj["metadata"]["name"]: (obj.get("spec") or {}).get("taints") or []
         for obj in objects
         if obj["kind"] == "Node" and (obj.get("metadata") or {}).get("name")
     }
-    views = {name: (View(before, now), View(after, now)) for name, (before, after) in changes.items()}
-    return distinct(found for obj in objects for found in _scan_object(obj, views, nodes))
+    views = {name: (ComponentView(before, now), ComponentView(after, now)) for name, (before, after) in changes.items()}
+    return unique_findings(found for obj in objects for found in _scan_object(obj, views, nodes))
 
 
 def _scan_object(
-    obj: Mapping[str, Any], views: Mapping[str, tuple[View, View]], nodes: Mapping[str, Any]
-) -> Iterator[Finding]:
+    obj: Mapping[str, Any], views: Mapping[str, tuple[ComponentView, ComponentView]], nodes: Mapping[str, Any]
+) -> Iterator[ScanFinding]:
     try:
         for component, (before, after) in views.items():
             if component == API_SERVER:
                 yield from find_server_impact(obj, before, after)
             else:
-                yield from Placement(component, before, after, nodes).findings(obj)
+                yield from PlacementImpact(component, before, after, nodes).find_impact(obj)
     except DecodingError:
         name = (obj.get("metadata") or {}).get("name", "")
         raise Unscannable(f"{obj['kind']} {name!r} cannot be read: a field has the wrong type") from None

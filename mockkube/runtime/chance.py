@@ -36,13 +36,13 @@ def new_name_suffix(random: Generator) -> str:
     return "".join(random.choices(NAME_ALPHABET, k=SUFFIX_LENGTH))
 
 
-class Chance:
+class Random:
     """Random source of one owner; unpredictable by default, repeatable with `from_seed`."""
 
-    __slots__ = ("_secret", "random")
+    __slots__ = ("_secret", "generator")
 
     def __init__(self, random: Generator | None = None) -> None:
-        self.random = random or Generator()
+        self.generator = random or Generator()
         # Tokens must not be guessable, but a seeded run must repeat them.
         self._secret = random or SystemRandom()
 
@@ -51,14 +51,14 @@ class Chance:
         """Return the random source of `owner` under `seed`, tokens included."""
         return cls(random_for(seed, owner))
 
-    def uid(self) -> str:
+    def new_uid(self) -> str:
         """Return a new uid for an object."""
-        return new_uid(self.random)
+        return new_uid(self.generator)
 
-    def suffix(self) -> str:
+    def new_suffix(self) -> str:
         """Return a new suffix for a generated name."""
-        return new_name_suffix(self.random)
+        return new_name_suffix(self.generator)
 
-    def token(self) -> str:
+    def new_token(self) -> str:
         """Return a new bearer token, which cannot be guessed unless the source is seeded."""
         return f"{self._secret.getrandbits(TOKEN_BITS):064x}"

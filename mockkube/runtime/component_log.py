@@ -55,7 +55,7 @@ class ComponentLog:
         else:
             self._entries.append(LogEntry(at, line, count))
 
-    def errors(self, now: Callable[[], float]) -> Callable[[str], None]:
+    def error_logger(self, now: Callable[[], float]) -> Callable[[str], None]:
         """Return a function that logs an error at the current time."""
 
         def write(message: str) -> None:
@@ -63,6 +63,6 @@ class ComponentLog:
 
         return write
 
-    def since(self, moment: float) -> Iterator[LogEntry]:
+    def entries_since(self, moment: float) -> Iterator[LogEntry]:
         """Yield the entries written at a moment or later, oldest first."""
         return (entry for entry in self._entries if entry.at >= moment)

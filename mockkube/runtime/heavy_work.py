@@ -43,7 +43,7 @@ class _BudgetExceeded(BaseException):
     """Raised when work on the event loop exceeds its budget."""
 
 
-def spend(units: int) -> None:
+def spend(microseconds: int) -> None:
     """Report that the current work costs so many microseconds, before or after they are spent.
 
     Work on the event loop that exceeds its budget is aborted and started again in a thread.
@@ -51,9 +51,9 @@ def spend(units: int) -> None:
     left = remaining_budget()
     if left is None:
         return
-    if units > left:
+    if microseconds > left:
         raise _BudgetExceeded
-    _LOCAL.left = left - units
+    _LOCAL.left = left - microseconds
 
 
 def remaining_budget() -> int | None:
@@ -127,7 +127,7 @@ class _Job:
     """One piece of work, and the future of its caller."""
 
     loop: asyncio.AbstractEventLoop
-    answer: "asyncio.Future[Any] | None"
+    future: "asyncio.Future[Any] | None"
     """Result for the caller; None once it was delivered."""
     work: Callable[[], object]
     context: contextvars.Context
@@ -140,11 +140,11 @@ class _Job:
     def run(self) -> None:
         """Do the work in this thread and deliver the result to the event loop."""
         try:
-            self._begin()
+            self._claim_thread()
             try:
                 result = self.context.run(self.work)
             finally:
-                self._end()
+                self._release_thread()
         except BaseException as error:
             self._deliver(error)
         else:
@@ -159,24 +159,24 @@ class _Job:
             if self.thread:
                 _raise_in_thread(self.thread, _Interrupted)
                 return
-        if self.answer is not None:
-            _resolve(self.answer, _Interrupted(), None)
+        if self.future is not None:
+            _resolve(self.future, _Interrupted(), None)
 
-    def _begin(self) -> None:
+    def _claim_thread(self) -> None:
         with self.lock:
             # A caller that was cancelled or timed out while the job was queued does not need the result.
-            if self.interrupted or self.answer is None or self.answer.cancelled():
+            if self.interrupted or self.future is None or self.future.cancelled():
                 raise _Interrupted
             self.thread = threading.get_ident()
 
-    def _end(self) -> None:
+    def _release_thread(self) -> None:
         with self.lock:
             if self.interrupted:
                 _raise_in_thread(self.thread, None)  # or the next job would be interrupted
             self.thread = 0
 
     def _deliver(self, error: BaseException | None, result: object = None) -> None:
-        answer, self.answer = self.answer, None
+        answer, self.future = self.future, None
         try:
             self.loop.call_soon_threadsafe(_resolve, answer, error, result)
         except RuntimeError:  # the loop is closed: no caller waits
@@ -235,15 +235,15 @@ class _ThreadPool:
             self._run_job(self._jobs.get())
 
     def _run_job(self, job: _Job) -> None:
-        self._begin()
+        self._disable_gc()
         try:
             job.run()
             if job.size >= _LARGE_BYTES_MIN:
                 _return_memory()
         finally:
-            self._end()
+            self._enable_gc()
 
-    def _begin(self) -> None:
+    def _disable_gc(self) -> None:
         with self._lock:
             # Collection is disabled by the first busy thread and enabled by the last, and only if it was enabled
             # before.
@@ -252,7 +252,7 @@ class _ThreadPool:
                 gc.disable()
             self._busy += 1
 
-    def _end(self) -> None:
+    def _enable_gc(self) -> None:
         with self._lock:
             self._busy -= 1
             if not self._busy and self._gc_was_enabled:

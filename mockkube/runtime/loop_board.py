@@ -7,7 +7,7 @@ from mockkube.runtime.steps import Signal
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class HotLoop:
     """A controller that does the same work for one object again and again without success."""
 
     controller: str
@@ -20,7 +20,7 @@ class Loop:
     """Message of the last failure."""
 
 
-Source = Callable[[], Iterable[Loop]]
+HotLoopSource = Callable[[], Iterable[HotLoop]]
 
 
 class HotLoops:
@@ -29,15 +29,15 @@ class HotLoops:
     The signal is notified when a loop may have begun or ended; several components may share one.
     """
 
-    def __init__(self, bell: Signal | None = None) -> None:
-        self.bell = bell or Signal()
-        self._sources: list[Source] = []
+    def __init__(self, signal: Signal | None = None) -> None:
+        self.signal = signal or Signal()
+        self._sources: list[HotLoopSource] = []
 
-    def add(self, source: Source) -> None:
+    def add_source(self, source: HotLoopSource) -> None:
         """Add a source, which is called on each `current`."""
         self._sources.append(source)
 
-    def current(self) -> list[Loop]:
+    def current(self) -> list[HotLoop]:
         """Return the present hot loops, the busiest first."""
         loops = [loop for source in self._sources for loop in source()]
         return sorted(loops, key=lambda loop: (-loop.per_minute, loop.controller, loop.object, loop.cause))

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.loop_board import HotLoops
@@ -22,7 +22,7 @@ CapabilitiesT = TypeVar("CapabilitiesT")
 
 
 @dataclass(frozen=True)  # with slots, calling a parametrized alias of it fails
-class Context(Generic[ClientT, CapabilitiesT]):
+class ComponentDependencies(Generic[ClientT, CapabilitiesT]):
     """Everything that a component is built with."""
 
     component: str
@@ -32,7 +32,7 @@ class Context(Generic[ClientT, CapabilitiesT]):
     capabilities: CapabilitiesT
     """Version and gates of the component."""
     clock: Clock
-    chance: Chance
+    random: Random
     """Random source of this component alone, so that its draws do not change those of others."""
     metrics: CollectorRegistry
     """Registry for its metrics, under upstream's names; gates and version are registered already."""
@@ -41,13 +41,13 @@ class Context(Generic[ClientT, CapabilitiesT]):
 
     The answer may change while the component runs (a node gets or loses a kubelet of its own), so it is not cached.
     """
-    loops: HotLoops = field(default_factory=HotLoops)
+    hot_loops: HotLoops = field(default_factory=HotLoops)
     """Receives the hot loops of the component."""
     log: ComponentLog = field(default_factory=ComponentLog)
     """Log of the component."""
 
 
-class Part(Protocol):
+class Component(Protocol):
     """A component between its start and its end.
 
     Order: `start` once, then steps of `workers` until it is to end, `stop` once, also after a `start` that failed.

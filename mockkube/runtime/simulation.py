@@ -19,18 +19,20 @@ class Simulation:
         *,
         clock: VirtualClock | None = None,
         chooser: Chooser | None = None,
-        quiet: Callable[[], Awaitable[None]] = _do_nothing,
-        stepped: Callable[[Worker], None] = lambda worker: None,
+        wait_for_delivery: Callable[[], Awaitable[None]] = _do_nothing,
+        after_step: Callable[[Worker], None] = lambda worker: None,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.steps = 0
         """Steps taken so far."""
         self._workers, self._chooser = workers, chooser or InOrderChooser()
-        self._quiet, self._after_step = quiet, stepped
+        self._wait_for_delivery, self._after_step = wait_for_delivery, after_step
 
     async def settle(self) -> int:
         """Run steps until no worker is ready at the present time; return the steps taken."""
-        taken = await settle(self._workers, self._chooser, quiet=self._quiet, stepped=self._after_step)
+        taken = await settle(
+            self._workers, self._chooser, wait_for_delivery=self._wait_for_delivery, after_step=self._after_step
+        )
         self.steps += taken
         return taken
 
@@ -38,7 +40,7 @@ class Simulation:
         """Advance the clock, and run everything that becomes due at its moment."""
         await advance(self.clock, seconds, self._workers, self.settle)
 
-    async def until(self, holds: Callable[[], bool], seconds_max: float) -> bool:
+    async def advance_until(self, holds: Callable[[], bool], seconds_max: float) -> bool:
         """Advance the clock until a condition holds, at most so long; return whether it does.
 
         The condition is checked whenever all workers are at rest, so the clock stands at the moment from which it

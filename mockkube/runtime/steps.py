@@ -22,27 +22,27 @@ class LivelockError(Exception):
 class Signal:
     """Notifies the runner of a worker that it may have become ready; cheap, idempotent, never waits."""
 
-    __slots__ = ("_rung", "_waiter")
+    __slots__ = ("_notified", "_waiter")
 
     def __init__(self) -> None:
-        self._rung = False
+        self._notified = False
         self._waiter: asyncio.Future[None] | None = None
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake the waiter, or make the next wait return immediately."""
-        self._rung = True
+        self._notified = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def wait(self) -> None:
         """Return once it was notified since the last wait; one waiter at a time."""
-        if not self._rung:
+        if not self._notified:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
-        self._rung = False
+        self._notified = False
 
 
 class Worker(Protocol):
@@ -60,11 +60,11 @@ class Worker(Protocol):
         ...
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Signal that is notified when something from outside may have made the worker ready."""
         ...
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether there is a step to take now."""
         ...
 
@@ -82,10 +82,10 @@ async def yield_to_event_loop() -> None:
     await asyncio.sleep(0)
 
 
-async def run(worker: Worker, clock: Clock) -> None:
+async def run_worker(worker: Worker, clock: Clock) -> None:
     """Run a worker in real time until cancelled."""
     while True:
-        while worker.ready():
+        while worker.is_ready():
             await worker.step()
             # A worker that is always ready must not starve the other tasks.
             await asyncio.sleep(0)
@@ -95,11 +95,11 @@ async def run(worker: Worker, clock: Clock) -> None:
 async def _wait_until_ready(worker: Worker, clock: Clock) -> None:
     at = worker.wake_at()
     if at is None:
-        await worker.bell.wait()
+        await worker.signal.wait()
         return
     try:
         async with asyncio.timeout(max(at - clock.monotonic(), 0.0)):
-            await worker.bell.wait()
+            await worker.signal.wait()
     except TimeoutError:
         pass
 
@@ -107,7 +107,7 @@ async def _wait_until_ready(worker: Worker, clock: Clock) -> None:
 class Chooser(Protocol):
     """Chooses the worker that takes the next step; the only source of order in a simulation."""
 
-    def choice(self, ready: Sequence[Worker]) -> Worker:
+    def choose(self, ready: Sequence[Worker]) -> Worker:
         """Return one of the workers; `ready` is not empty and in the order of the workers."""
         ...
 
@@ -115,7 +115,7 @@ class Chooser(Protocol):
 class InOrderChooser:
     """Chooser that always takes the first worker."""
 
-    def choice(self, ready: Sequence[Worker]) -> Worker:
+    def choose(self, ready: Sequence[Worker]) -> Worker:
         """Return the first worker."""
         return ready[0]
 
@@ -126,7 +126,7 @@ class SeededChooser:
     def __init__(self, random: Random) -> None:
         self._random = random
 
-    def choice(self, ready: Sequence[Worker]) -> Worker:
+    def choose(self, ready: Sequence[Worker]) -> Worker:
         """Return a random worker."""
         # Without a choice no number is drawn, so that only real choices advance the random stream.
         return ready[0] if len(ready) == 1 else ready[self._random.randrange(len(ready))]
@@ -140,8 +140,8 @@ async def settle(
     workers: Callable[[], Sequence[Worker]],
     chooser: Chooser,
     *,
-    quiet: Callable[[], Awaitable[None]] = _do_nothing,
-    stepped: Callable[[Worker], None] = lambda worker: None,
+    wait_for_delivery: Callable[[], Awaitable[None]] = _do_nothing,
+    after_step: Callable[[Worker], None] = lambda worker: None,
     steps_max: int = STEPS_MAX,
 ) -> int:
     """Step the workers until none is ready; return the steps taken.
@@ -150,11 +150,11 @@ async def settle(
     choice: it returns when everything written so far has reached the watchers. `after_step` is called after each step.
     """
     for taken in range(steps_max):
-        await quiet()
-        ready = [worker for worker in workers() if worker.ready()]
+        await wait_for_delivery()
+        ready = [worker for worker in workers() if worker.is_ready()]
         if not ready:
             return taken
-        worker = chooser.choice(ready)
+        worker = chooser.choose(ready)
         await worker.step()
-        stepped(worker)
+        after_step(worker)
     raise LivelockError(f"no rest after {steps_max} steps: workers undo each other")

@@ -61,7 +61,7 @@ async def advance(
     clock: VirtualClock,
     seconds: float,
     workers: Callable[[], Sequence[Worker]],
-    settled: Callable[[], Awaitable[object]],
+    settle: Callable[[], Awaitable[object]],
 ) -> None:
     """Advance the clock by `seconds`, stopping at each moment at which something is due.
 
@@ -71,13 +71,13 @@ async def advance(
     """
     target = clock.monotonic() + seconds
     standstills = 0
-    await settled()
+    await settle()
     while (moment := next_moment(clock, workers())) is not None and moment <= target:
         standstills = 0 if moment > clock.monotonic() else standstills + 1
         if standstills > STANDSTILLS_MAX:
             due = [worker.name for worker in workers() if (at := worker.wake_at()) is not None and at <= moment]
             raise LivelockError(f"time stands still at {moment:.3f} s: {', '.join(due) or 'a sleeper'}")
         clock.move_to(moment)
-        await settled()
+        await settle()
     clock.move_to(target)
-    await settled()
+    await settle()

@@ -17,22 +17,22 @@ class Waiters(Generic[PointT]):
     A cancelled task is removed immediately, so that no loop over the waiters meets it again.
     """
 
-    __slots__ = ("_drawn", "_futures", "_points")
+    __slots__ = ("_futures", "_last_number", "_points")
 
     def __init__(self) -> None:
         self._futures: dict[int, asyncio.Future[None]] = {}
         # A heap; a number without a future was given up and is skipped when it comes up.
         self._points: list[tuple[PointT, int]] = []
         # Numbers the waiters, so that those of one point wake in order of arrival.
-        self._drawn = 0
+        self._last_number = 0
 
     def __len__(self) -> int:
         return len(self._futures)
 
     async def wait(self, point: PointT) -> None:
         """Return once the point was reached; raise the error given to `fail`."""
-        self._drawn += 1
-        number = self._drawn
+        self._last_number += 1
+        number = self._last_number
         future = self._futures[number] = asyncio.get_running_loop().create_future()
         heappush(self._points, (point, number))
         try:

@@ -16,34 +16,34 @@ ItemT = TypeVar("ItemT", bound=Hashable)
 class QueueObserver(Protocol):
     """Metrics of a queue."""
 
-    def added(self) -> None:
+    def observe_add(self) -> None:
         """Count an item that was added and was not waiting before."""
         ...
 
-    def retried(self) -> None:
+    def observe_retry(self) -> None:
         """Count an item that was requeued, immediately or later."""
         ...
 
-    def taken(self, waited_seconds: float) -> None:
+    def observe_get(self, waited_seconds: float) -> None:
         """Observe how long an item waited in the queue."""
         ...
 
-    def finished(self, worked_seconds: float) -> None:
+    def observe_done(self, worked_seconds: float) -> None:
         """Observe how long the work on an item took."""
         ...
 
 
 class _NoObserver:
-    def added(self) -> None:
+    def observe_add(self) -> None:
         pass
 
-    def retried(self) -> None:
+    def observe_retry(self) -> None:
         pass
 
-    def taken(self, waited_seconds: float) -> None:
+    def observe_get(self, waited_seconds: float) -> None:
         pass
 
-    def finished(self, worked_seconds: float) -> None:
+    def observe_done(self, worked_seconds: float) -> None:
         pass
 
 
@@ -60,14 +60,14 @@ class WorkQueue(Generic[ItemT]):
     def __init__(
         self,
         clock: Clock,
-        limits: RateLimiter | None = None,
+        rate_limiter: RateLimiter | None = None,
         *,
-        bell: Signal | None = None,
+        signal: Signal | None = None,
         observer: QueueObserver | None = None,
     ) -> None:
-        self.bell = bell or Signal()
+        self.signal = signal or Signal()
         self._clock = clock
-        self._rate_limiter = limits or default_controller_rate_limiter(clock)
+        self._rate_limiter = rate_limiter or default_controller_rate_limiter(clock)
         self._observer: QueueObserver = observer or _NoObserver()
         self._queue: deque[ItemT] = deque()
         # Items to process, with the time since when; some of them may still be in process.
@@ -86,11 +86,11 @@ class WorkQueue(Generic[ItemT]):
     def add(self, item: ItemT) -> None:
         """Add an item unless it waits already."""
         if self._mark_dirty(item, self._clock.monotonic()):
-            self.bell.ring()
+            self.signal.notify()
 
     def add_after(self, item: ItemT, seconds: float) -> None:
         """Add the item later; of several times the earliest counts."""
-        self._observer.retried()
+        self._observer.observe_retry()
         if seconds <= 0:
             self.add(item)
             return
@@ -102,7 +102,7 @@ class WorkQueue(Generic[ItemT]):
         self._due[item] = at
         self._last_number += 1
         heappush(self._timers, (at, self._last_number, item))
-        self.bell.ring()
+        self.signal.notify()
 
     def add_rate_limited(self, item: ItemT) -> None:
         """Add the item when its rate limiter allows it."""
@@ -116,7 +116,7 @@ class WorkQueue(Generic[ItemT]):
         """Return how often the item was requeued with rate limits."""
         return self._rate_limiter.num_requeues(item)
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether an item can be taken now."""
         self._add_due_items()
         return bool(self._queue)
@@ -131,23 +131,23 @@ class WorkQueue(Generic[ItemT]):
         self._add_due_items()
         item = self._queue.popleft()
         now = self._clock.monotonic()
-        self._observer.taken(now - self._dirty.pop(item))
+        self._observer.observe_get(now - self._dirty.pop(item))
         self._processing[item] = now
         return item
 
     def done(self, item: ItemT) -> None:
         """Mark the item as processed; if it was added meanwhile, it is ready again."""
         now = self._clock.monotonic()
-        self._observer.finished(now - self._processing.pop(item, now))
+        self._observer.observe_done(now - self._processing.pop(item, now))
         if item in self._dirty:
             self._queue.append(item)
-            self.bell.ring()
+            self.signal.notify()
 
     def _mark_dirty(self, item: ItemT, since: float) -> bool:
         """Mark the item as waiting; return whether it is ready now."""
         if item in self._dirty:
             return False
-        self._observer.added()
+        self._observer.observe_add()
         self._dirty[item] = since
         if item in self._processing:
             return False
@@ -166,4 +166,4 @@ class WorkQueue(Generic[ItemT]):
             if self._due.get(item) == at:
                 del self._due[item]
                 if self._mark_dirty(item, at):
-                    self.bell.ring()
+                    self.signal.notify()

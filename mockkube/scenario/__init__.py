@@ -1,4 +1,5 @@
-"""Scenarios: the language, its steps and checks, the runner. Not the cluster they are played on, which is `cluster/`.
+"""Scenarios: the file format, steps and checks, and the runner. The cluster they run on is `cluster/`.
 
-Read `catalogue` for what can be said, `loading` for how a file becomes a scenario, `playing` for how it is played.
+Read `runner/catalogue.py` for all steps and checks, `runner/loading.py` for how a file becomes a scenario,
+`runner/scenario_runner.py` for how it runs. `output/` renders results.
 """

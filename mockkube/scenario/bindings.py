@@ -1,4 +1,4 @@
-"""What names stand for: `($name)` in a text, and JMESPath expressions in parentheses, as in chainsaw."""
+"""Evaluate variables and expressions: `($name)` in text, and JMESPath in parentheses, as in chainsaw."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _WITHIN: Final = re.compile(r"(?<!\$)\(\$([A-Za-z_]\w*)\)")
 
 
 class _Functions(functions.Functions):  # type: ignore[misc] # untyped above
-    """JMESPath's functions, and those that scenarios lack among them."""
+    """JMESPath's functions, with those that chainsaw adds and scenarios use."""
 
     def __init__(self, bindings: Mapping[str, Any]) -> None:
         super().__init__()
@@ -42,13 +42,14 @@ class _Functions(functions.Functions):  # type: ignore[misc] # untyped above
 
 
 def is_expression(value: Any) -> bool:
-    """Whether a value is a text in parentheses: what is between them is to be evaluated."""
+    """Return whether a value is text in parentheses, which is evaluated."""
     return isinstance(value, str) and len(value) > 2 and value[0] == "(" and value[-1] == ")" and _closes_last(value)
 
 
 def _closes_last(text: str) -> bool:
-    """Whether the first parenthesis is closed by the last character."""
+    """Return whether the first parenthesis is closed by the last character."""
     depth = 0
+    # `(a) and (b)` begins and ends with parentheses, but is not one expression in them.
     for index, character in enumerate(_QUOTED.sub(lambda match: "." * len(match[0]), text)):
         depth += (character == "(") - (character == ")")
         if depth == 0:
@@ -57,7 +58,8 @@ def _closes_last(text: str) -> bool:
 
 
 def evaluate(expression: str, value: Any, bindings: Mapping[str, Any]) -> Any:
-    """Return what an expression (without its parentheses) says of a value; Failure if it cannot be evaluated."""
+    """Return the value of an expression (without its parentheses); Failure if it cannot be evaluated."""
+    # JMESPath has no variables: `$name` outside of quotes becomes a call of the function `bound`.
     parts = _QUOTED.split(expression)
     parts[::2] = [_NAME.sub(r"bound('\1')", part) for part in parts[::2]]
     try:
@@ -68,7 +70,7 @@ def evaluate(expression: str, value: Any, bindings: Mapping[str, Any]) -> Any:
 
 
 def resolve(value: Any, bindings: Mapping[str, Any]) -> Any:
-    """Return a value with everything in it evaluated that is in parentheses, and `($name)` within texts."""
+    """Return a value with every expression in it evaluated, and every `($name)` in text replaced."""
     if isinstance(value, dict):
         return {_key(key, bindings): resolve(item, bindings) for key, item in value.items()}
     if isinstance(value, list):
@@ -83,5 +85,5 @@ def _key(key: str, bindings: Mapping[str, Any]) -> str:
 
 
 def within(text: str, bindings: Mapping[str, Any]) -> str:
-    """Return a text with each `($name)` in it replaced by what the name stands for."""
+    """Return a text with each `($name)` replaced by its value; unknown names stay."""
     return _WITHIN.sub(lambda match: str(bindings[match[1]]) if match[1] in bindings else match[0], text)

@@ -1,4 +1,4 @@
-"""Every step and check there is, by its verb."""
+"""Every step and check, by the verb that scenario files use."""
 
 from collections.abc import Mapping
 from typing import Final

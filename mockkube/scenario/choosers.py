@@ -1,4 +1,4 @@
-"""Who goes next, tried in every way: a chooser that follows a path of choices, and the paths there are."""
+"""Choosers that enumerate every order of workers: each follows one path of choices."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,16 +8,16 @@ from mockkube.runtime.steps import Worker
 
 @dataclass(slots=True)
 class Enumerated:
-    """Follows a path of choices, then always takes the first; notes how many ways there were at each choice.
+    """Follows a path of choices, then always takes the first; records how many options each choice had.
 
-    Moments at which only one worker is ready are no choices: they are not part of the path.
+    A moment at which only one worker is ready is no choice and not part of the path.
     """
 
     path: Sequence[int] = ()
     taken: list[int] = field(default_factory=list)
     ways: list[int] = field(default_factory=list)
 
-    def choice(self, ready: Sequence[Worker]) -> Worker:
+    def choose(self, ready: Sequence[Worker]) -> Worker:
         """Return the worker of the path, or the first."""
         if len(ready) == 1:
             return ready[0]
@@ -30,9 +30,9 @@ class Enumerated:
 
 
 def paths(depth_max: int) -> Iterator[Enumerated]:
-    """Yield a chooser for each way to go on, up to a number of choices; each is to be played before the next.
+    """Yield a chooser for each path, up to a number of choices; run with each before taking the next.
 
-    Depth first: the run of one chooser tells which choices there were, and so where the next turns off.
+    Depth first: the run with one chooser records which choices there were, and so where the next path branches off.
     """
     path: list[int] = []
     while True:

@@ -1,4 +1,4 @@
-"""Outcomes of claims, as runs decide them, and how many there are of each."""
+"""Decide the outcomes of claims from the results of runs, and count them."""
 
 import re
 from collections import Counter
@@ -16,8 +16,8 @@ _OTHERS: Final[dict[ClaimOutcome | None, str]] = {
     "not tried": "not tried",
     None: "not decided",
 }
+# Failures first: a large number of passed runs must not hide them.
 _ORDER: Final = (*(one for one in Outcome if one is not Outcome.PASSED), Outcome.PASSED)
-"""Failures first: they must not be hidden behind a large number of passed runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,20 @@ class ClaimResult:
     file: str
     scenario: str
     claim: Claim
+    # Worst outcome of the runs: the claim is decided if all passed and no step was skipped.
     runs: Outcome
-    """The worst outcome of the runs: they decide the claim if all passed, and no step was skipped."""
 
     @property
     def outcome(self) -> ClaimOutcome | None:
-        """Return the outcome of the claim; None if it is not decided, or if the file does not give one."""
+        """Outcome of the claim; None if it is not decided, or if the file gives none."""
+        # A claim that is not tried needs no run to be decided: the file says why it cannot be played.
         if self.claim.outcome == "not tried" or self.runs is Outcome.PASSED:
             return self.claim.outcome
         return None
 
 
 def decide(results: Iterable[RunResult]) -> list[ClaimResult]:
-    """Return the claims of the runs, each once; G2 before G10."""
+    """Return each claim of the runs once, by file name in natural order (G2 before G10)."""
     known = sorted((one for one in results if one.claims), key=lambda one: _natural(one.file))
     return [
         ClaimResult(file, scenario, claim, _together(runs))
@@ -54,19 +55,19 @@ def _by_scenario(results: Iterable[RunResult]) -> Iterator[tuple[tuple[str, str]
 
 
 def _together(runs: Sequence[RunResult]) -> Outcome:
-    """Return the worst outcome of some runs; a run or a step that was skipped is worse than a run that passed."""
+    """Return the worst outcome of some runs; skipped steps or runs are worse than passed ones."""
     found = worst(runs)
     skipped = any(Outcome.SKIPPED in (run.outcome, *(step.outcome for step in run.steps)) for run in runs)
     return Outcome.SKIPPED if found is Outcome.PASSED and skipped else found
 
 
 def _natural(file: str) -> list[tuple[str, int]]:
-    """Return a key that sorts numbers by their value."""
+    """Return a sort key that orders numbers by value."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D+)(\d*)", file)]
 
 
 def count_outcomes(claims: Sequence[ClaimResult], noun: str = "") -> str:
-    """Return how many claims have which outcome, like `35 hold, 2 do not (1 false, 1 harmful advice)`.
+    """Return the number of claims by outcome, like `35 hold, 2 do not (1 false, 1 harmful advice)`.
 
     `noun`, if given, follows the first number: `35 claims hold`.
     """
@@ -82,7 +83,7 @@ def count_outcomes(claims: Sequence[ClaimResult], noun: str = "") -> str:
 
 
 def count_runs(results: Sequence[RunResult]) -> str:
-    """Return how many runs ended how, like `60 runs as expected`."""
+    """Return the number of runs by outcome, like `60 runs as expected`."""
     runs = f"{len(results)} run{'s' * (len(results) != 1)}"
     counts = Counter(one.outcome for one in results)
     if not results or counts[Outcome.PASSED] == len(results):
@@ -92,7 +93,7 @@ def count_runs(results: Sequence[RunResult]) -> str:
 
 
 def conclude(results: Sequence[RunResult]) -> str:
-    """Return what came of all runs and of all claims, in one line."""
+    """Return the totals of all runs and claims in one line."""
     runs, claims = count_runs(results), decide(results)
     if not claims:
         return runs

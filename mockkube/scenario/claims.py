@@ -1,4 +1,4 @@
-"""Claims: sentences of a document, where they stand, and what a scenario shows of them."""
+"""Claims of a document: what it states, where, and the outcome that a scenario shows."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
@@ -18,33 +18,33 @@ MEANINGS: Final[dict[ClaimOutcome, str]] = {
 class Claim:
     """One claim of a document and its outcome."""
 
+    # The words of the document; `[...]` marks omitted words.
     quote: str = ""
-    """The words of the document; `[...]` stands for words left out."""
+    # The document: a name or an address.
     source: str = ""
-    """The document: a name, or an address."""
+    # The heading above the quote.
     section: str = ""
-    """The heading in the document under which the quote stands."""
+    # The claim in plain words, where the quote alone is not clear.
     claim: str = ""
-    """The claim in plain words, where the quote alone is not clear."""
+    # What the document leaves open; only with the outcome `not stated`.
     question: str = ""
-    """What the document does not say; only with the outcome `not stated`."""
     outcome: ClaimOutcome | None = None
+    # What happens instead, the answer to the question, or why it was not tried.
     observed: str = ""
-    """What happens instead, or what the answer is, or why it was not tried."""
 
     @property
     def place(self) -> str:
-        """Return the document and the section."""
+        """Document and section."""
         return ", ".join(filter(None, (self.source, self.section)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenClaim:
-    """A claim as a scenario file gives it: in the head of the file, or in the list `claims`."""
+    """A claim in a scenario file: in the head of the file, or in the list `claims`."""
 
     quote: Annotated[str, "the words of the document, to the letter; [...] for words left out"] = ""
     source: Annotated[str, "the document the claim is from: a name, or an address"] = ""
-    section: Annotated[str, "the heading under which the quote stands"] = ""
+    section: Annotated[str, "the heading above the quote"] = ""
     claim: Annotated[str, "the claim in plain words; needed if there is no quote"] = ""
     question: Annotated[str, "what the document leaves open, with the outcome 'not stated'"] = ""
     outcome: Annotated[ClaimOutcome | None, "what the scenario shows of the claim"] = None
@@ -52,7 +52,7 @@ class WrittenClaim:
     observed: Annotated[str, "what happens instead, what the answer is, or why it was not tried"] = ""
 
     def complaint(self) -> str | None:
-        """Return what is wrong between the fields."""
+        """Return an error of fields that exclude each other; None if there is none."""
         if not self.claims_something:
             return "nothing is claimed: give the claim, or a quote"
         if self.outcome is not None and self.holds is not None:
@@ -67,16 +67,16 @@ class WrittenClaim:
 
     @property
     def claims_something(self) -> bool:
-        """Return whether there is a claim, a quote or a question."""
+        """True if there is a claim, a quote or a question."""
         return bool(self.claim or self.quote or self.question)
 
     @property
     def empty(self) -> bool:
-        """Return whether there is no field of a claim, but perhaps the source of several."""
+        """True if no field of a claim is set, except perhaps the source that several claims share."""
         return not (self.section or self.outcome or self.observed or self.holds is not None)
 
     def to_claim(self, source: str = "") -> Claim:
-        """Return the claim; one without a source has the given one."""
+        """Return the claim, with a default for its source."""
         older: dict[bool | None, ClaimOutcome | None] = {None: None, True: "holds", False: "false"}
         return Claim(
             quote=self.quote,

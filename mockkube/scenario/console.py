@@ -1,4 +1,4 @@
-"""What a terminal shows of runs: progress while they go on, a table when they are over."""
+"""Terminal output of scenario runs: progress while they run, a table at the end."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
@@ -19,13 +19,14 @@ _WIDTH_MAX: Final = 90
 
 
 def watched(results: Iterable[tuple[int, RunResult]], total: int, stream: TextIO) -> Iterator[tuple[int, RunResult]]:
-    """Yield what comes, and show on a terminal how far it has come."""
+    """Yield results as they arrive, with progress shown on a terminal."""
     if not stream.isatty():
         yield from results
         return
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    # rich comes with an extra; without it a counter is shown.
     except ImportError:
         yield from _counted(results, total, stream)
         return
@@ -46,7 +47,7 @@ def _counted(results: Iterable[tuple[int, RunResult]], total: int, stream: TextI
 
 
 def table(results: Sequence[RunResult], *, verbose: bool = False) -> Iterator[str]:
-    """Return the lines that tell of every run, what failed in full, and the sum of all."""
+    """Yield the table of runs, the details of failures, and the totals."""
     heads, rows = _columns(results)
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row, result in zip((heads, *rows), (None, *results), strict=True):
@@ -64,7 +65,7 @@ def table(results: Sequence[RunResult], *, verbose: bool = False) -> Iterator[st
 
 
 def _columns(results: Sequence[RunResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the heads and the rows; there is a column of claims only if any run tries one."""
+    """Return heads and rows; the column of claims exists only if any run has claims."""
     heads: tuple[str, ...] = ("RESULT", "SCENARIO", "REAL", "VIRTUAL")
     rows: list[tuple[str, ...]] = [
         (_MARKS[one.outcome], one.title, f"{one.real_seconds:.2f}s", _virtual(one)) for one in results
@@ -75,7 +76,7 @@ def _columns(results: Sequence[RunResult]) -> tuple[tuple[str, ...], list[tuple[
 
 
 def _claims(result: RunResult) -> str:
-    """Return the outcomes of the claims of a run, or that it does not decide them."""
+    """Return the outcomes of a run's claims."""
     return ", ".join(one.outcome or "not decided" for one in decide([result]))
 
 
@@ -97,13 +98,14 @@ def _failure(result: RunResult) -> Iterator[str]:
     yield f"{_MARKS[result.outcome]}: {result.title}"
     yield f"  {result.file}: {result.message}".replace("\n", "\n  ")
     for step in result.steps:
+        # Steps of a catch block exist to show the state after a failure, so their output counts although they pass.
         if step.outcome is not Outcome.PASSED or step.block.endswith(": catch"):
             yield from (f"  | {line}" for text in step.log for line in text.splitlines())
     yield f"  replay: {replay_of(result)}"
 
 
 def _skipped(results: Sequence[RunResult]) -> Iterator[str]:
-    """Return what was left out, and why."""
+    """Yield what was skipped, and why."""
     for result in results:
         if result.outcome is Outcome.SKIPPED:
             yield f"skipped: {result.title}: {result.message}"

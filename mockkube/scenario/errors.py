@@ -1,17 +1,17 @@
-"""How playing a scenario can end other than well."""
+"""Errors of scenarios: files that cannot be read, checks that fail, steps that are skipped or time out."""
 
 
 class ScenarioError(Exception):
-    """A file cannot be played. The text names the file, the line and the remedy."""
+    """A file that cannot be played. The text names file, line and remedy."""
 
 
 class Failure(Exception):
-    """A claim does not hold, or an operation was refused."""
+    """A check that does not hold, or a rejected operation."""
 
 
 class Impossible(Exception):
-    """A step cannot be done in this world; the text says why. It is skipped."""
+    """A step that this world does not support, with the reason; it is skipped."""
 
 
 class TimedOut(Exception):
-    """Something took longer in real time than it may."""
+    """An operation that exceeded its limit in real time."""

@@ -1,7 +1,7 @@
-"""How the fields of steps and checks are typed, explained and read from YAML.
+"""Parse YAML into dataclasses by their annotations, with errors that name file, line and remedy.
 
-A step is a frozen dataclass; its fields are its arguments, their annotations say what they may be. The same
-annotations make the JSON schema for editors (`schema`).
+A step is a frozen dataclass; its fields are its arguments, their annotations give types and help texts. The same
+annotations make the JSON schema for editors (`json_schema`).
 """
 
 import dataclasses
@@ -18,10 +18,10 @@ from mockkube.scenario.bindings import is_expression, resolve
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.located import line_of
 
+# A duration, written like 90s or 1h30m.
 Seconds = NewType("Seconds", float)
-"""A duration, written like 90s or 1h30m."""
+# A part of a partial object: expressions in it are about the object, so they are evaluated only when it is compared.
 Tree = NewType("Tree", object)
-"""A part of an object that is claimed: expressions in it are about the object, so they are evaluated later."""
 
 T = TypeVar("T")
 _NANOS: Final = 1_000_000_000
@@ -29,19 +29,19 @@ _NANOS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One field as YAML gives it."""
+    """One field of a dataclass as YAML gives it."""
 
+    # Name of the field in Python.
     name: str
-    """How Python spells it."""
     hint: Any
+    # Help text: the second part of `Annotated`.
     text: str
-    """What a reader should know of it: the second part of `Annotated`."""
     required: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a file one is, and what names stand for there. Without bindings, expressions are left alone."""
+    """Location in a file, and the variables bound there. Without bindings, expressions are not evaluated."""
 
     file: str
     line: int = 0
@@ -49,18 +49,18 @@ class Place:
     bindings: Mapping[str, Any] | None = None
 
     def of(self, node: Any, key: str | int) -> "Place":
-        """Return the place of a value in a node."""
+        """Return the location of a value in a node."""
         below = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
         return Place(self.file, line_of(node, key) or self.line, f"{self.path}{below}", self.bindings)
 
     def error(self, text: str) -> ScenarioError:
-        """Return the complaint about this place."""
+        """Return an error at this location."""
         where = f"{self.file}:{self.line}" if self.line else self.file
         return ScenarioError(f"{where}: {self.path}: {text}" if self.path else f"{where}: {text}")
 
 
 def arguments(cls: Any) -> Mapping[str, Argument]:
-    """Return the fields of a dataclass that YAML may give, by their spelling there."""
+    """Return the fields of a dataclass by their names in YAML."""
     return _arguments(cls)
 
 
@@ -71,6 +71,7 @@ def _arguments(cls: Any) -> Mapping[str, Argument]:
 
 
 def _spelled(name: str) -> str:
+    # A trailing underscore marks names that are keywords of Python: `as_`, `for_`, `assert_`.
     first, *rest = name.rstrip("_").split("_")
     return first + "".join(word.capitalize() for word in rest)
 
@@ -84,7 +85,7 @@ def _argument(one: "dataclasses.Field[Any]", hint: Any) -> Argument:
 
 
 def read(cls: type[T], node: Any, at: Place) -> T:
-    """Make a dataclass of what stands at a place; ScenarioError for the first thing that cannot be meant."""
+    """Parse a node into a dataclass; ScenarioError for the first mistake."""
     adapt = getattr(cls, "adapt", None)
     given = node if adapt is None else adapt(node)
     known = arguments(cls)
@@ -102,16 +103,18 @@ def read(cls: type[T], node: Any, at: Place) -> T:
         elif one.required:
             raise at.error(f"{key} is missing: {one.text or 'give it'}")
     made = cls(**values)
+    # Only when the file is loaded: with variables bound the same check would repeat itself on each run.
     if (complaint := getattr(made, "complaint", None)) is not None and at.bindings is None and (text := complaint()):
         raise at.error(text)
     return made
 
 
 def value(hint: Any, node: Any, at: Place) -> Any:
-    """Read one value of a type."""
+    """Parse one value of a type."""
     if hint is Tree or Tree in get_args(hint):
         return node
     if isinstance(node, str) and is_expression(node):
+        # While the file is loaded the value of an expression is unknown, so its type cannot be checked yet.
         if at.bindings is None:
             return node
         node = resolve(node, at.bindings)
@@ -136,6 +139,7 @@ def _one_of(hint: Any, node: Any, at: Place) -> Any:
     if node is None and type(None) in options:
         return None
     remaining = [option for option in options if option is not type(None)]
+    # The last type is tried without a look, so that its error message is the one that users see.
     for option in remaining[:-1]:
         if _fits(option, node):
             return value(option, node, at)
@@ -143,7 +147,7 @@ def _one_of(hint: Any, node: Any, at: Place) -> Any:
 
 
 def _fits(hint: Any, node: Any) -> bool:
-    """Whether a value is of the type at first sight; used where there is a choice of types."""
+    """Return whether a value looks like the type; used to choose between the types of a union."""
     origin = get_origin(hint) or hint
     if origin in (str, int, float, bool):
         return type(node) is origin

@@ -1,4 +1,4 @@
-"""The JSON schema of whole files: every step and check with its arguments."""
+"""JSON schema of whole scenario files, with every step and check."""
 
 import json
 from typing import Any

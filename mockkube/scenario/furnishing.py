@@ -1,4 +1,4 @@
-"""From the cluster of a scenario, with the names of its matrix bound, to one that is started."""
+"""Build the cluster that a scenario starts with, for one cell of its matrix."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,18 +15,18 @@ from mockkube.scenario.scenario import ClusterSetup, ComponentSetup, Scenario
 
 
 def setup_of(scenario: Scenario, bindings: Mapping[str, Any]) -> ClusterSetup:
-    """Return the cluster a scenario begins with, for one cell of its matrix."""
+    """Return the cluster setup of a scenario, with the variables of its matrix bound."""
     at = scenario.cluster_place
     return read(ClusterSetup, scenario.cluster, Place(at.file, at.line, at.path, bindings))
 
 
 def configuration_of(setup: ClusterSetup) -> ClusterConfiguration:
-    """Return the configuration; ConfigurationError, in the words of `mockkube up`, for what cannot be meant."""
+    """Return the configuration of a simulated cluster; ConfigurationError as `mockkube up` words it."""
     return resolve_configuration(_told(setup), {})
 
 
 def real_configuration_of(setup: ClusterSetup) -> ClusterConfiguration:
-    """Return the configuration of such a cluster with an address; ConfigurationError for what only a laboratory has."""
+    """Return the configuration of a cluster with an address; ConfigurationError for what needs virtual time."""
     for name, one in setup.components.items():
         if one.flags or one.server or not one.running:
             raise ConfigurationError(
@@ -36,8 +36,8 @@ def real_configuration_of(setup: ClusterSetup) -> ClusterConfiguration:
 
 
 def _told(setup: ClusterSetup) -> dict[str, Any]:
-    """Return what a cluster is told, by the names of settings."""
-    given: dict[str, Any] = {
+    """Return the cluster setup as settings by name."""
+    settings: dict[str, Any] = {
         "version": setup.version,
         "feature_gates": setup.feature_gates,
         "components": {name: _own(one) for name, one in setup.components.items()},
@@ -48,25 +48,29 @@ def _told(setup: ClusterSetup) -> dict[str, Any]:
         "disable_admission_plugins": list(setup.disable_admission_plugins),
         **({"release_trains": list(setup.release_trains)} if setup.release_trains else {}),
     }
-    return given
+    return settings
 
 
 def _own(setup: ComponentSetup) -> dict[str, Any]:
-    own: dict[str, Any] = {"featureGates": dict(setup.feature_gates)}
-    return {**own, **({"version": setup.version} if setup.version else {})}
+    """Return the settings of one component."""
+    settings: dict[str, Any] = {"featureGates": dict(setup.feature_gates)}
+    return {**settings, **({"version": setup.version} if setup.version else {})}
 
 
 def laboratory_of(scenario: Scenario, setup: ClusterSetup, seed: int) -> Laboratory:
-    """Return the laboratory of a run, not started."""
+    """Return the simulated cluster of a run, not started."""
     flags = {name: one.flags for name, one in setup.components.items() if one.flags}
     chooser: Chooser = InOrderChooser()
+    # A stream of its own: shuffling the workers must not shift the uids and names that components draw.
     if scenario.order == "shuffled":
         chooser = SeededChooser(random_for(seed, "chooser"))
     return Laboratory(Setup(configuration_of(setup), flags, seed), chooser=chooser)
 
 
 async def complete(laboratory: Laboratory, setup: ClusterSetup) -> None:
-    """Tell components what can only be told once they are there."""
+    """Apply the component settings that can only be changed after the start."""
+    # The configuration file has no such settings: they belong to the control API, which exists only once the cluster
+    # runs.
     for name, one in setup.components.items():
         if one.server or not one.running:
             await laboratory.set(name, running=one.running, server=one.server or None)

@@ -1,4 +1,4 @@
-"""Results in JUnit's XML, as build servers read it."""
+"""Render results as JUnit XML for build servers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +15,13 @@ _OUTCOMES: Final = (*CLAIM_OUTCOMES, _NOT_DECIDED)
 
 
 def render(results: Sequence[RunResult]) -> str:
-    """Return one suite per file, one case per run."""
+    """Return the XML: one suite per file, one case per run."""
     root = ElementTree.Element("testsuites", {"name": conclude(results), **_counts(results)})
     for file in dict.fromkeys(result.file for result in results):
-        mine = [result for result in results if result.file == file]
-        suite = ElementTree.SubElement(root, "testsuite", {"name": file, **_counts(mine)})
-        _suite_properties(suite, mine)
-        for result in mine:
+        file_results = [result for result in results if result.file == file]
+        suite = ElementTree.SubElement(root, "testsuite", {"name": file, **_counts(file_results)})
+        _suite_properties(suite, file_results)
+        for result in file_results:
             _case(suite, result)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -51,6 +51,7 @@ def _case(suite: ElementTree.Element, result: RunResult) -> None:
             ElementTree.SubElement(case, "skipped", {"message": _clean(result.message)})
         case Outcome.FAILED | Outcome.TIMED_OUT:
             ElementTree.SubElement(case, "failure", {"message": _first(result)}).text = _told(result)
+        # JUnit distinguishes failures (a check does not hold) from errors (the run could not be played).
         case _:
             ElementTree.SubElement(case, "error", {"message": _first(result)}).text = _told(result)
     if log := [line for step in result.steps for line in step.log]:
@@ -58,13 +59,13 @@ def _case(suite: ElementTree.Element, result: RunResult) -> None:
 
 
 def _suite_properties(suite: ElementTree.Element, results: Sequence[RunResult]) -> None:
-    """Say how many claims have which outcome."""
+    """Add the number of claims by outcome."""
     counts: Counter[str] = Counter(one.outcome or _NOT_DECIDED for one in decide(results))
     _properties(suite, {f"claims.{outcome}": str(counts[outcome]) for outcome in _OUTCOMES if counts[outcome]})
 
 
 def _claim_properties(result: RunResult) -> Iterator[tuple[str, str]]:
-    """Yield what is claimed, by which words of which document, and the outcome."""
+    """Yield name and value of each property of a run's claims."""
     for number, one in enumerate(decide([result]), 1):
         fields = {"outcome": one.outcome or _NOT_DECIDED, "quote": one.claim.quote, "source": one.claim.place,
                   "claim": one.claim.claim, "question": one.claim.question, "observed": one.claim.observed}  # fmt: skip
@@ -88,5 +89,5 @@ def _told(result: RunResult) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return a text without the characters that XML has no way to write."""
+    """Return a text without characters that XML cannot represent."""
     return "".join(character for character in text if character in "\t\n" or character.isprintable())

@@ -1,4 +1,4 @@
-"""Which kind is meant: by the apiVersion and kind of a manifest, or by a name as kubectl takes it."""
+"""Find the kind of a manifest, or of a resource name as kubectl takes it."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +12,7 @@ from mockkube.scenario.errors import Failure
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A kind as clients name it."""
+    """A kind with its group, plural and scope."""
 
     group: str
     kind: str
@@ -21,12 +21,12 @@ class Named:
 
     @property
     def name(self) -> str:
-        """What the client protocol calls it."""
+        """Name in the client protocol."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
     def resource(self) -> str:
-        """What kubectl calls it: `pods`, `deployments.apps`."""
+        """Name in kubectl: `pods`, `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -37,6 +37,7 @@ def group_of(api_version: str) -> str:
 
 @lru_cache(maxsize=1)
 def _built_in() -> dict[tuple[str, str], Named]:
+    """Return built-in kinds by group and kind."""
     known: dict[tuple[str, str], Named] = {}
     for one in (*KINDS, *CONTROL_KINDS):
         known.setdefault((one.group, one.kind), Named(one.group, one.kind, one.plural, one.namespaced))
@@ -45,7 +46,7 @@ def _built_in() -> dict[tuple[str, str], Named]:
 
 @lru_cache(maxsize=1)
 def _by_word() -> dict[str, Named]:
-    """Every word that kubectl takes for a built-in kind; the first kind with a word has it."""
+    """Return built-in kinds by every name that kubectl accepts; the first kind with a name keeps it."""
     words: dict[str, Named] = {}
     for one in (*KINDS, *CONTROL_KINDS):
         named = _built_in()[(one.group, one.kind)]
@@ -57,11 +58,12 @@ def _by_word() -> dict[str, Named]:
 
 
 async def kind_of(client: Client, obj: ReadOnlyObject) -> Named:
-    """Return the kind of a manifest; Failure if nobody serves such."""
+    """Return the kind of a manifest; Failure if no server serves it."""
     group, kind = group_of(obj["apiVersion"]), obj["kind"]
     known = _built_in().get((group, kind))
     if known is not None:
         return known
+    # CRDs are read each time: an earlier step of the scenario may have created one.
     for one in await _custom(client):
         if (one.group, one.kind) == (group, kind):
             return one
@@ -69,7 +71,7 @@ async def kind_of(client: Client, obj: ReadOnlyObject) -> Named:
 
 
 async def kind_called(client: Client, word: str) -> Named:
-    """Return the kind that kubectl would take a word for; Failure in its words if there is none."""
+    """Return the kind of a resource name; Failure in kubectl's words if there is none."""
     known = _by_word().get(word.lower())
     if known is not None:
         return known
@@ -80,6 +82,7 @@ async def kind_called(client: Client, word: str) -> Named:
 
 
 async def _custom(client: Client) -> list[Named]:
+    """Return the kinds of all CustomResourceDefinitions."""
     found = []
     for definition in (await client.list("CustomResourceDefinition.apiextensions.k8s.io")).items:
         spec = definition["spec"]

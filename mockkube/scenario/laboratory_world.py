@@ -1,13 +1,13 @@
-"""The world of virtual time: a laboratory, in which every step is taken by the scenario."""
+"""World in virtual time: a simulated cluster, stepped by the scenario."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mockkube.api.conditions import condition
+from mockkube.api.conditions import make_condition
 from mockkube.api.errors import Unavailable
 from mockkube.api.types import Object
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.client.identity import AUTHENTICATED, Identity, user_agent
+from mockkube.client.identity import AUTHENTICATED, ClientIdentity, user_agent
 from mockkube.client.protocol import Client, Key, PatchType
 from mockkube.cluster.components import Settings
 from mockkube.cluster.control.clock import AT_REST, CLOCK, render_now, target_of
@@ -28,7 +28,7 @@ _CLOCKS: Final = f"Clock.{GROUP}"
 
 
 class LaboratoryWorld(World):
-    """A laboratory, as steps see it."""
+    """A simulated cluster as steps act on it."""
 
     def __init__(self, laboratory: Laboratory, scene: Scene) -> None:
         super().__init__(scene)
@@ -36,11 +36,11 @@ class LaboratoryWorld(World):
 
     @property
     def clock(self) -> Clock:
-        """The virtual clock."""
+        """Virtual clock."""
         return self.laboratory.clock
 
     def settings(self, component: str) -> Settings:
-        """Return what the control API has been told of it."""
+        """Return version and gates that the control API asks for."""
         return self.laboratory.components()[component].settings
 
     @property
@@ -50,16 +50,16 @@ class LaboratoryWorld(World):
 
     @property
     def moments(self) -> int:
-        """Return how long the trace is."""
+        """Number of steps in the trace."""
         return len(self.laboratory.trace.steps)
 
     def client(self, who: Who = ADMINISTRATOR) -> Client:
-        """Return the client of somebody; its warnings are kept."""
+        """Return a client with this identity; its warnings are collected."""
         writes = WriteOptions(who.dry_run, who.field_manager, who.field_validation)
         return self.laboratory.client(_identity(who), who.server, writes=writes, heard=self.warnings.extend)
 
     async def settle(self) -> None:
-        """Step until nobody has anything left to do."""
+        """Run steps until no worker has one left."""
         await self.laboratory.settle()
 
     async def advance(self, seconds: float) -> None:
@@ -67,7 +67,7 @@ class LaboratoryWorld(World):
         await self.laboratory.advance(seconds)
 
     async def catch_up(self) -> None:
-        """Let time pass to where the clock of the control API has been told to go, and report that it has."""
+        """Let time pass to the target of the control API's clock, and report its arrival."""
         client, key = self.laboratory.client(), Key("", CLOCK)
         try:
             clock = await client.get(_CLOCKS, key)
@@ -75,10 +75,11 @@ class LaboratoryWorld(World):
             return  # nobody can have told it anything
         target, generation = target_of(clock), clock["metadata"]["generation"]
         if target is None or (clock.get("status") or {}).get("observedGeneration") == generation:
+            # A fault or a stopped API server may make the clock unreadable; nobody can have written it then.
             return
         await self.laboratory.advance(max((target - self.clock.now()).total_seconds(), 0.0))
         now = self.clock.now()
-        rest = condition(
+        rest = make_condition(
             AT_REST, holds=True, reason="Arrived", message="nobody has anything left to do until time passes"
         )
         status = {"mode": VIRTUAL, "now": render_now(now, VIRTUAL), "observedGeneration": generation}
@@ -86,23 +87,23 @@ class LaboratoryWorld(World):
         await client.patch(_CLOCKS, key, patch, media=PatchType.MERGE, subresource="status")
 
     async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
-        """Let virtual time pass until something holds."""
+        """Let virtual time pass until a condition holds."""
         return await self.laboratory.until(holds, seconds_max)
 
     async def component(self, name: str, **wished: Any) -> Sequence[str]:
-        """Ask it of the control API."""
+        """Change the component through the control API."""
         return await self.laboratory.set(name, **wished)
 
     async def restart(self, component: str) -> None:
-        """Restart it."""
+        """Restart the component."""
         await self.laboratory.restart(component)
 
     async def remove(self, component: str) -> None:
-        """Take it away."""
+        """Remove the component."""
         await self.laboratory.remove(component)
 
     async def fault(self, name: str, spec: Object | None) -> None:
-        """Create the fault, or end it."""
+        """Create the fault, or delete it."""
         if spec is None:
             await self.laboratory.end_fault(name)
         else:
@@ -117,17 +118,17 @@ class LaboratoryWorld(World):
         await self.laboratory.restore(name)
 
     def loops(self) -> list[Mapping[str, Any]]:
-        """Return the loops of the controller manager."""
+        """Return the hot loops of the controller manager."""
         part = self.laboratory.part(CONTROLLER_MANAGER)
         if not isinstance(part, ControllerManager):
             return []
         return [
             {"controller": one.controller, "object": one.object, "cause": str(one.cause), "per_minute": one.per_minute}
-            for one in part.loops.current()
+            for one in part.hot_loops.current()
         ]
 
     def writes(self, since: float) -> list[tuple[str, str, str]]:
-        """Return what the trace has."""
+        """Return the writes of the trace since a time."""
         return [
             (step.worker, write.verb, write.resource)
             for step in self.laboratory.trace
@@ -140,23 +141,25 @@ class LaboratoryWorld(World):
         return self.laboratory.metrics(component).decode()
 
     def log(self, component: str, since: float) -> Iterable[LogEntry]:
-        """Return the entries of its log."""
-        return self.laboratory.log(component).since(since)
+        """Return the log entries of a component since a time."""
+        return self.laboratory.log(component).entries_since(since)
 
     def failed(self) -> Mapping[str, str]:
-        """Return the components that a bug of theirs has stopped."""
+        """Return the components that an error has stopped."""
         return self.laboratory.failed()
 
     async def environment(self) -> Mapping[str, str]:
-        """Nobody outside the process can reach it."""
+        """Refuse: a cluster in virtual time has no address."""
         raise Impossible("a cluster in virtual time has no address: run it with --real-time")
 
 
-def _identity(who: Who) -> Identity | None:
+def _identity(who: Who) -> ClientIdentity | None:
+    """Return the client identity of a user; None for the administrator."""
     if not who.user:
         return None
     groups = who.groups
+    # The token authenticator adds these groups to service accounts; an impersonated user would lack them.
     if who.user.startswith(_ROBOT):
         namespace = who.user.removeprefix(_ROBOT).partition(":")[0]
         groups = (*groups, "system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    return Identity(who.user, (*groups, AUTHENTICATED), user_agent("kubectl", DEFAULT))
+    return ClientIdentity(who.user, (*groups, AUTHENTICATED), user_agent("kubectl", DEFAULT))

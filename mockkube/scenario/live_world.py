@@ -1,4 +1,4 @@
-"""The world of real time: a cluster with an address, whoever runs it."""
+"""World in real time: a cluster with an address, of mockkube or any other."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ _FOREIGN: Final = "this cluster is none of mockkube's, so its components cannot 
 
 
 class LiveWorld(World):
-    """A cluster that is reached over the network. Components work whenever they like, so it never rests."""
+    """A cluster reached over the network. Its components never stop working, so it is never at rest."""
 
     def __init__(self, client: HttpClient, kubeconfig: Path, clock: Clock, scene: Scene) -> None:
         super().__init__(scene)
@@ -35,7 +35,7 @@ class LiveWorld(World):
         self._components: dict[str, Object] = {}
 
     async def look(self) -> None:
-        """Learn what components there are; none in a cluster that is not mockkube's."""
+        """Read the components from the control API; a cluster that is not mockkube's has none."""
         try:
             listed = await self._client.list(f"Component.{_CONTROL}")
         except NotFound:
@@ -44,7 +44,7 @@ class LiveWorld(World):
 
     @property
     def clock(self) -> Clock:
-        """Real time."""
+        """Real clock."""
         return self._clock
 
     @property
@@ -53,13 +53,13 @@ class LiveWorld(World):
         return self._clock.monotonic() - self._began
 
     def settings(self, component: str) -> Settings:
-        """Return what the control API says of it."""
+        """Return version and gates of a component from the control API."""
         if component not in self._components:
             raise Impossible(_FOREIGN)
         return Asked.read(self._components[component], usual_trains()).settings
 
     def client(self, who: Who = ADMINISTRATOR) -> Client:
-        """Return the client of whom the kubeconfig is."""
+        """Return the client of the kubeconfig's user."""
         if who.user or who.groups:
             raise Impossible("only the user of the kubeconfig can ask here")
         if who.server != API_SERVER:
@@ -69,14 +69,14 @@ class LiveWorld(World):
         return self._client
 
     async def settle(self) -> None:
-        """Go on: nobody can tell when such a cluster rests."""
+        """Do nothing: no client can tell whether such a cluster is at rest."""
 
     async def advance(self, seconds: float) -> None:
         """Sleep."""
         await self._clock.sleep(seconds)
 
     async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
-        """Ask again and again."""
+        """Poll until the condition holds."""
         deadline = self._clock.monotonic() + seconds_max
         while not await holds():
             if self._clock.monotonic() >= deadline:
@@ -85,7 +85,7 @@ class LiveWorld(World):
         return True
 
     async def component(self, name: str, **wished: Any) -> Sequence[str]:
-        """Patch it in the control API, and wait until it does what it is told."""
+        """Patch the component in the control API, and wait until its status follows."""
         spec: Object = {key: wished[key] for key in ("version", "running", "server") if wished.get(key) is not None}
         if wished.get("gates"):
             spec["featureGates"] = dict(wished["gates"])
@@ -101,19 +101,19 @@ class LiveWorld(World):
         return ()
 
     async def restart(self, component: str) -> None:
-        """Stop and start it."""
+        """Stop the component and start it again."""
         await self.component(component, running=False)
         await self.component(component, running=True)
 
     async def remove(self, component: str) -> None:
-        """Delete it from the control API."""
+        """Delete the component from the control API."""
         if not self._components:
             raise Impossible(_FOREIGN)
         await self._client.delete(f"Component.{_CONTROL}", Key("", component))
         await self.look()
 
     async def fault(self, name: str, spec: Object | None) -> None:
-        """Create or delete it in the control API."""
+        """Create or delete the fault in the control API."""
         if not self._components:
             raise Impossible("this cluster is none of mockkube's, so nothing goes wrong on demand")
         kind = f"Fault.{_CONTROL}"
@@ -123,15 +123,16 @@ class LiveWorld(World):
             await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
 
     async def snapshot(self, name: str) -> None:
-        """Create it in the control API, and wait until it is saved."""
+        """Create the snapshot in the control API, and wait until it is saved."""
         if not self._components:
             raise Impossible("this cluster is none of mockkube's, so it keeps no snapshots")
         await self._client.create(f"Snapshot.{_CONTROL}", {"metadata": {"name": name}, "spec": {}})
         await self._followed(f"Snapshot.{_CONTROL}", Key("", name), _is_saved)
 
     async def restore(self, name: str) -> None:
-        """Raise its number, and wait until that is carried out."""
+        """Ask the control API for a restore, and wait until it is done."""
         kind, key = f"Snapshot.{_CONTROL}", Key("", name)
+        # A snapshot can be restored several times, so its spec holds a counter and not a flag.
         asked = (await self._client.get(kind, key))["spec"].get("restore", 0) + 1
         await self._client.patch(kind, key, {"spec": {"restore": asked}}, media=PatchType.MERGE)
 
@@ -141,6 +142,8 @@ class LiveWorld(World):
         await self._followed(kind, key, restored)
 
     async def _followed(self, kind: str, key: Key, holds: Callable[[ReadOnlyObject], bool]) -> None:
+        """Wait until an object of the control API fulfills a condition."""
+
         async def so() -> bool:
             return holds(await self._client.get(kind, key))
 
@@ -148,32 +151,34 @@ class LiveWorld(World):
             raise Failure(f"{kind} {key.name}: the cluster does not follow within {_CHANGE_SECONDS_MAX:g} s")
 
     def loops(self) -> list[Mapping[str, Any]]:
-        """Only a laboratory counts them where scenarios see it."""
+        """Refuse: hot loops are counted in virtual time only."""
         raise Impossible("loops are counted in virtual time only")
 
     def writes(self, since: float) -> list[tuple[str, str, str]]:
-        """Only a laboratory sees who writes."""
+        """Refuse: writes are traced in virtual time only."""
         raise Impossible("writes are counted in virtual time only")
 
     async def metrics(self, component: str) -> str:
-        """Only those of a laboratory are at hand."""
+        """Refuse: metrics are compared in virtual time only."""
         raise Impossible("metrics are compared in virtual time only")
 
     def log(self, component: str, since: float) -> Iterable[LogEntry]:
-        """Only those of a laboratory are at hand."""
+        """Refuse: logs are read in virtual time only."""
         raise Impossible("logs of components are read in virtual time only")
 
     async def environment(self) -> Mapping[str, str]:
-        """Return the kubeconfig."""
+        """Return the kubeconfig's path."""
         return {"KUBECONFIG": str(self._kubeconfig)}
 
 
 def _follows(obj: ReadOnlyObject) -> bool:
-    """Whether a component does what it is told."""
+    """Return whether the status of a component shows what its spec asks for."""
     status = obj.get("status", {})
+    # A status of an older generation may show `running` by chance, before the restart has begun.
     told = status.get("observedGeneration") == obj["metadata"]["generation"]
     return bool(told and status.get("running", False) == obj["spec"].get("running", True))
 
 
 def _is_saved(obj: ReadOnlyObject) -> bool:
+    """Return whether a snapshot is saved."""
     return bool(condition_of(obj, SAVED).get("status") == "True")

@@ -1,4 +1,4 @@
-"""How a file becomes scenarios. Every mistake in it is found here, and told with file, line and remedy."""
+"""Load scenario files; every mistake is reported with file, line and remedy."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _GROUP: Final = API_VERSION.partition("/")[0].encode()
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that paths name: a directory stands for every scenario file below it."""
+    """Return the scenario files of paths; a directory means every scenario file below it."""
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -48,18 +48,19 @@ def find(paths: Sequence[Path]) -> list[Path]:
 
 
 def _files_below(directory: Path) -> Iterator[Path]:
-    """Yield the YAML files below a directory, in order; hidden directories, like `.venv`, are left out."""
+    """Yield the YAML files below a directory in order, without hidden directories such as `.venv`."""
     for folder, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(_SUFFIXES))
 
 
 def _holds_scenarios(path: Path) -> bool:
-    """Return whether a file found in a directory is to be played: plans, manifests and charts lie beside scenarios."""
+    """Return whether a file holds scenarios: plans, manifests and charts may lie beside them."""
     try:
         text = path.read_bytes()
     except OSError:
         return False  # a link that leads nowhere
+    # A search in the text is much faster than parsing every YAML file below a directory.
     ours = _GROUP in text and _KIND_LINE.search(text) is not None
     return ours or path.name in _CHAINSAW_FILES or CHAINSAW.encode() in text
 
@@ -70,38 +71,42 @@ def load(path: Path) -> list[Scenario]:
 
 
 def parse(text: str, path: Path = Path("scenario.yaml")) -> list[Scenario]:
-    """Return the scenarios of a text; `path` names it, and is where files beside it are looked for."""
+    """Return the scenarios of a text; `path` names it, and its directory is where the files of its steps are."""
     return list(_scenarios(read_text(text, str(path)), path))
 
 
 def _scenarios(documents: Sequence[Any], path: Path) -> Iterator[Scenario]:
+    """Yield the scenarios of parsed documents."""
     if not documents:
         raise ScenarioError(f"{path}: empty: begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
     for document in documents:
         at = Place(str(path), line_of(document))
         if not isinstance(document, Mapping):
             raise at.error(f"not a mapping: begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
-        written = document.get("apiVersion"), document.get("kind")
-        if written == (API_VERSION, KIND):
+        type_meta = document.get("apiVersion"), document.get("kind")
+        if type_meta == (API_VERSION, KIND):
             yield _own(document, at, path)
-        elif written == (CHAINSAW, CHAINSAW_KIND):
+        elif type_meta == (CHAINSAW, CHAINSAW_KIND):
             yield _chainsaw(document, at, path)
-        elif written == (API_VERSION, PLAN_KIND):
+        elif type_meta == (API_VERSION, PLAN_KIND):
             raise ScenarioError(f"{path}: a rollout plan, not a scenario: explore it with 'mockkube explore {path}'")
         else:
-            raise at.error(f"{written[0]} {written[1]} is no scenario: give {API_VERSION} {KIND}, or {CHAINSAW} Test")
+            given = " ".join(map(str, type_meta))
+            raise at.error(f"{given} is no scenario: give {API_VERSION} {KIND}, or {CHAINSAW} Test")
 
 
 def _own(document: Any, at: Place, path: Path) -> Scenario:
-    written = read(ScenarioFile, document, at)
-    spec = written.spec
+    """Return a scenario of our own format."""
+    file = read(ScenarioFile, document, at)
+    spec = file.spec
     place = at.of(document, "spec")
     cluster_place = place.of(document["spec"], "cluster")
+    # Only to report mistakes: variables are not bound yet, so the result is thrown away.
     read(ClusterSetup, spec.cluster, cluster_place)
     return Scenario(
-        name=written.metadata.name,
+        name=file.metadata.name,
         file=path,
-        claims=written.read_claims(),
+        claims=file.read_claims(),
         cluster=spec.cluster,
         cluster_place=cluster_place,
         blocks=_blocks(document["spec"]["steps"], place.of(document["spec"], "steps")),
@@ -120,11 +125,12 @@ def _own(document: Any, at: Place, path: Path) -> Scenario:
 
 
 def _chainsaw(document: Any, at: Place, path: Path) -> Scenario:
-    written = read(ChainsawFile, document, at)
-    spec = written.spec
+    """Return a chainsaw test as a scenario."""
+    file = read(ChainsawFile, document, at)
+    spec = file.spec
     place = at.of(document, "spec")
     return Scenario(
-        name=written.metadata.name,
+        name=file.metadata.name,
         file=path,
         cluster={"nodes": 1},
         cluster_place=place,
@@ -133,14 +139,15 @@ def _chainsaw(document: Any, at: Place, path: Path) -> Scenario:
         variables=tuple((one.name, one.value) for one in spec.bindings),
         timeout=spec.timeouts.assert_,
         deletion_timeout=spec.timeouts.delete,
-        namespace=spec.namespace or f"chainsaw-{written.metadata.name}"[:63].rstrip("-"),
+        # chainsaw creates a namespace for each test; 63 characters are the limit of a DNS label.
+        namespace=spec.namespace or f"chainsaw-{file.metadata.name}"[:63].rstrip("-"),
         make_namespace=True,
         skip="the test says so" if spec.skip else "",
     )
 
 
 def _blocks(steps: Any, at: Place) -> tuple[Block, ...]:
-    """Return the blocks of a list of steps; a step outside of any is a block of its own."""
+    """Return the blocks of a list of steps; a step outside of a block becomes a block."""
     if not steps:
         raise at.error("no steps: give at least one")
     return tuple(_block(steps[index], at.of(steps, index), index) for index in range(len(steps)))
@@ -171,12 +178,13 @@ def _operations(nodes: Sequence[Any], parent: Any, key: str, at: Place) -> tuple
 
 
 def _operation(node: Any, at: Place) -> Operation:
+    """Return one operation; its arguments are parsed to find mistakes."""
     if not isinstance(node, Mapping):
         raise at.error(f"{str(node)[:60]!r} is not a step: give a verb with its arguments, like 'apply: ...'")
     verbs = [key for key in node if key not in _BESIDE]
     if len(verbs) != 1:
-        told = f"{', '.join(verbs)} at once" if verbs else "no verb"
-        raise at.error(f"{told}: give each step a list item of its own, with one of {', '.join(VERBS)}")
+        problem = f"{', '.join(verbs)} at once" if verbs else "no verb"
+        raise at.error(f"{problem}: give each step a list item of its own, with one of {', '.join(VERBS)}")
     [verb] = verbs
     if verb not in VERBS:
         close = get_close_matches(verb, VERBS, n=1)

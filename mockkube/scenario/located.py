@@ -1,4 +1,4 @@
-"""YAML that remembers on which line everything stands, so that a mistake can be shown where it is."""
+"""Load YAML with the line of every value, so that errors can name it."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -14,21 +14,21 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 class Mapping(dict[str, Any]):
-    """A mapping that knows its line, and those of its values."""
+    """Mapping with its line and those of its values."""
 
     line = 0
     lines: dict[str, int]
 
 
 class Sequence(list[Any]):
-    """A list that knows its line, and those of its items."""
+    """List with its line and those of its items."""
 
     line = 0
     lines: list[int]
 
 
 class _Loader(_LOADER):  # type: ignore[misc] # which of two classes it is, the machine decides
-    """Safe loading; times stay texts, as in Kubernetes, and a key may stand only once."""
+    """Safe loader; times stay text, as in Kubernetes, and duplicate keys are errors."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -40,6 +40,7 @@ _Loader.yaml_implicit_resolvers = {
 def _mapping(loader: Any, node: Any) -> Any:
     own = [key.value for key, _ in node.value if key.tag != _MERGE]
     loader.flatten_mapping(node)
+    # Yielded before it is filled: PyYAML resolves anchors that refer to their own parent this way.
     made = Mapping()
     yield made
     made.line, made.lines = node.start_mark.line + 1, {}
@@ -51,7 +52,7 @@ def _mapping(loader: Any, node: Any) -> Any:
         if index < merged and key in own:
             continue
         if index >= merged and key in own[: index - merged]:
-            raise yaml.MarkedYAMLError(problem=f"{key!r} stands there twice", problem_mark=key_node.start_mark)
+            raise yaml.MarkedYAMLError(problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark)
         made[key] = loader.construct_object(value_node, deep=True)
         made.lines[key] = key_node.start_mark.line + 1
 
@@ -70,7 +71,7 @@ _Loader.add_constructor("tag:yaml.org,2002:seq", _sequence)
 
 
 def read_file(path: Path) -> list[Any]:
-    """Return the documents of a file that are not empty; ScenarioError if it cannot be read."""
+    """Return the non-empty documents of a file; ScenarioError if it cannot be read."""
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise ScenarioError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a file of scenarios or manifests")
@@ -83,7 +84,7 @@ def read_file(path: Path) -> list[Any]:
 
 
 def read_text(text: str, file: str) -> list[Any]:
-    """Return the documents of a text that are not empty; `file` names it in complaints."""
+    """Return the non-empty documents of a text; `file` is its name in errors."""
     try:
         loaded = list(yaml.load_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
@@ -96,7 +97,7 @@ def read_text(text: str, file: str) -> list[Any]:
 
 
 def line_of(node: Any, key: str | int | None = None) -> int:
-    """Return the line of a node, or of its value; 0 if it is not known."""
+    """Return the line of a node, or of its value; 0 if unknown."""
     lines = getattr(node, "lines", None)
     if key is not None and lines is not None:
         try:

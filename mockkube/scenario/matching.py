@@ -1,8 +1,8 @@
-"""Whether an object is as a partial one claims, by chainsaw's rules.
+"""Compare an object with a partial one, by chainsaw's rules.
 
-Members that are named must match, others do not count. Lists match element by element, and have to be of equal length.
-A key in parentheses is an expression about the object, and its value is what that must come to; `~.(key)` or `~(key)`
-claims it of every element. A value in parentheses is an expression about the value in its place.
+Named members must match, others do not count. Lists match element by element, and must have the same length.
+A key in parentheses is an expression about the object, and its value is the expected result; `~.(key)` or `~(key)`
+applies to every element. A value in parentheses is an expression about the value in its place.
 """
 
 # chainsaw: kyverno-json assertion trees
@@ -18,7 +18,7 @@ _MISSING: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that is not as claimed."""
+    """A value that differs from the expected one."""
 
     at: str
     expected: Any
@@ -32,7 +32,7 @@ class Difference:
 
 
 def shown(value: Any) -> str:
-    """Return a value for people, cut where it gets long."""
+    """Return a value as text, cut at a maximum length."""
     if value is _MISSING:
         return "nothing"
     text = repr(value)
@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
 
 
 def differences(expected: Any, actual: Any, bindings: Mapping[str, Any]) -> list[Difference]:
-    """Return everything in which an object is not as claimed; nothing if it matches."""
+    """Return all differences from the expected object; empty if it matches."""
     return list(_compare(expected, actual, bindings, ""))
 
 
@@ -64,8 +64,10 @@ def _wanted(expected: Any, actual: Any, bindings: Mapping[str, Any]) -> Any:
 
 
 def _equal(wanted: Any, actual: Any) -> bool:
+    # Python's True equals 1; in JSON they differ.
     if isinstance(wanted, bool) or isinstance(actual, bool):
         return wanted is actual
+    # chainsaw's JMESPath yields null for a missing member, so null matches it.
     if wanted is None and actual is _MISSING:
         return True
     return bool(wanted == actual)
@@ -74,6 +76,7 @@ def _equal(wanted: Any, actual: Any) -> bool:
 def _compare_map(
     expected: Mapping[str, Any], actual: Any, bindings: Mapping[str, Any], at: str
 ) -> Iterator[Difference]:
+    # An empty expected map matches a missing one: the API drops empty maps.
     present = {} if actual is _MISSING and not expected else actual
     if not isinstance(present, dict) and not any(map(_is_about, expected)):
         yield Difference(at, dict(expected), actual)
@@ -92,6 +95,7 @@ def _compare_map(
 
 
 def _is_about(key: str) -> bool:
+    """Return whether a key is an expression."""
     return is_expression(key.removeprefix("~").removeprefix(".").partition("->")[0])
 
 

@@ -1,4 +1,4 @@
-"""What a step makes of an answer: chainsaw's `expect`, which may want a refusal, and `outputs`, which bind names."""
+"""Check the response to a step against `expect`, which may want a rejection, and bind its `outputs`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What must hold of an answer; `$error` is the message of a refusal, or null."""
+    """What must hold of a response; `$error` is the message of a rejection, or null."""
 
     check: Annotated[Tree, "a partial object, or expressions like ($error != null)"]
     match: Annotated[Tree | None, "which objects it is about: a partial object; all if left out"] = None
@@ -23,7 +23,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A name for something in an answer."""
+    """A variable bound to a part of a response."""
 
     name: Annotated[str, "the name, used later as ($name)"]
     value: Annotated[Tree, "an expression about the answer, in parentheses"]
@@ -37,26 +37,27 @@ def judge(
     answer: ReadOnlyObject,
     error: ApiError | None,
 ) -> None:
-    """Raise Failure if the answer is not as expected; without expectations, if it is a refusal."""
+    """Raise Failure if the response is not as expected; without expectations, if it is a rejection."""
     bindings = world.scene.bindings
-    concerned = [one for one in expectations if one.match is None or not differences(one.match, sent, bindings)]
-    if not concerned and error is not None:
+    matching = [one for one in expectations if one.match is None or not differences(one.match, sent, bindings)]
+    if not matching and error is not None:
         raise Failure(refusal(error))
     scope = {**bindings, "error": None if error is None else error.message}
-    for one in concerned:
+    for one in matching:
         found = differences(one.check, dict(answer), scope)
         if found:
-            told = "" if error is None else f" (the answer was {refusal(error)})"
-            raise Failure("; ".join(map(str, found)) + told)
+            rejection = "" if error is None else f" (the answer was {refusal(error)})"
+            raise Failure("; ".join(map(str, found)) + rejection)
 
 
 def refusal(error: ApiError) -> str:
-    """Return how people are told of a refusal."""
+    """Return a rejection as text: code, reason and message."""
+    # Some errors have no reason, which leaves two spaces.
     return f"{error.code} {error.reason}: {error.message}".replace("  ", " ")
 
 
 def bind(world: World, outputs: Sequence[Output], answer: Any) -> None:
-    """Bind the names that an answer gives."""
+    """Bind the variables of a step's outputs."""
     bindings = world.scene.bindings
     for one in outputs:
         if one.match is None or not differences(one.match, answer, bindings):
@@ -64,5 +65,5 @@ def bind(world: World, outputs: Sequence[Output], answer: Any) -> None:
 
 
 def value_of(value: Any, answer: Any, bindings: Mapping[str, Any]) -> Any:
-    """Return what a value, which may be an expression about an answer, comes to."""
+    """Return a value, evaluated if it is an expression about the response."""
     return evaluate(value[1:-1], answer, bindings) if is_expression(value) else resolve(value, bindings)

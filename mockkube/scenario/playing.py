@@ -1,4 +1,4 @@
-"""How a scenario is played: a cluster for each run, one step after the other, catch and finally as told."""
+"""Run a scenario: a cluster for each run, one step after the other, then catch and finally blocks."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from typing import Final
 from mockkube.api.errors import AlreadyExists, ApiError
 from mockkube.client.http import HttpClient
 from mockkube.client.kubeconfig import KubeconfigError
-from mockkube.client.kubeconfig import read as read_kubeconfig
+from mockkube.client.kubeconfig import load as read_kubeconfig
 from mockkube.cluster.components import Settings
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.cluster.laboratory import Laboratory
@@ -39,7 +39,7 @@ Told = Callable[[StepResult], None]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One way to play a scenario."""
+    """One run of a scenario: a seed and a cell of its matrix."""
 
     scenario: Scenario
     seed: int = 0
@@ -48,21 +48,21 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How runs are played, all alike."""
+    """Options that all runs share."""
 
+    # Limit of one run in real time.
     real_seconds_max: float = REAL_SECONDS_MAX
-    """How long one may take."""
     keeps_story: bool = False
     keeps_trace: bool = False
+    # Path of the real kubectl for the step `kubectl`; empty: the built-in commands.
     kubectl: str = ""
-    """The real kubectl, for the step of that name; empty: what is built in."""
+    # Whether each run has a cluster with an address, in real time.
     real_time: bool = False
-    """Whether each run has a cluster with an address, on which time passes by itself."""
+    # Kubeconfig of a running cluster; empty: each run has a cluster of its own.
     against: str = ""
-    """The kubeconfig of a cluster that runs; empty: each run has one of its own."""
 
     def options(self) -> tuple[str, ...]:
-        """Return what the command line has to say to play in the same way."""
+        """Return the command line options that play in the same way."""
         live = ("--real-time",) if self.real_time else ()
         against = ("--against", self.against) if self.against else ()
         return (*live, *against, *(("--kubectl", self.kubectl) if self.kubectl else ()))
@@ -73,7 +73,10 @@ def _unheard(result: StepResult) -> None:
 
 
 async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, clock: Clock | None = None) -> RunResult:
-    """Play a scenario in virtual time; `told` hears of each step. Nothing but cancellation is raised."""
+    """Run a scenario and return its result; raises nothing but cancellation.
+
+    `told` is called with the result of each step.
+    """
     manner, clock = manner or Manner(), clock or RealClock()
     began = clock.monotonic()
     result = _begun(run, manner)
@@ -98,6 +101,7 @@ async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, cl
 
 
 def _begun(run: Run, manner: Manner) -> RunResult:
+    """Return the result of a run before its first step."""
     scenario = run.scenario
     return RunResult(
         scenario.name,
@@ -111,22 +115,23 @@ def _begun(run: Run, manner: Manner) -> RunResult:
 
 
 async def _in_laboratory(run: Run, manner: Manner, told: Told, result: RunResult) -> RunResult:
+    """Run on a simulated cluster, in virtual time."""
     scene = scene_of(run, manner)
     setup = setup_of(run.scenario, scene.bindings)
     laboratory = laboratory_of(run.scenario, setup, run.seed)
     async with laboratory:
         await complete(laboratory, setup)
         world = LaboratoryWorld(laboratory, scene)
-        begun = {name: world.settings(name) for name in laboratory.components()}
+        settings = {name: world.settings(name) for name in laboratory.components()}
         play = Play(world, run.scenario, told)
         await play.play()
         steps = tuple(play.steps)
-        result = replace(result, outcome=play.outcome, message=play.message, steps=steps, began=_began(begun, steps))
+        result = replace(result, outcome=play.outcome, message=play.message, steps=steps, began=_began(settings, steps))
         return _seen(result, laboratory, manner)
 
 
 async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunResult:
-    """Play in real time: on a cluster of its own, or on one that runs."""
+    """Run in real time: on a cluster of its own, or on a running one."""
     scene, clock = scene_of(run, manner), RealClock()
     async with AsyncExitStack() as stack:
         path = Path(manner.against)
@@ -144,9 +149,9 @@ async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunR
 
 
 def _began(settings: Mapping[str, Settings], steps: Sequence[StepResult]) -> tuple[Began, ...]:
-    """Return how components begin; of their gates, those that steps change."""
-    told = [one.arguments for one in steps if one.verb == "component" and isinstance(one.arguments, dict)]
-    gates = sorted({gate for one in told for gate in one.get("featureGates") or ()})
+    """Return version of each component at the start, and those of its gates that steps change."""
+    component_changes = [one.arguments for one in steps if one.verb == "component" and isinstance(one.arguments, dict)]
+    gates = sorted({gate for one in component_changes for gate in one.get("featureGates") or ()})
     return tuple(
         Began(name, str(one.version), tuple(gate for gate in gates if one.capabilities().enabled(gate)))
         for name, one in settings.items()
@@ -154,7 +159,7 @@ def _began(settings: Mapping[str, Settings], steps: Sequence[StepResult]) -> tup
 
 
 def _seen(result: RunResult, laboratory: Laboratory, manner: Manner) -> RunResult:
-    """Return a result with what the laboratory has seen."""
+    """Return a result with time, digest and trace of the simulated cluster."""
     return replace(
         result,
         virtual_seconds=laboratory.clock.monotonic(),
@@ -166,11 +171,12 @@ def _seen(result: RunResult, laboratory: Laboratory, manner: Manner) -> RunResul
 
 
 def scene_of(run: Run, manner: Manner) -> Scene:
-    """Return where a run begins: the names of its variables and its cell bound."""
+    """Return the context of a run, with variables and matrix cell bound."""
     scenario = run.scenario
     bindings = {**dict(scenario.variables), **dict(run.cell.values)}
     bindings["namespace"] = scenario.namespace
     bindings["seed"] = run.seed
+    # A variable may refer to those before it, to the namespace, the seed and the cell.
     for name, value in scenario.variables:
         bindings[name] = resolve(bindings.get(name, value), bindings)
     return Scene(
@@ -184,7 +190,7 @@ def scene_of(run: Run, manner: Manner) -> Scene:
 
 
 class Play:
-    """One run in a world that is there."""
+    """Plays the steps of one scenario in a world."""
 
     def __init__(self, world: World, scenario: Scenario, told: Told = _unheard) -> None:
         self.outcome = Outcome.PASSED
@@ -193,7 +199,7 @@ class Play:
         self._world, self._scenario, self._told = world, scenario, told
 
     async def play(self) -> None:
-        """Play all blocks, until one fails."""
+        """Play all blocks until one fails."""
         if self._scenario.make_namespace:
             await self._make_namespace()
         for block in self._scenario.blocks:
@@ -202,6 +208,7 @@ class Play:
                 return
 
     async def _make_namespace(self) -> None:
+        """Create the namespace of the scenario."""
         namespace = {"metadata": {"name": self._scenario.namespace}}
         try:
             await self._world.client().create("Namespace", {"apiVersion": "v1", "kind": "Namespace", **namespace})
@@ -210,6 +217,7 @@ class Play:
         await self._world.settle()
 
     async def _block(self, block: Block) -> None:
+        """Play a block, its catch steps after a failure, and its finally steps."""
         scene = self._world.scene
         outside = dict(scene.bindings)
         for name, value in block.bindings:
@@ -219,13 +227,14 @@ class Play:
                 await self._aside((*block.catch, *self._scenario.catch), f"{block.name}: catch")
         finally:
             await self._aside(block.in_the_end, f"{block.name}: finally")
+            # Variables of a block end with it, and those they hid come back.
             for name, _ in block.bindings:
                 scene.bindings.pop(name, None)
                 if name in outside:
                     scene.bindings[name] = outside[name]
 
     async def _all(self, operations: Sequence[Operation], block: str) -> bool:
-        """Play operations until one fails; return whether none did."""
+        """Play operations until one fails; return whether all passed."""
         for operation in operations:
             result = await self._operation(operation, block)
             if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
@@ -234,20 +243,23 @@ class Play:
         return True
 
     async def _aside(self, operations: Sequence[Operation], block: str) -> None:
-        """Play operations that follow in any case; the first failure of all is the one that counts."""
+        """Play all operations even if one fails; an earlier failure of the run keeps its message."""
         for operation in operations:
             result = await self._operation(operation, block)
             if self.outcome is Outcome.PASSED and result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
                 self.outcome, self.message = result.outcome, f"line {result.line}: {result.verb}: {result.message}"
 
     async def _operation(self, operation: Operation, block: str) -> StepResult:
+        """Play one operation and record its result."""
         world = self._world
         began, said, moment = world.now, len(world.scene.log), world.moments
         world.warnings.clear()
         outcome, message = await self._outcome(operation)
+        # A component that crashed makes every later result meaningless, so the run counts as broken even if the step
+        # passed.
         if failed := world.failed():
-            told = "; ".join(f"{name} has failed: {why}" for name, why in failed.items())
-            outcome, message = Outcome.BROKEN, "\n".join(filter(None, (message, told)))
+            errors = "; ".join(f"{name} has failed: {why}" for name, why in failed.items())
+            outcome, message = Outcome.BROKEN, "\n".join(filter(None, (message, errors)))
         log = (*world.scene.log[said:], *(f"Warning: {text}" for text in dict.fromkeys(world.warnings)))
         result = StepResult(
             operation.verb,
@@ -267,6 +279,7 @@ class Play:
         return result
 
     async def _outcome(self, operation: Operation) -> tuple[Outcome, str]:
+        """Play one operation; return its outcome and message."""
         try:
             await self._do(operation)
         except Failure as error:
@@ -285,9 +298,11 @@ class Play:
         return Outcome.PASSED, ""
 
     async def _do(self, operation: Operation) -> None:
+        """Parse the step with the variables of now, play it, and let the cluster settle."""
         bound = replace(operation.place, bindings=self._world.scene.bindings)
         step = read(VERBS[operation.verb], operation.arguments, bound)
         await step.play(self._world)
+        # A step may have moved the clock through the API, as a client in real time would; the runner has to follow.
         await self._world.catch_up()
         if self._scenario.settling == "after-each-step":
             await self._world.settle()

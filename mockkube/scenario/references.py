@@ -1,4 +1,4 @@
-"""Which objects a step is about: manifests in it or in files beside it, or a reference to what is there."""
+"""Resolve the objects of a step: manifests in the step or a file, or references to existing objects."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """An object that is there, or several: `deployment/web`, or apiVersion, kind and a name or labels."""
+    """Existing objects: `deployment/web`, or apiVersion, kind and a name or labels."""
 
     kind: Annotated[str, "its kind, as in manifests or as kubectl takes it"]
     name: Annotated[str, "its name; empty: every object that the labels select"] = ""
@@ -27,7 +27,7 @@ class Ref:
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read `KIND/NAME`."""
+        """Accept `KIND/NAME`."""
         if isinstance(node, str):
             kind, slash, name = node.partition("/")
             return {"kind": kind, "name": name} if slash else {"kind": kind}
@@ -40,7 +40,7 @@ class Ref:
         return await kind_called(client, self.kind)
 
     async def keys(self, world: World, client: Client) -> tuple[Named, list[Key]]:
-        """Return the kind, and which objects of it are meant."""
+        """Return the kind and the keys of the objects."""
         named = await self.named(client)
         namespace = (self.namespace or world.scene.namespace) if named.namespaced else ""
         if self.name:
@@ -61,8 +61,9 @@ def key_in(obj: ReadOnlyObject, named: Named) -> Key:
 
 
 def adapt_manifests(node: Any) -> Any:
-    """Read a manifest, or a list of them, where `resource` was left out."""
+    """Accept a manifest or a list of them in place of the field `resource`."""
     if isinstance(node, list) or (isinstance(node, Mapping) and "apiVersion" in node and "kind" in node):
+        # The lines of the manifest are kept, so that an error in it still shows where it is.
         wrapped = LocatedMapping(resource=node)
         wrapped.line, wrapped.lines = getattr(node, "line", 0), {"resource": getattr(node, "line", 0)}
         return wrapped
@@ -70,7 +71,7 @@ def adapt_manifests(node: Any) -> Any:
 
 
 def manifests(world: World, resource: Any, file: str) -> list[Object]:
-    """Return the manifests given in a step, or those of a file beside the scenario; the caller may change them."""
+    """Return copies of the manifests of a step, or of a file beside the scenario."""
     given = read_file(world.scene.directory / file) if file else resource
     found: list[Object] = []
     for one in given if isinstance(given, list) else [given]:
@@ -84,7 +85,7 @@ def manifests(world: World, resource: Any, file: str) -> list[Object]:
 
 
 async def placed(world: World, client: Client, obj: Object) -> tuple[Named, Object]:
-    """Return the kind of a manifest, and the manifest in the namespace of the scenario if it names none."""
+    """Return the kind of a manifest, and the manifest with the scenario's namespace if it names none."""
     named = await kind_of(client, obj)
     metadata = dict(obj.get("metadata") or {})
     if named.namespaced:
@@ -93,9 +94,9 @@ async def placed(world: World, client: Client, obj: Object) -> tuple[Named, Obje
 
 
 async def candidates(world: World, client: Client, expected: ReadOnlyObject) -> tuple[Named, Sequence[ReadOnlyObject]]:
-    """Return the objects that a partial one may be about: that of its name, or all of its kind and labels."""
-    named, placed_at = await placed(world, client, dict(expected))
-    metadata = placed_at["metadata"]
+    """Return the objects that a partial one may mean: the one with its name, or all of its kind and labels."""
+    named, manifest = await placed(world, client, dict(expected))
+    metadata = manifest["metadata"]
     namespace = metadata.get("namespace", "") if named.namespaced else ""
     if name := metadata.get("name"):
         try:
@@ -103,6 +104,7 @@ async def candidates(world: World, client: Client, expected: ReadOnlyObject) -> 
         except NotFound:
             return named, []
     labels = metadata.get("labels") or {}
+    # Labels with expressions cannot be a selector; they are compared afterwards, object by object.
     plain = {key: value for key, value in labels.items() if not key.startswith("(")}
     selector = ",".join(f"{key}={value}" for key, value in plain.items())
     return named, (await client.list(named.name, Selection(namespace=namespace, labels=selector))).items

@@ -1,4 +1,4 @@
-"""What came of a run, as reports, tables and other processes get it: plain data."""
+"""Results of runs as plain data, for reports, tables and other processes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,23 +10,23 @@ from mockkube.scenario.claims import Claim
 
 
 class Outcome(StrEnum):
-    """How a step or a run ended."""
+    """Outcome of a step or a run."""
 
     PASSED = "passed"
+    # A check does not hold, or an operation was rejected.
     FAILED = "failed"
-    """A claim does not hold, or something was refused."""
+    # It took too long in real time, or the cluster never came to rest.
     TIMED_OUT = "timed out"
-    """It took too long in real time, or the cluster never came to rest."""
+    # The cluster did not start.
     NOT_STARTED = "not started"
-    """The cluster did not start."""
+    # The file has an error that shows only while it runs, or there is a bug.
     BROKEN = "broken"
-    """It could not be played: what the file says cannot be meant, or there is a bug."""
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One step that was played or skipped."""
+    """Result of one step that was played or skipped."""
 
     verb: str
     description: str
@@ -34,24 +34,24 @@ class StepResult:
     line: int
     outcome: Outcome
     message: str
+    # Seconds of the cluster's time.
     began: float
-    """Seconds of the cluster's time."""
     ended: float
     log: tuple[str, ...] = ()
+    # The arguments as they stand in the file.
     arguments: Any = None
-    """What it was told, as it stands in the file."""
+    # Number of trace steps before it.
     moment: int = 0
-    """How many moments of the story there were before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """What a component is told when a run begins."""
+    """Version and gates of a component at the start of a run."""
 
     component: str
     version: str
+    # Enabled gates among those that the run changes.
     gates: tuple[str, ...]
-    """Those that are on, of those that the run is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class WriteTold:
     verb: str
     resource: str
     name: str
+    # The change as a merge patch.
     difference: Any
-    """What is new, as a merge patch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One step of a worker, or what was done from outside."""
+    """One step of the trace: a worker's, or a request from outside."""
 
     number: int
     at: float
@@ -77,7 +77,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run: a scenario, a seed, a cell of its matrix."""
+    """Result of one run: a scenario, a seed, a cell of its matrix."""
 
     scenario: str
     file: str
@@ -90,20 +90,20 @@ class RunResult:
     real_seconds: float = 0.0
     virtual_seconds: float = 0.0
     worker_steps: int = 0
+    # Digest of the trace: byte-identical for identical runs.
     digest: str = ""
-    """Of the trace: the same for the same run, to the byte."""
+    # Number of steps in the file; those after a failure are not played.
     planned: int = 0
-    """How many steps are written; those that follow a failure are not played."""
     began: tuple[Began, ...] = ()
+    # The trace, if it was requested.
     story: tuple[Moment, ...] = ()
-    """All that happened, if it was asked for."""
     trace: str = field(default="", repr=False)
+    # Command line options needed to play it the same way.
     options: tuple[str, ...] = ()
-    """What the command line says of how it was played, if that is not the usual way."""
 
     @property
     def title(self) -> str:
-        """Return what tells it from the others."""
+        """Name that distinguishes the run from the others."""
         return " ".join(filter(None, (self.scenario, f"[{self.cell}]" if self.cell else "", self._seeded)))
 
     @property
@@ -112,13 +112,14 @@ class RunResult:
 
 
 def story_of(trace: Trace) -> Iterator[Moment]:
-    """Return all that happened, for those who show it."""
+    """Yield the steps of a trace."""
     for step in trace:
         writes = (WriteTold(one.verb, one.resource, one.name, one.difference()) for one in step.writes)
         yield Moment(step.number, step.at, step.worker, tuple(writes))
 
 
 def worst(results: Sequence[RunResult]) -> Outcome:
-    """Return the worst way in which any of them ended."""
+    """Return the worst outcome of some runs."""
+    # Passed ranks above skipped here: a file with one skipped run has still been played.
     order = (Outcome.BROKEN, Outcome.NOT_STARTED, Outcome.TIMED_OUT, Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED)
     return next((one for one in order if any(result.outcome is one for result in results)), Outcome.PASSED)

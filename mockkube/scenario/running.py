@@ -1,4 +1,4 @@
-"""Many runs: which there are, and how they are spread over processes."""
+"""Run many scenarios, spread over processes."""
 
 import asyncio
 import gc
@@ -18,15 +18,16 @@ from mockkube.scenario.playing import Manner, Run, play
 from mockkube.scenario.results import RunResult
 from mockkube.scenario.scenario import Scenario
 
+# Exit status of a process ended by SIGINT: 128 + 2.
 _INTERRUPTED: Final = 130
+# Collect garbage less often than by default: most objects are decoded JSON, which has no reference cycles.
 _COLLECTIONS: Final = (50_000, 20, 100)
-"""After how many new objects garbage is looked for: most of them are decoded JSON, and none of that is a cycle."""
 
 
 def runs_of(
     scenarios: Iterable[Scenario], *, name: str = "", cell: str | None = None, seeds: Sequence[int] = ()
 ) -> list[Run]:
-    """Return every run of these scenarios: those of a name, a cell and some seeds only, if given."""
+    """Return every run of these scenarios, restricted to a name, a cell and seeds if given."""
     known = list(scenarios)
     chosen = [one for one in known if name in ("", one.name)]
     if not chosen:
@@ -45,7 +46,7 @@ def runs_of(
 
 
 def replay_of(result: RunResult) -> str:
-    """Return the command that plays a run again, and nothing else."""
+    """Return the command line that repeats one run."""
     cell = ["--cell", result.cell] if result.cell else []
     which = ["--scenario", result.scenario, "--seed", str(result.seed), *cell]
     proposals = [word for file in proposal_files() for word in ("--proposal", file)]
@@ -53,7 +54,7 @@ def replay_of(result: RunResult) -> str:
 
 
 def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[int, RunResult]]:
-    """Play runs in so many processes; yield the place and the result of each as it ends."""
+    """Play runs in several processes; yield index and result of each as it ends."""
     if jobs <= 1 or len(runs) == 1:
         _settle_in()
         for index, run in enumerate(runs):
@@ -75,18 +76,19 @@ def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[i
 
 
 def _settle_in() -> None:
-    """Let the process do little else than play."""
+    """Raise the thresholds of the garbage collector."""
     gc.set_threshold(*_COLLECTIONS)
 
 
 def _settle_in_process() -> None:
-    """The same for a process of a pool; interrupted while it waits for work, it ends at once."""
+    """Prepare a process of the pool; SIGINT ends it immediately while it waits for work."""
     _settle_in()
+    # The terminal sends SIGINT to all processes; an idle one would otherwise print a traceback.
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
 
 
 def _play_in_process(run: Run, manner: Manner) -> RunResult:
-    """Play one run in a process of a pool; interrupted, end what it has started, and then the process."""
+    """Play one run in a process of the pool; on SIGINT stop its cluster, then end the process."""
     waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return play_one(run, manner)
@@ -97,5 +99,5 @@ def _play_in_process(run: Run, manner: Manner) -> RunResult:
 
 
 def play_one(run: Run, manner: Manner) -> RunResult:
-    """Play one run, in an event loop of its own."""
+    """Play one run in an event loop of its own."""
     return asyncio.run(play(run, manner))

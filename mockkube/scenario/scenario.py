@@ -1,4 +1,4 @@
-"""A scenario as it is played: what it claims, on which cluster, step by step."""
+"""Scenario after parsing: claims, cluster setup, blocks of steps, variables and matrix."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Settling = Literal["after-each-step", "when-told"]
 
 @dataclass(frozen=True)
 class ComponentSetup:
-    """What one component is told from the start."""
+    """Settings of one component at the start."""
 
     version: Annotated[str, "its Kubernetes version"] = ""
     feature_gates: Annotated[Mapping[str, bool], "gates over those of the cluster"] = field(default_factory=dict)
@@ -28,11 +28,11 @@ class ComponentSetup:
 
 @dataclass(frozen=True)
 class ClusterSetup:
-    """The cluster that a scenario begins with."""
+    """Cluster that a scenario starts with."""
 
     version: Annotated[str, "the Kubernetes version of all components"] = "1.36"
     feature_gates: Annotated[Mapping[str, bool], "gates of all components that have them"] = field(default_factory=dict)
-    components: Annotated[Mapping[str, ComponentSetup], "what single components are told"] = field(default_factory=dict)
+    components: Annotated[Mapping[str, ComponentSetup], "settings of single components"] = field(default_factory=dict)
     nodes: Annotated[int, "how many nodes there are: node-1, node-2, ..."] = 0
     without: Annotated[tuple[str, ...], "parts to leave out: scheduler, controllers, kubelets"] = ()
     skew_policy: Annotated[Literal["enforce", "warn", "ignore"], "versions that do not go together"] = "warn"
@@ -43,7 +43,7 @@ class ClusterSetup:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step as written: read when the scenario is loaded, and again when it is played and names are bound."""
+    """One step of a file: parsed when the scenario is loaded, and again with variables bound when it is played."""
 
     verb: str
     arguments: Any
@@ -52,13 +52,13 @@ class Operation:
 
     @property
     def line(self) -> int:
-        """Where it stands."""
+        """Line in the file."""
         return self.place.line
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Operations that belong together; what to do when one fails, and what in any case."""
+    """Steps that belong together, those for a failure, and those that always follow."""
 
     name: str
     operations: tuple[Operation, ...]
@@ -78,7 +78,7 @@ class Cell:
 
 
 def _plain(value: Any) -> str:
-    """Return a value in a word: a mapping by its name, or by its values."""
+    """Return a value in short: a mapping by its name or its values."""
     if isinstance(value, Mapping):
         return str(value.get("name") or "/".join(_plain(one) for one in value.values()))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -90,12 +90,12 @@ class Scenario:
 
     name: str
     file: Path
+    # A ClusterSetup before parsing: it may refer to variables of the matrix.
     cluster: Any
-    """A ClusterSetup as written: it may refer to the matrix."""
     cluster_place: Place
     blocks: tuple[Block, ...]
+    # Claims of documents that the scenario tries.
     claims: tuple[Claim, ...] = ()
-    """What other texts say of it, and with which outcome."""
     catch: tuple[Operation, ...] = ()
     variables: tuple[tuple[str, Any], ...] = ()
     matrix: tuple[tuple[str, tuple[Any, ...]], ...] = ()
@@ -107,11 +107,11 @@ class Scenario:
     deletion_timeout: float = 60.0
     namespace: str = "default"
     make_namespace: bool = False
+    # Why it is not played; empty if it is.
     skip: str = ""
-    """Why it is not played."""
 
     def cells(self) -> Iterator[Cell]:
-        """Return every combination of the matrix that is not excluded."""
+        """Yield every combination of the matrix that is not excluded."""
         names = [name for name, _ in self.matrix]
         for values in product(*(values for _, values in self.matrix)):
             cell = dict(zip(names, values, strict=True))

@@ -1,4 +1,4 @@
-"""The JSON schema of scenario files, made from the same dataclasses that read them."""
+"""Generate the JSON schema of scenario files from the dataclasses that parse them."""
 
 import dataclasses
 import types
@@ -13,12 +13,13 @@ _PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "intege
 
 
 def schema_of(hint: Any) -> dict[str, Any]:
-    """Return the schema of what a type is read from; expressions may stand for any scalar."""
+    """Return the schema of a type; an expression may replace any scalar."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return {"anyOf": [schema_of(option) for option in get_args(hint) if option is not type(None)]}
     if origin is Literal:
         words = list(get_args(hint))
+        # YAML reads an unquoted `false` as a truth value, so editors must accept it beside the word.
         return {"anyOf": [{"enum": [*words, False] if "false" in words else words}, _EXPRESSION]}
     if origin is tuple:
         return {"type": "array", "items": schema_of(get_args(hint)[0])}
@@ -29,6 +30,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
     if hint is Tree or hint is Any or hint is object:
         return {}
     if hint is str:
+        # Versions such as 1.36 are numbers in YAML unless quoted.
         return {"type": ["string", "number"]}
     if hint in _PLAIN:
         return {"anyOf": [{"type": _PLAIN[hint]}, _EXPRESSION]}
@@ -36,7 +38,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
 
 
 def schema_of_fields(cls: Any) -> dict[str, Any]:
-    """Return the schema of a dataclass; of one that may be written shorter, any of its forms."""
+    """Return the schema of a dataclass, with the shorter forms that its `adapt` accepts."""
     assert dataclasses.is_dataclass(cls), f"{cls} is read from YAML"
     known = arguments(cls)
     properties = {}

@@ -1,4 +1,4 @@
-"""What every step and check is: a frozen dataclass whose fields are its arguments, with a verb and a way to play it."""
+"""Interface of steps and checks: a frozen dataclass whose fields are the arguments of its verb."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Step(ABC):
-    """One thing that a scenario does or claims."""
+    """One step or check of a scenario."""
 
+    # Key of the step in YAML.
     verb: ClassVar[str]
-    """The key under which YAML gives its arguments."""
 
     @abstractmethod
     async def play(self, world: World) -> None:
-        """Do it, through the API alone, as an operator would.
+        """Carry out the step through the API alone, as an operator would.
 
-        Raises Failure when a claim does not hold or the API refuses, Impossible when this world has no way to do it.
+        Raises Failure when a check does not hold or the API rejects, Impossible when this world does not support it.
         """
 
     def complaint(self) -> str:
-        """Return what is wrong with arguments that do not go together; empty if nothing is."""
+        """Return an error of arguments that exclude each other; empty if there is none."""
         return ""

@@ -1,4 +1,4 @@
-"""A page of all claims: the words of the text, where they stand, the outcome, and the scenario that shows it."""
+"""Markdown page of all claims: the text, its source, the outcome, and the scenario that shows it."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ This page is generated: `mockkube test {paths} --summary {file}`.
 
 
 def render(results: Iterable[RunResult], file: Path) -> str:
-    """Return the page, with links as they are from the place of `file`."""
+    """Return the page, with links relative to the directory of `file`."""
     claims = decide(results)
     outcomes = "".join(f"| {one} | {MEANINGS[one]} |\n" for one in CLAIM_OUTCOMES)
     head = _HEAD.format(outcomes=outcomes, paths=_top(claims), file=file)
@@ -34,7 +34,7 @@ def render(results: Iterable[RunResult], file: Path) -> str:
 
 
 def _counts(claims: Sequence[ClaimResult]) -> str:
-    """Return how many claims there are of each outcome: in all, and by directory."""
+    """Return the number of claims by outcome, in all and by directory."""
     rows = ["| | " + " | ".join(CLAIM_OUTCOMES) + " | not decided |", "| --- |" + " ---: |" * (len(CLAIM_OUTCOMES) + 1)]
     for group, members in _grouped(claims):
         rows.append(f"| {group} | {_numbers(members)} |")
@@ -62,7 +62,7 @@ def _introduction(one: ClaimResult) -> str:
 
 
 def _grouped(claims: Sequence[ClaimResult]) -> Iterator[tuple[str, list[ClaimResult]]]:
-    """Yield claims by the directory in which their scenarios lie."""
+    """Yield claims by the directory of their scenarios."""
     for group, members in groupby(claims, key=lambda one: Path(one.file).parent.name):
         yield group, list(members)
 
@@ -74,7 +74,7 @@ def _line(one: ClaimResult, file: Path) -> str:
 
 
 def _text(claim: Claim) -> str:
-    """Return the quote, and before it what is asked or claimed in plain words."""
+    """Return question or claim in plain words, followed by the quote."""
     quote = f"“{claim.quote}”" if claim.quote else ""
     return " ".join(filter(None, (claim.question or claim.claim, quote)))
 
@@ -90,5 +90,5 @@ def _cell(text: str) -> str:
 
 
 def _top(claims: Sequence[ClaimResult]) -> str:
-    """Return the directory in which all scenarios lie."""
+    """Return the common directory of all scenarios."""
     return os.path.commonpath([one.file for one in claims]) if claims else "PATH"

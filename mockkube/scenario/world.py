@@ -1,4 +1,4 @@
-"""What steps act upon: a cluster seen as an operator sees it, its time, and what names stand for."""
+"""The world that steps act on: a cluster as an operator sees it, its time, and the variables of the run."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ DEFAULT_NAMESPACE: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Somebody who asks, where, and how strictly what is sent is read."""
+    """Identity and options of the requests of a step."""
 
+    # Empty: an administrator.
     user: str = ""
-    """Empty: an administrator."""
     groups: tuple[str, ...] = ()
     server: str = API_SERVER
     field_validation: str = "Warn"
@@ -34,39 +34,40 @@ ADMINISTRATOR: Final = Who()
 
 @dataclass(slots=True)
 class Scene:
-    """Where a run stands: what it has bound, which files it refers to, what it has said."""
+    """Variables, files and log of one run."""
 
     bindings: dict[str, Any]
     directory: Path
     namespace: str = DEFAULT_NAMESPACE
+    # Default time for a check to become true, in the time of the cluster.
     timeout: float = 30.0
-    """How long a claim has to come true, in the time of the cluster, unless it says otherwise."""
     deletion_timeout: float = 60.0
     log: list[str] = field(default_factory=list)
+    # Path of the real kubectl; empty: the built-in commands.
     kubectl: str = ""
-    """The real kubectl; empty: what is built in."""
 
     def say(self, text: str) -> None:
-        """Keep something for whoever reads how the run went."""
+        """Add a text to the log of the current step."""
         self.log.append(text)
 
 
 class World(ABC):
-    """A cluster with its time. What it cannot do it refuses with Impossible, and the step is skipped."""
+    """A cluster and its time. An operation that it does not support raises Impossible, and the step is skipped."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
+        # Cleared before each step: a step shows only its own warnings of the API.
         self.warnings: list[str] = []
         """What the API warned of in the step at hand."""
 
     @property
     @abstractmethod
     def clock(self) -> Clock:
-        """The time of the cluster."""
+        """Clock of the cluster."""
 
     @abstractmethod
     def settings(self, component: str) -> Settings:
-        """Return what a component is told."""
+        """Return version and gates that a component was asked to have."""
 
     @property
     @abstractmethod
@@ -75,11 +76,11 @@ class World(ABC):
 
     @abstractmethod
     def client(self, who: Who = ADMINISTRATOR) -> Client:
-        """Return the client of somebody."""
+        """Return a client for requests with this identity and these options."""
 
     @abstractmethod
     async def settle(self) -> None:
-        """Let all that can happen now happen."""
+        """Run steps until the cluster is at rest."""
 
     @abstractmethod
     async def advance(self, seconds: float) -> None:
@@ -87,61 +88,61 @@ class World(ABC):
 
     @abstractmethod
     async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
-        """Let time pass until something holds, at most so long; return whether it does."""
+        """Let time pass until a condition holds, at most so long; return whether it does."""
 
     @abstractmethod
     async def component(self, name: str, **wished: Any) -> Sequence[str]:
-        """Ask something else of a component; return warnings."""
+        """Change version, gates or other settings of a component; return warnings."""
 
     @abstractmethod
     async def restart(self, component: str) -> None:
-        """Let a component lose all that it had in memory."""
+        """Restart a component, so that it loses its memory."""
 
     @abstractmethod
     async def remove(self, component: str) -> None:
-        """Take a replica or a node's own kubelet away."""
+        """Remove an API server replica or the kubelet of one node."""
 
     @abstractmethod
     async def fault(self, name: str, spec: Object | None) -> None:
-        """Let requests go wrong; None: no longer."""
+        """Create a fault in the control API; None deletes it."""
 
     @abstractmethod
     async def snapshot(self, name: str) -> None:
-        """Keep the state of the cluster."""
+        """Save the state of the cluster."""
 
     @abstractmethod
     async def restore(self, name: str) -> None:
-        """Bring back what was kept."""
+        """Restore a saved state."""
 
     @abstractmethod
     def loops(self) -> list[Mapping[str, Any]]:
-        """Return what controllers do again and again without end: controller, object, cause, per_minute."""
+        """Return the hot loops of controllers: controller, object, cause, per_minute."""
 
     @property
     def moments(self) -> int:
-        """Return how many moments of the run's story there are so far; 0 where nobody keeps one."""
+        """Number of steps in the trace so far; 0 without a trace."""
         return 0
 
     @abstractmethod
     def writes(self, since: float) -> list[tuple[str, str, str]]:
-        """Return worker, verb and resource (`core/pods`) of every write since a moment."""
+        """Return worker, verb and resource (`core/pods`) of every write since a time."""
 
     @abstractmethod
     async def metrics(self, component: str) -> str:
-        """Return the metrics of a component."""
+        """Return the metrics of a component in the text format."""
 
     @abstractmethod
     def log(self, component: str, since: float) -> Iterable[LogEntry]:
-        """Return what a component has logged since a moment."""
+        """Return what a component has logged since a time."""
 
     async def catch_up(self) -> None:
-        """Do what somebody outside of the cluster has been asked for through its API."""
+        """Let time pass to where a write to the control API's clock has set it."""
         return
 
     def failed(self) -> Mapping[str, str]:
-        """Return the components that a bug of theirs has stopped, with what it says of itself."""
+        """Return the components that an error has stopped, with the error."""
         return {}
 
     @abstractmethod
     async def environment(self) -> Mapping[str, str]:
-        """Return what a program needs to reach the cluster: `KUBECONFIG`."""
+        """Return the environment variables with which a program reaches the cluster: `KUBECONFIG`."""

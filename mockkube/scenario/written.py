@@ -1,4 +1,4 @@
-"""Scenario files as they are written: our own, and chainsaw's tests."""
+"""File formats of scenarios: our own and chainsaw's tests, as dataclasses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ DEFAULT_TIMEOUT: Final = Seconds(30.0)
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a file calls itself."""
+    """Metadata of a scenario file."""
 
     name: Annotated[str, "the name of the scenario"]
     labels: Annotated[Mapping[str, str], "labels, to choose by"] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Spec:
-    """What is played."""
+    """Specification of a scenario."""
 
     steps: Annotated[tuple[Tree, ...], "steps, each a verb with its arguments, or a block with try, catch, finally"]
     description: Annotated[str, "what it is about"] = ""
@@ -40,7 +40,7 @@ class Spec:
     )
     exclude: Annotated[tuple[Mapping[str, Any], ...], "combinations to leave out"] = ()
     seeds: Annotated[tuple[int, ...], "play it once for each of these"] = (0,)
-    order: Annotated[Order, "who goes next when several can: the first, or whom the seed draws"] = "in-order"
+    order: Annotated[Order, "which worker takes the next step: the first, or one that the seed picks"] = "in-order"
     settling: Annotated[Settling, "when components work: after each step, or only when a step waits"] = (
         "after-each-step"
     )
@@ -61,11 +61,12 @@ class ScenarioFile(WrittenClaim):
     claims: Annotated[tuple[WrittenClaim, ...], "the claims it tries, if there are several"] = ()
 
     def complaint(self) -> str | None:
-        """Return what is wrong between the fields of the head."""
+        """Return an error of fields that exclude each other; None if there is none."""
         if self.claims and (self.claims_something or not self.empty):
             return "claims beside a claim in the head: put all of them into the list"
         if any(one.section and not one.source for one in self.read_claims()):
             return "section without source: say of which document"
+        # The head of a file without a claim is no incomplete claim, so the checks of a claim do not apply.
         return None if self.empty and not self.claims_something else super().complaint()
 
     def read_claims(self) -> tuple[Claim, ...]:
@@ -77,15 +78,15 @@ class ScenarioFile(WrittenClaim):
 
 @dataclass(frozen=True)
 class Binding:
-    """A name for a value, in chainsaw's way."""
+    """A variable, in chainsaw's notation."""
 
     name: Annotated[str, "the name"]
-    value: Annotated[Any, "what it stands for"]
+    value: Annotated[Any, "its value"]
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long chainsaw waits; the names of steps that wait for nothing here are taken, and mean nothing."""
+    """Timeouts of chainsaw. Those of steps that never wait here are accepted and ignored."""
 
     assert_: Annotated[Seconds, "for an assertion"] = DEFAULT_TIMEOUT
     delete: Annotated[Seconds, "for a deletion"] = DEFAULT_TIMEOUT
@@ -97,7 +98,7 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class ChainsawSpec:
-    """What a chainsaw test plays."""
+    """Specification of a chainsaw test."""
 
     steps: Annotated[tuple[Tree, ...], "blocks with try, catch, finally"]
     description: Annotated[str, "what it is about"] = ""

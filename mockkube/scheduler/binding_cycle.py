@@ -17,17 +17,17 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.failure_handler import FailureHandler
 from mockkube.scheduler.fit_error import FitError, fit_error_on_node
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.interface import CycleState, PreBindPlugin
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.runtime import Framework
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.pod_status import PodStatusWriter
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
-from mockkube.scheduler.queue.scheduling_queue import Queue
-from mockkube.scheduler.scheduling_algorithm import Failure
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue
+from mockkube.scheduler.scheduling_algorithm import SchedulingError
+from mockkube.scheduler.snapshot import Snapshot
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 # Longest time between two attempts of a waiting binding, if no event wakes it earlier.
@@ -39,7 +39,7 @@ _PRE_BIND: Final = "PreBind"
 _BIND: Final = "Bind"
 
 
-class Stage(IntEnum):
+class BindingStage(IntEnum):
     """Progress of a binding."""
 
     NEW = 0
@@ -57,64 +57,64 @@ class AssumedPod:
     """Pod as if it were bound."""
     node_name: str
     state: CycleState
-    points: Framework
+    framework: Framework
     started: float
-    waits: bool = False
+    waits_on_permit: bool = False
     """Whether a Permit plugin delays the pod."""
-    stage: Stage = Stage.NEW
-    left: list[PreBindPlugin] = field(default_factory=list)
+    stage: BindingStage = BindingStage.NEW
+    pending_pre_binds: list[PreBindPlugin] = field(default_factory=list)
     """PreBind plugins that are not done."""
-    called_off: str = ""
+    cancel_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class BindingDependencies:
     """Everything that binding needs from the scheduler."""
 
-    picture: Picture
-    queue: Queue
-    failures: FailureHandler
+    snapshot: Snapshot
+    queue: SchedulingQueue
+    failure_handler: FailureHandler
     writer: PodStatusWriter
     recorder: SeriesRecorder
-    metrics: Metrics
+    metrics: SchedulerMetrics
     clock: Clock
-    nominates: bool
+    nominate_before_binding: bool
     """Whether a pod whose binding takes preparation is nominated to its node first."""
 
 
-class Binder:
+class BindingCycle:
     """Runs the binding of assumed pods; one step handles several of them."""
 
-    def __init__(self, desk: Desk, *, owner: str, at_once: int = PARALLELISM) -> None:
+    def __init__(self, dependencies: BindingDependencies, *, owner: str, parallelism: int = PARALLELISM) -> None:
         self.name = f"{owner}/binding"
-        self.bell = Signal()
-        self._dependencies, self._parallelism = desk, at_once
+        self.signal = Signal()
+        self._dependencies, self._parallelism = dependencies, parallelism
         self._ready: deque[AssumedPod] = deque()
         # Bindings that wait, by uid, with the time of the next attempt.
         self._waiting: dict[str, tuple[AssumedPod, float]] = {}
 
-    def begin(self, assumed: AssumedPod) -> None:
+    def start(self, assumed: AssumedPod) -> None:
         """Start the binding of a pod."""
         self._ready.append(assumed)
-        self.bell.ring()
+        self.signal.notify()
 
     def retry_waiting(self) -> None:
         """Retry all waiting bindings, because something has changed."""
         if self._waiting:
             self._ready.extend(assumed for assumed, _ in self._waiting.values())
             self._waiting.clear()
-            self.bell.ring()
+            self.signal.notify()
 
-    def call_off(self, uid: str, reason: str) -> bool:
+    def cancel(self, uid: str, reason: str) -> bool:
         """Cancel the binding of a waiting pod; return whether there was one."""
         waiting = self._waiting.pop(uid, None)
         if waiting is None:
             return False
-        waiting[0].called_off = reason
-        self.begin(waiting[0])
+        waiting[0].cancel_reason = reason
+        self.start(waiting[0])
         return True
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a binding can continue now."""
         return bool(self._ready) or any(at <= self._dependencies.clock.monotonic() for _, at in self._waiting.values())
 
@@ -142,53 +142,53 @@ class Binder:
         except ApiError as error:
             status = Status.error(str(error))
         except Exception as error:  # an unreadable object only stops pods that need it
-            self._dependencies.failures.pods.bad.fail(self.name, "Pod", assumed.pod.key, error)
+            self._dependencies.failure_handler.pods.bad.record_failure(self.name, "Pod", assumed.pod.key, error)
             status = Status.error("internal error")
         if status.code is Code.WAIT:
             self._waiting[assumed.pod.uid] = assumed, self._dependencies.clock.monotonic() + RETRY_SECONDS
-        elif not status.ok:
+        elif not status.is_success:
             await self._handle_failure(assumed, status)
         else:
             self._handle_success(assumed)
 
     async def _advance(self, assumed: AssumedPod) -> Status:
         """Run the remaining stages until one waits or fails, or the pod is bound."""
-        if assumed.called_off:
-            return Status.error(assumed.called_off)
-        if assumed.stage is Stage.NEW:
+        if assumed.cancel_reason:
+            return Status.error(assumed.cancel_reason)
+        if assumed.stage is BindingStage.NEW:
             status = await self._run_pre_bind_preflights(assumed)
-            if not status.ok:
+            if not status.is_success:
                 return status
-        if assumed.stage is Stage.WAITING_ON_PERMIT:
-            if assumed.waits and not (status := self._check_permit(assumed)).ok:
+        if assumed.stage is BindingStage.WAITING_ON_PERMIT:
+            if assumed.waits_on_permit and not (status := self._check_permit(assumed)).is_success:
                 return status
             # Permit is the last extension point at which a pod counts as unschedulable; failures behind it go to the
             # backoff queue, which needs no events since the pod was popped. As upstream, they are freed here.
             self._dependencies.queue.done(assumed.pod.uid)
-            assumed.stage = Stage.PRE_BINDING
-        if assumed.stage is Stage.PRE_BINDING:
+            assumed.stage = BindingStage.PRE_BINDING
+        if assumed.stage is BindingStage.PRE_BINDING:
             status = await self._run_pre_bind(assumed)
-            if not status.ok:
+            if not status.is_success:
                 return status
-            assumed.stage = Stage.BINDING
+            assumed.stage = BindingStage.BINDING
         return await self._run_bind(assumed)
 
     async def _run_pre_bind_preflights(self, assumed: AssumedPod) -> Status:
         """Find the PreBind plugins with work to do, and nominate the pod if there are any."""
-        assumed.stage = Stage.WAITING_ON_PERMIT
-        plugins = assumed.points.profile.pre_bind
-        if not self._dependencies.nominates:
-            assumed.left = list(plugins)
+        assumed.stage = BindingStage.WAITING_ON_PERMIT
+        plugins = assumed.framework.profile.pre_bind
+        if not self._dependencies.nominate_before_binding:
+            assumed.pending_pre_binds = list(plugins)
             return SUCCESS
         for plugin in plugins:
             status = plugin.pre_bind_preview(assumed.state, assumed.pod, assumed.node_name)
-            if status.ok:
-                assumed.left.append(plugin)
+            if status.is_success:
+                assumed.pending_pre_binds.append(plugin)
             elif status.code is not Code.SKIP:
                 return Status.error(f'running PreBindPreFlight "{plugin.name}": {status.message}')
         # The nomination keeps the node for the pod if the scheduler restarts, and shows others where it will run. It is
         # not needed for a binding that follows immediately.
-        if assumed.left or assumed.waits:
+        if assumed.pending_pre_binds or assumed.waits_on_permit:
             try:
                 await self._dependencies.writer.write(assumed.pod, nomination=assumed.node_name)
             except ApiError as error:
@@ -197,77 +197,77 @@ class Binder:
         return SUCCESS
 
     def _check_permit(self, assumed: AssumedPod) -> Status:
-        return assumed.points.permit(assumed.state, assumed.pod, assumed.node_name)
+        return assumed.framework.run_permit(assumed.state, assumed.pod, assumed.node_name)
 
     async def _run_pre_bind(self, assumed: AssumedPod) -> Status:
         start = self._dependencies.clock.monotonic()
         status = SUCCESS
-        while assumed.left and status.ok:
-            plugin = assumed.left[0]
+        while assumed.pending_pre_binds and status.is_success:
+            plugin = assumed.pending_pre_binds[0]
             status = await plugin.pre_bind(assumed.state, assumed.pod, assumed.node_name)
-            if status.ok:
+            if status.is_success:
                 # Finished plugins are not called again when a later one waits.
-                del assumed.left[0]
-            elif status.code is not Code.WAIT and not status.rejected:
+                del assumed.pending_pre_binds[0]
+            elif status.code is not Code.WAIT and not status.is_rejected:
                 status = Status.error(f'running PreBind plugin "{plugin.name}": {status.message}')
             else:
-                status = status.of(plugin.name)
-        assumed.points.measure(_PRE_BIND, status.code, start)
+                status = status.with_plugin(plugin.name)
+        assumed.framework.observe_extension_point(_PRE_BIND, status.code, start)
         return status
 
     async def _run_bind(self, assumed: AssumedPod) -> Status:
         start = self._dependencies.clock.monotonic()
         status = Status.error("no plugin binds")
-        for plugin in assumed.points.profile.bind:
+        for plugin in assumed.framework.profile.bind:
             status = await plugin.bind(assumed.state, assumed.pod, assumed.node_name)
             if status.code is Code.SKIP:
                 continue
-            if not status.ok and not status.rejected:
+            if not status.is_success and not status.is_rejected:
                 status = Status.error(f'running Bind plugin "{plugin.name}": {status.message}')
             break
-        assumed.points.measure(_BIND, status.code, start)
+        assumed.framework.observe_extension_point(_BIND, status.code, start)
         return status
 
     def _handle_success(self, assumed: AssumedPod) -> None:
         dependencies, pod, queued = self._dependencies, assumed.pod, assumed.queued
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {assumed.node_name}"
         dependencies.recorder.record(
-            pod.obj, NORMAL, "Scheduled", note, action="Binding", controller=assumed.points.profile.name
+            pod.obj, NORMAL, "Scheduled", note, action="Binding", controller=assumed.framework.profile.name
         )
-        profile = assumed.points.profile.name
+        profile = assumed.framework.profile.name
         dependencies.metrics.attempts.add("scheduled", profile)
         dependencies.metrics.attempt_seconds.observe(
             dependencies.clock.monotonic() - assumed.started, "scheduled", profile
         )
         dependencies.metrics.pod_attempts.observe(queued.attempts)
-        if queued.first_tried_at is not None:
+        if queued.initial_attempt_at is not None:
             # upstream: labels above 15 attempts are merged to bound the metric.
             attempts = str(queued.attempts) if queued.attempts < _ATTEMPTS_LABEL_MAX else f"{_ATTEMPTS_LABEL_MAX}+"
             dependencies.metrics.sli_seconds.observe(
-                dependencies.clock.now().timestamp() - queued.first_tried_at, attempts
+                dependencies.clock.now().timestamp() - queued.initial_attempt_at, attempts
             )
         if queued.flushed_at is not None:
             dependencies.metrics.after_flush.add()
-        for plugin in assumed.points.profile.post_bind:
+        for plugin in assumed.framework.profile.post_bind:
             plugin.post_bind(assumed.state, pod, assumed.node_name)
 
     async def _handle_failure(self, assumed: AssumedPod, status: Status) -> None:
         """Release the reservation, requeue the pod, and wake pods that could use the released resources."""
         dependencies, pod = self._dependencies, assumed.pod
-        assumed.points.unreserve(assumed.state, pod, assumed.node_name)
-        dependencies.picture.forget(pod.uid)
-        freed = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)
+        assumed.framework.run_unreserve(assumed.state, pod, assumed.node_name)
+        dependencies.snapshot.forget_pod(pod.uid)
+        freed = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pod.obj)
         # A pod that failed with an error backs off anyway, so this event cannot wake it too early.
-        if not status.rejected:
-            dependencies.queue.happened(freed)
+        if not status.is_rejected:
+            dependencies.queue.move_all_to_active_or_backoff_queue(freed)
         try:
-            await assumed.points.clean_up(assumed.state, pod, assumed.node_name)
+            await assumed.framework.run_clean_up(assumed.state, pod, assumed.node_name)
         except ApiError as error:
             _LOG.warning("cleaning up after pod %s: %s", pod.key, error)
-        outcome: FitError | Failure = Failure(status.message)
-        if status.rejected:
+        outcome: FitError | SchedulingError = SchedulingError(status.message)
+        if status.is_rejected:
             outcome = fit_error_on_node(assumed.node_name, status)
-        await dependencies.failures.settle(assumed.queued, outcome, nomination="", started=assumed.started)
-        if status.rejected:
+        await dependencies.failure_handler.handle(assumed.queued, outcome, nomination="", started=assumed.started)
+        if status.is_rejected:
             # After a rejection the event comes after requeueing and excludes the pod: its own release must not wake it.
-            dependencies.queue.happened(freed, lambda other: other.uid != pod.uid)
+            dependencies.queue.move_all_to_active_or_backoff_queue(freed, lambda other: other.uid != pod.uid)

@@ -31,7 +31,7 @@ from mockkube.scheduler.plugins.volumes.volume_zone import VolumeZone
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PluginEntry:
     """Plugin of the catalogue; one with a gate exists only where the gate is enabled."""
 
     name: str
@@ -42,43 +42,43 @@ class Entry:
 
 # upstream 1.36: pkg/scheduler/apis/config/v1/default_plugins.go
 PLUGINS: Final = (
-    Entry("SchedulingGates", SchedulingGates),
-    Entry("PrioritySort", PrioritySort),
-    Entry("NodeUnschedulable", NodeUnschedulable),
-    Entry("NodeName", NodeName),
-    Entry("TaintToleration", TaintToleration, weight=3),
-    Entry("NodeAffinity", NodeAffinity, weight=2),
-    Entry("NodePorts", NodePorts),
-    Entry("NodeResourcesFit", NodeResourcesFit, weight=1),
-    Entry("VolumeRestrictions", VolumeRestrictions),
-    Entry("NodeVolumeLimits", NodeVolumeLimits),
-    Entry("VolumeBinding", VolumeBinding),
-    Entry("VolumeZone", VolumeZone),
-    Entry("PodTopologySpread", PodTopologySpread, weight=2),
-    Entry("InterPodAffinity", InterPodAffinity, weight=2),
-    Entry("DynamicResources", DynamicResources, weight=2, gate="DynamicResourceAllocation"),
-    Entry("DefaultPreemption", DefaultPreemption),
-    Entry("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocation, weight=1),
-    Entry("ImageLocality", ImageLocality, weight=1),
-    Entry("DefaultBinder", DefaultBinder),
-    Entry("NodeDeclaredFeatures", NodeDeclaredFeatures, gate="NodeDeclaredFeatures"),
+    PluginEntry("SchedulingGates", SchedulingGates),
+    PluginEntry("PrioritySort", PrioritySort),
+    PluginEntry("NodeUnschedulable", NodeUnschedulable),
+    PluginEntry("NodeName", NodeName),
+    PluginEntry("TaintToleration", TaintToleration, weight=3),
+    PluginEntry("NodeAffinity", NodeAffinity, weight=2),
+    PluginEntry("NodePorts", NodePorts),
+    PluginEntry("NodeResourcesFit", NodeResourcesFit, weight=1),
+    PluginEntry("VolumeRestrictions", VolumeRestrictions),
+    PluginEntry("NodeVolumeLimits", NodeVolumeLimits),
+    PluginEntry("VolumeBinding", VolumeBinding),
+    PluginEntry("VolumeZone", VolumeZone),
+    PluginEntry("PodTopologySpread", PodTopologySpread, weight=2),
+    PluginEntry("InterPodAffinity", InterPodAffinity, weight=2),
+    PluginEntry("DynamicResources", DynamicResources, weight=2, gate="DynamicResourceAllocation"),
+    PluginEntry("DefaultPreemption", DefaultPreemption),
+    PluginEntry("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocation, weight=1),
+    PluginEntry("ImageLocality", ImageLocality, weight=1),
+    PluginEntry("DefaultBinder", DefaultBinder),
+    PluginEntry("NodeDeclaredFeatures", NodeDeclaredFeatures, gate="NodeDeclaredFeatures"),
 )
 _BY_NAME: Final = {entry.name: entry for entry in PLUGINS}
 # From this version on NodeName runs before NodeUnschedulable.
 _NAME_FIRST_SINCE: Final = Version(1, 37)
 
 
-def entry_of(name: str, caps: Capabilities) -> Entry | None:
+def find_plugin(name: str, caps: Capabilities) -> PluginEntry | None:
     """Return the plugin of a name, enabled by default or not."""
     proposed = {one.name: one for one, on in scheduler_plugins(caps) if on or one.name not in _BY_NAME}
     return _proposal_entry(proposed[name]) if name in proposed else _BY_NAME.get(name)
 
 
-def _proposal_entry(plugin: SchedulerPlugin) -> Entry:
-    return Entry(plugin.name, plugin.factory, plugin.weight)
+def _proposal_entry(plugin: SchedulerPlugin) -> PluginEntry:
+    return PluginEntry(plugin.name, plugin.factory, plugin.weight)
 
 
-def default_plugins(caps: Capabilities) -> list[Entry]:
+def default_plugins(caps: Capabilities) -> list[PluginEntry]:
     """Return the plugins that are enabled by default, in order."""
     entries = [entry for entry in PLUGINS if not entry.gate or caps.enabled(entry.gate)]
     if caps.version >= _NAME_FIRST_SINCE:

@@ -14,12 +14,12 @@ from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.nominator import Nominator
-from mockkube.scheduler.pod_status import Condition, PodStatusWriter
+from mockkube.scheduler.pod_status import PodCondition, PodStatusWriter
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
-from mockkube.scheduler.queue.scheduling_queue import Queue
-from mockkube.scheduler.scheduling_algorithm import Failure
+from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue
+from mockkube.scheduler.scheduling_algorithm import SchedulingError
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _NOTE_BYTES_MAX: Final = 1024
@@ -31,28 +31,28 @@ class FailureHandler:
     """Handles pods that were not scheduled."""
 
     pods: Informer
-    queue: Queue
-    nominations: Nominator
+    queue: SchedulingQueue
+    nominator: Nominator
     writer: PodStatusWriter
     recorder: SeriesRecorder
-    metrics: Metrics
+    metrics: SchedulerMetrics
     clock: Clock
 
-    async def settle(
-        self, queued: QueuedPodInfo, outcome: FitError | Failure, *, nomination: str | None, started: float
+    async def handle(
+        self, queued: QueuedPodInfo, outcome: FitError | SchedulingError, *, nomination: str | None, started: float
     ) -> None:
         """Requeue the pod and report why; an empty `nomination` clears it, None keeps it."""
         self._record_metrics(queued, outcome, started)
-        queued.refused_by, queued.pending_by = set(), set()
+        queued.unschedulable_plugins, queued.pending_plugins = set(), set()
         if isinstance(outcome, FitError):
-            queued.refused_by |= outcome.rejectors.refused
-            queued.pending_by |= outcome.rejectors.pending
+            queued.unschedulable_plugins |= outcome.diagnosis.unschedulable_plugins
+            queued.pending_plugins |= outcome.diagnosis.pending_plugins
         else:
             _LOG.warning("scheduling pod %s: %s", queued.pod.key, outcome.message)
         if not self._requeue(queued):
             return
         # After requeueing, as upstream: the nominator refuses pods that are gone by now.
-        self.nominations.put(queued.pod, nomination)
+        self.nominator.add_nominated_pod(queued.pod, nomination)
         await self._report(queued.pod, outcome, nomination)
 
     def _requeue(self, queued: QueuedPodInfo) -> bool:
@@ -71,34 +71,34 @@ class FailureHandler:
             self.queue.add_unschedulable_if_not_present(queued)
         return True
 
-    async def _report(self, pod: PodInfo, outcome: FitError | Failure, nomination: str | None) -> None:
+    async def _report(self, pod: PodInfo, outcome: FitError | SchedulingError, nomination: str | None) -> None:
         is_fit_error, message = isinstance(outcome, FitError), outcome.message
         self.recorder.record(
             pod.obj,
             WARNING,
             "FailedScheduling",
-            cut(message),
+            truncate_message(message),
             action="Scheduling",
             controller=pod.scheduler_name,
         )
         reason = "Unschedulable" if is_fit_error else "SchedulerError"
-        condition = Condition("PodScheduled", "False", reason, message)
+        condition = PodCondition("PodScheduled", "False", reason, message)
         try:
             await self.writer.write(pod, condition, nomination)
         except ApiError as error:
             _LOG.warning("updating the status of pod %s: %s", pod.key, error)
         # A status that cannot be read stays as it is; the pod is queued already.
         except Exception as error:
-            self.pods.bad.fail("scheduler", "Pod", pod.key, error)
+            self.pods.bad.record_failure("scheduler", "Pod", pod.key, error)
 
-    def _record_metrics(self, queued: QueuedPodInfo, outcome: FitError | Failure, started: float) -> None:
+    def _record_metrics(self, queued: QueuedPodInfo, outcome: FitError | SchedulingError, started: float) -> None:
         result = "unschedulable" if isinstance(outcome, FitError) else "error"
         profile = queued.pod.scheduler_name
         self.metrics.attempts.add(result, profile)
         self.metrics.attempt_seconds.observe(self.clock.monotonic() - started, result, profile)
 
 
-def cut(message: str) -> str:
+def truncate_message(message: str) -> str:
     """Truncate a message to the length that the note of an event may have."""
     data = message.encode()
     if len(data) <= _NOTE_BYTES_MAX:

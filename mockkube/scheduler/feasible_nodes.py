@@ -20,7 +20,7 @@ _PERCENTAGE_MIN: Final = 5
 _REJECTION_CODES: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
 
-def wanted(percentage: int, nodes: int) -> int:
+def num_feasible_nodes_to_find(percentage: int, nodes: int) -> int:
     """Return how many feasible nodes are enough; a percentage of 0 depends on the size of the cluster."""
     if nodes < FEASIBLE_NODES_MIN:
         return nodes
@@ -32,50 +32,56 @@ def wanted(percentage: int, nodes: int) -> int:
 class NextStartNode:
     """Index of the node at which the next search starts, so that all nodes have the same chance."""
 
-    start: int = 0
+    index: int = 0
 
     def advance(self, nodes_seen: int, nodes: int) -> None:
         """Continue behind the nodes that were evaluated."""
-        self.start = (self.start + nodes_seen) % nodes
+        self.index = (self.index + nodes_seen) % nodes
 
 
 @dataclass(slots=True)
-class Found:
+class FilteredNodes:
     """Nodes that pass all filters; if there are none, the statuses of the evaluated nodes."""
 
     slots: Sequence[int] = ()
-    refused: dict[str, Status] = field(default_factory=dict)
-    answers: set[tuple[str, Code]] = field(default_factory=set)
+    node_to_status: dict[str, Status] = field(default_factory=dict)
+    rejections: set[tuple[str, Code]] = field(default_factory=set)
     """Filters that rejected nodes, with their codes."""
-    seen: int = 0
+    evaluated: int = 0
     """Number of nodes that were evaluated."""
-    reasons: Mapping[tuple[str, ...], int] | None = None
+    reason_counts: Mapping[tuple[str, ...], int] | None = None
     """Number of rejected nodes per tuple of reasons, where it is known without counting."""
 
 
-class Search:
+class FeasibleNodes:
     """Search of one profile."""
 
-    def __init__(self, points: Framework, tables: VerdictCache, percentage: int, rotation: NextStartNode) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        verdict_cache: VerdictCache,
+        percentage_of_nodes_to_score: int,
+        next_start: NextStartNode,
+    ) -> None:
         self._framework, self._verdict_cache, self._percentage_of_nodes_to_score, self._next_start = (
-            points,
-            tables,
-            percentage,
-            rotation,
+            framework,
+            verdict_cache,
+            percentage_of_nodes_to_score,
+            next_start,
         )
-        self._filters = [plugin.name for plugin in points.profile.filters]
+        self._filters = [plugin.name for plugin in framework.profile.filters]
         self._log_lines = {
-            (plugin.name, code): line for plugin in points.profile.filters for code, line in plugin.log_lines.items()
+            (plugin.name, code): line for plugin in framework.profile.filters for code, line in plugin.log_lines.items()
         }
 
-    def one(self, state: CycleState, pod: PodInfo, name: str) -> Found:
+    def check_node(self, state: CycleState, pod: PodInfo, name: str) -> FilteredNodes:
         """Run the filters on one node. Raises PluginError."""
-        slot = self._framework.picture.slot(name)
-        return Found() if slot is None else self._evaluate(state, pod, [slot], 1)
+        slot = self._framework.snapshot.slot_of(name)
+        return FilteredNodes() if slot is None else self._evaluate(state, pod, [slot], 1)
 
-    def some(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> Found:
+    def find(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> FilteredNodes:
         """Search for feasible nodes, among all or those named. Raises PluginError."""
-        snapshot = self._framework.picture
+        snapshot = self._framework.snapshot
         total = len(snapshot.all)
         if names is None:
             count = self._num_to_find(total)
@@ -83,52 +89,66 @@ class Search:
             if result is None:
                 result = self._evaluate(state, pod, self._from_start_node(range(total)), count)
         else:
-            slots = sorted(slot for name in names if (slot := snapshot.slot(name)) is not None)
+            slots = sorted(slot for name in names if (slot := snapshot.slot_of(name)) is not None)
             result = self._evaluate(state, pod, self._from_start_node(slots), self._num_to_find(len(slots)))
-        self._next_start.advance(result.seen, total)
+        self._next_start.advance(result.evaluated, total)
         return result
 
     def _num_to_find(self, nodes: int) -> int:
         # Without Score plugins the first feasible node is as good as any other.
-        return wanted(self._percentage_of_nodes_to_score, nodes) if self._framework.profile.scores else 1
+        return (
+            num_feasible_nodes_to_find(self._percentage_of_nodes_to_score, nodes)
+            if self._framework.profile.scores
+            else 1
+        )
 
     def _from_start_node(self, slots: Sequence[int]) -> Iterator[int]:
-        start = self._next_start.start % len(slots) if slots else 0
+        start = self._next_start.index % len(slots) if slots else 0
         return chain(slots[start:], slots[:start])
 
-    def _find_cached(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
+    def _find_cached(self, state: CycleState, pod: PodInfo, count: int, total: int) -> FilteredNodes | None:
         """Find the next feasible nodes from cached verdicts alone; None if some verdict is not cached."""
         start = self._framework.now()
         verdicts = self._current_verdicts(state, pod)
         if not verdicts.is_complete():
             return None
-        first = self._next_start.start % total
+        first = self._next_start.index % total
         # Three cases, because most searches end in the first or the second, which need no loop over nodes.
         if verdicts.none_fits():
-            result = Found(
-                (), dict(verdicts.refused), self._named_rejections(verdicts.refusals), total, dict(verdicts.reasons)
+            result = FilteredNodes(
+                (),
+                dict(verdicts.node_to_status),
+                self._named_rejections(verdicts.rejection_counts),
+                total,
+                dict(verdicts.reason_counts),
             )
-            self._count_evaluations(state, verdicts.refusals, total)
-            self._log(verdicts, None)
+            self._count_evaluations(state, verdicts.rejection_counts, total)
+            self._count_log_lines(verdicts, None)
         elif verdicts.all_fit():
             nearest = range(first, min(first + count, total))
-            result = Found(nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], seen=count)
+            result = FilteredNodes(
+                nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], evaluated=count
+            )
             self._count_evaluations(state, {}, count)
-            self._log(verdicts, result.slots)
+            self._count_log_lines(verdicts, result.slots)
         else:
             stretch = verdicts.find_next_fitting(first, count)
-            result = Found(stretch.slots, seen=stretch.nodes)
-            self._count_evaluations(state, stretch.refusals, stretch.nodes)
-            self._log(verdicts, [(first + step) % total for step in range(stretch.nodes)] if verdicts.lines else ())
-        self._framework.measure(FILTER, Code.SUCCESS, start)
+            result = FilteredNodes(stretch.slots, evaluated=stretch.evaluated)
+            self._count_evaluations(state, stretch.rejection_counts, stretch.evaluated)
+            self._count_log_lines(
+                verdicts, [(first + step) % total for step in range(stretch.evaluated)] if verdicts.log_lines else ()
+            )
+        self._framework.observe_extension_point(FILTER, Code.SUCCESS, start)
         return result
 
-    def _evaluate(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
+    def _evaluate(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> FilteredNodes:
         start = self._framework.now()
         verdicts, framework = self._current_verdicts(state, pod), self._framework
-        nodes, entries, fits = framework.picture.all, verdicts.entries, verdicts.fits
-        uncached = [(place, plugin, framework.judge(state, plugin, pod)) for place, plugin in verdicts.live]
-        nominator, check_nominated = framework.nominations, bool(uncached and framework.nominations)
+        nodes, entries, fits = framework.snapshot.all, verdicts.entries, verdicts.fits
+        uncached = [
+            (place, plugin, framework.prepare_filter(state, plugin, pod)) for place, plugin in verdicts.uncached_filters
+        ]
+        nominator, check_nominated = framework.nominator, bool(uncached and framework.nominator)
         feasible: list[int] = []
         node_to_status: dict[str, Status] = {}
         rejections: dict[tuple[int, Code], int] = {}
@@ -142,13 +162,13 @@ class Search:
             ):
                 verdict = verdicts.evaluate_with_nominated(framework, state, pod, slot)
             else:
-                verdict = entries[slot] or verdicts.judge(framework, state, pod, slot)
+                verdict = entries[slot] or verdicts.evaluate(framework, state, pod, slot)
                 # Uncached filters run only while the cached verdict would not reject the node at an earlier filter.
                 for place, plugin, judge in uncached:
                     if place > verdict[0]:
                         break
                     status = judge(nodes[slot])
-                    if status is not SUCCESS and not (status := framework.checked(plugin, status)).ok:
+                    if status is not SUCCESS and not (status := framework.check_status(plugin, status)).is_success:
                         verdict = place, status
                         break
             if verdict is fits:
@@ -161,39 +181,39 @@ class Search:
                 rejections[place, status.code] = rejections.get((place, status.code), 0) + 1
         seen = len(feasible) + len(node_to_status)
         self._count_evaluations(state, rejections, seen)
-        if verdicts.lines:
-            places = (framework.picture.slot(name) for name in node_to_status)
-            self._log(verdicts, [*feasible, *(place for place in places if place is not None)])
-        framework.measure(FILTER, Code.SUCCESS, start)
-        return Found(feasible, node_to_status, self._named_rejections(rejections), seen)
+        if verdicts.log_lines:
+            places = (framework.snapshot.slot_of(name) for name in node_to_status)
+            self._count_log_lines(verdicts, [*feasible, *(place for place in places if place is not None)])
+        framework.observe_extension_point(FILTER, Code.SUCCESS, start)
+        return FilteredNodes(feasible, node_to_status, self._named_rejections(rejections), seen)
 
-    def _log(self, table: FilterVerdicts, slots: Sequence[int] | None) -> None:
+    def _count_log_lines(self, verdicts: FilterVerdicts, slots: Sequence[int] | None) -> None:
         """Count the log lines of the nodes at these indexes; None means all nodes."""
-        if table.lines:
-            self._framework.log.count_cached(table.lines, slots)
+        if verdicts.log_lines:
+            self._framework.log.count_cached(verdicts.log_lines, slots)
 
     def _named_rejections(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
 
     def _current_verdicts(self, state: CycleState, pod: PodInfo) -> FilterVerdicts:
-        verdicts = self._verdict_cache.filtered(state, pod)
+        verdicts = self._verdict_cache.filter_verdicts(state, pod)
         # With nominated pods and only cached filters, a second table per priority holds verdicts that include those
         # pods.
-        if self._framework.nominations and not verdicts.live:
-            verdicts = self._verdict_cache.filtered(state, pod, crowded=True)
+        if self._framework.nominator and not verdicts.uncached_filters:
+            verdicts = self._verdict_cache.filter_verdicts(state, pod, with_nominated=True)
         verdicts.refresh(self._framework, state, pod)
         return verdicts
 
-    def _count_evaluations(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
+    def _count_evaluations(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], evaluated: int) -> None:
         """Count the results of each filter; filters behind one that rejected a node did not run for it."""
         for place, name in enumerate(self._filters):
-            if name in state.skip_filter or not seen:
+            if name in state.skip_filter or not evaluated:
                 continue
             for code in _REJECTION_CODES:
                 if count := refusals.get((place, code), 0):
-                    self._framework.count(FILTER, name, code, count)
+                    self._framework.count_evaluations(FILTER, name, code, count)
                     if (line := self._log_lines.get((name, code))) is not None:
                         self._framework.log.count(line, count)
-                    seen -= count
-            if seen:
-                self._framework.count(FILTER, name, Code.SUCCESS, seen)
+                    evaluated -= count
+            if evaluated:
+                self._framework.count_evaluations(FILTER, name, Code.SUCCESS, evaluated)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.scheduler.framework.interface import Remedy, Verdicts
+from mockkube.scheduler.framework.interface import NodeToStatus, PostFilterResult
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
 _REJECTION_CODES: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
@@ -16,17 +16,17 @@ NO_NODES: Final = "no nodes available to schedule pods"
 
 
 @dataclass(frozen=True, slots=True)
-class Rejectors:
+class Diagnosis:
     """Plugins that rejected a pod.
 
     `unschedulable_plugins` are all of them, `pending_plugins` those that wait for something outside the scheduler.
     """
 
-    refused: frozenset[str] = frozenset()
-    pending: frozenset[str] = frozenset()
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, answers: Collection[tuple[str, Code]], narrowed_by: Collection[str] = ()) -> "Rejectors":
+    def from_rejections(cls, answers: Collection[tuple[str, Code]], narrowed_by: Collection[str] = ()) -> "Diagnosis":
         """Return the plugins whose codes are rejections, and those that excluded nodes in PreFilter."""
         refused = {plugin for plugin, code in answers if plugin and code in _REJECTION_CODES}
         pending = {plugin for plugin, code in answers if plugin and code is Code.PENDING}
@@ -37,35 +37,39 @@ class Rejectors:
 class FitError:
     """No node fits the pod."""
 
-    nodes: int
-    verdicts: Verdicts = field(default_factory=lambda: Verdicts({}))
-    for_all: str = ""
+    num_all_nodes: int
+    node_to_status: NodeToStatus = field(default_factory=lambda: NodeToStatus({}))
+    pre_filter_message: str = ""
     """Message of a PreFilter plugin that rejected the pod before any node was filtered."""
-    rejectors: Rejectors = field(default_factory=Rejectors)
-    remedy: Remedy | None = None
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
+    post_filter_result: PostFilterResult | None = None
 
     @property
     def message(self) -> str:
         """Text of the condition and the event, in upstream's words."""
-        if not self.nodes:
+        if not self.num_all_nodes:
             return NO_NODES
-        text = f" {self.for_all}." if self.for_all else told(self.verdicts, self.nodes)
-        post_filter_message = self.remedy.status.message if self.remedy else ""
-        return f"0/{self.nodes} nodes are available:{text}{f' {post_filter_message}' if post_filter_message else ''}"
+        text = (
+            f" {self.pre_filter_message}."
+            if self.pre_filter_message
+            else format_reasons(self.node_to_status, self.num_all_nodes)
+        )
+        post_filter_message = self.post_filter_result.status.message if self.post_filter_result else ""
+        return f"0/{self.num_all_nodes} nodes are available:{text}{f' {post_filter_message}' if post_filter_message else ''}"
 
 
-def told(verdicts: Verdicts, nodes: int) -> str:
+def format_reasons(node_to_status: NodeToStatus, nodes: int) -> str:
     """Format the reasons with the number of nodes for each, sorted as text."""
     reasons: Counter[str] = Counter()
-    counts_by_reasons = verdicts.counted
+    counts_by_reasons = node_to_status.reason_counts
     if counts_by_reasons is None:
-        counts_by_reasons = Counter([status.reasons for status in verdicts.by_node.values()])
+        counts_by_reasons = Counter([status.reasons for status in node_to_status.by_node.values()])
     for reasons_of_node, count in counts_by_reasons.items():
         for reason in reasons_of_node:
             reasons[reason] += count
-    absent = nodes - len(verdicts.by_node)
+    absent = nodes - len(node_to_status.by_node)
     if absent > 0:
-        for reason in verdicts.absent.reasons:
+        for reason in node_to_status.absent_nodes_status.reasons:
             reasons[reason] += absent
     # upstream: sorted as strings, so that "10 ..." comes before "2 ...".
     lines = sorted(f"{count} {reason}" for reason, count in reasons.items())
@@ -75,4 +79,6 @@ def told(verdicts: Verdicts, nodes: int) -> str:
 def fit_error_on_node(node_name: str, status: Status) -> FitError:
     """Return the error of a pod that was rejected on the node chosen for it."""
     assert status is not SUCCESS, "a success is no rejection"
-    return FitError(1, Verdicts({node_name: status}), rejectors=Rejectors.of([(status.plugin, status.code)]))
+    return FitError(
+        1, NodeToStatus({node_name: status}), diagnosis=Diagnosis.from_rejections([(status.plugin, status.code)])
+    )

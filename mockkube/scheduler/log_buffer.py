@@ -44,28 +44,28 @@ class LogBuffer:
         else:
             self._log.write(self._clock.monotonic(), line)
 
-    def begin(self) -> None:
+    def begin_cycle(self) -> None:
         """Collect lines from now on: a cycle begins."""
         self._collects = True
 
-    def take(self) -> Lines:
+    def take_fresh(self) -> Lines:
         """Return and clear the fresh lines, for a caller that caches and counts them."""
         lines = tuple(self.fresh)
         self.fresh.clear()
         return lines
 
-    def settle(self) -> None:
+    def count_fresh(self) -> None:
         """Count each fresh line once."""
-        for line in self.take():
+        for line in self.take_fresh():
             self.count(line, 1)
 
     def count(self, line: LogLine, times: int) -> None:
         """Count a line several times."""
         self._counts[line] = self._counts.get(line, 0) + times
 
-    def count_cached(self, kept: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
+    def count_cached(self, cached: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
         """Count the cached lines of the nodes at these indexes; None means all nodes."""
-        chosen: Iterable[Lines] = kept.values() if slots is None else _select(kept, slots)
+        chosen: Iterable[Lines] = cached.values() if slots is None else _select(cached, slots)
         for lines in chosen:
             for line in lines:
                 self.count(line, 1)
@@ -74,7 +74,7 @@ class LogBuffer:
         """Write the collected lines, with the pod that the cycle was about."""
         self._collects = False
         if self.fresh:
-            self.settle()
+            self.count_fresh()
         if not self._counts:
             return
         now = self._clock.monotonic()
@@ -91,6 +91,6 @@ class LogBuffer:
             _LOG.warning("%s", line.message)
 
 
-def _select(kept: Mapping[int, Lines], slots: Iterable[int]) -> Sequence[Lines]:
+def _select(cached: Mapping[int, Lines], slots: Iterable[int]) -> Sequence[Lines]:
     wanted = slots if isinstance(slots, range) else frozenset(slots)
-    return [lines for slot, lines in kept.items() if slot in wanted]
+    return [lines for slot, lines in cached.items() if slot in wanted]

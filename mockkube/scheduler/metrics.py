@@ -33,7 +33,7 @@ class Counter:
         """Increase the count of some labels."""
         self.values[labels] = self.values.get(labels, 0) + amount
 
-    def family(self) -> Metric:
+    def to_family(self) -> Metric:
         """Return the samples for a scrape."""
         family = CounterMetricFamily(self._name, self._help, labels=self._labels)
         for labels, value in self.values.items():
@@ -62,7 +62,7 @@ class Histogram:
         """Return the number of values."""
         return sum(self._counts.get(labels, ()))
 
-    def family(self) -> Metric:
+    def to_family(self) -> Metric:
         """Return the samples for a scrape."""
         family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
         for labels, counts in self._counts.items():
@@ -77,11 +77,11 @@ class Histogram:
             yield ("+Inf" if bound == float("inf") else str(bound)), total
 
 
-Gauge = Callable[[], Mapping[Labels, float]]
+GaugeReader = Callable[[], Mapping[Labels, float]]
 """Reads the present values of a gauge."""
 
 
-class Metrics:
+class SchedulerMetrics:
     """All metrics of one scheduler, and the collector that a registry scrapes."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Metrics:
             exponential_buckets(0.00001, 1.5, 20),
             ("plugin", "extension_point", "status"),
         )
-        self.evaluations = Counter(
+        self.plugin_evaluations = Counter(
             "scheduler_plugin_evaluation",
             "Calls of plugins at PreFilter, Filter, PreScore and Score, by resulting status.",
             ("plugin", "extension_point", "profile", "status"),
@@ -155,9 +155,9 @@ class Metrics:
             exponential_buckets(0.001, 2, 15),
             ("result",),
         )
-        self._gauges: list[tuple[str, str, Sequence[str], Gauge]] = []
+        self._gauges: list[tuple[str, str, Sequence[str], GaugeReader]] = []
 
-    def add_gauge(self, name: str, help_text: str, labels: Sequence[str], read: Gauge) -> None:
+    def add_gauge(self, name: str, help_text: str, labels: Sequence[str], read: GaugeReader) -> None:
         """Add a gauge whose values are read on each scrape."""
         self._gauges.append((name, help_text, labels, read))
 
@@ -173,7 +173,7 @@ class Metrics:
         """Yield the samples of all metrics."""
         for metric in vars(self).values():
             if isinstance(metric, Counter | Histogram):
-                yield metric.family()
+                yield metric.to_family()
         for name, help_text, labels, read in self._gauges:
             family = GaugeMetricFamily(name, help_text, labels=labels)
             for values, amount in read().items():

@@ -10,12 +10,12 @@ class ChangeLog:
         # Ordered by generation, the latest last, so that `names_since` stops at the first older entry.
         self._changes: dict[str, int] = {}
 
-    def note(self, name: str, generation: int) -> None:  # hot: per change
+    def record(self, name: str, generation: int) -> None:  # hot: per change
         """Record a change that is later than all others."""
         self._changes.pop(name, None)
         self._changes[name] = generation
 
-    def since(self, generation: int) -> Iterable[str]:
+    def names_since(self, generation: int) -> Iterable[str]:
         """Yield the names that changed after a generation, latest first."""
         for name in reversed(self._changes):
             if self._changes[name] <= generation:

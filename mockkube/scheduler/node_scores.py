@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/runtime/fr
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.scheduler.framework.interface import SCORE_MAX, CycleState, ScorePlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
@@ -22,27 +22,27 @@ NodePluginScores = Mapping[str, Mapping[str, int]]
 class NodeScores:
     """Scores nodes with the plugins of one profile."""
 
-    points: Framework
-    tables: VerdictCache
-    chance: Chance
+    framework: Framework
+    verdict_cache: VerdictCache
+    random: Random
 
-    def choose(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
+    def select_host(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
         """Return the index of a node with the highest score, a random one of several. Raises PluginError."""
         nodes = self._nodes_at(slots)
-        self.points.pre_score(state, pod, nodes)
-        start = self.points.now()
+        self.framework.run_pre_scores(state, pod, nodes)
+        start = self.framework.now()
         totals = self._total_scores(state, pod, slots, nodes)
         best = max(totals)
         ties = [index for index, total in enumerate(totals) if total == best]
-        self.points.measure(SCORE, Code.SUCCESS, start)
-        index = ties[0] if len(ties) == 1 else ties[self.chance.random.randrange(len(ties))]
+        self.framework.observe_extension_point(SCORE, Code.SUCCESS, start)
+        index = ties[0] if len(ties) == 1 else ties[self.random.generator.randrange(len(ties))]
         return slots[index]
 
-    def scores(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> NodePluginScores:
+    def score_nodes(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> NodePluginScores:
         """Return the scores of all plugins for all nodes, without the cache. Raises PluginError."""
         nodes = self._nodes_at(slots)
-        self.points.pre_score(state, pod, nodes)
-        profile = self.points.profile
+        self.framework.run_pre_scores(state, pod, nodes)
+        profile = self.framework.profile
         table: dict[str, dict[str, int]] = {node.name: {} for node in nodes}
         for plugin in profile.scores:
             if plugin.name in state.skip_score:
@@ -54,21 +54,21 @@ class NodeScores:
         return table
 
     def _nodes_at(self, slots: Sequence[int]) -> list[NodeInfo]:
-        nodes = self.points.picture.all
+        nodes = self.framework.snapshot.all
         return [nodes[slot] for slot in slots]
 
     def _total_scores(
         self, state: CycleState, pod: PodInfo, slots: Sequence[int], nodes: Sequence[NodeInfo]
     ) -> list[int]:
-        cached_scores = self.tables.scored(state, pod)
+        cached_scores = self.verdict_cache.scores(state, pod)
         cached_scores.refresh()
-        totals = cached_scores.sums(self.points, state, pod, slots)
-        for index, plugin in enumerate(cached_scores.relative):
-            raws = cached_scores.raw(index, slots)
+        totals = cached_scores.weighted_sums(self.framework, state, pod, slots)
+        for index, plugin in enumerate(cached_scores.normalized_plugins):
+            raws = cached_scores.raw_scores(index, slots)
             # Equal raw scores stay equal when normalized, so they cannot change which node is best.
             if min(raws) != max(raws):
                 totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)
-        for plugin in cached_scores.live:
+        for plugin in cached_scores.uncached_plugins:
             raws = self._score_uncached(state, pod, nodes, plugin)
             totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)
         self._count_evaluations(state, len(nodes))
@@ -77,12 +77,12 @@ class NodeScores:
     def _score_uncached(
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], plugin: ScorePlugin
     ) -> list[int]:
-        start = self.points.now() if state.timed else 0.0
+        start = self.framework.now() if state.record_plugin_metrics else 0.0
         scores = plugin.score_all(state, pod, nodes)
-        if state.timed:
+        if state.record_plugin_metrics:
             # The metric is per node, but `score_all` scores all nodes in one call.
-            each = (self.points.now() - start) / len(nodes)
-            self.points.observe_plugin(SCORE, plugin.name, Code.SUCCESS, each)
+            each = (self.framework.now() - start) / len(nodes)
+            self.framework.observe_plugin(SCORE, plugin.name, Code.SUCCESS, each)
         return scores
 
     def _add_normalized(
@@ -103,10 +103,10 @@ class NodeScores:
                 "applying score defaultWeights on Score plugins: "
                 f'plugin "{plugin.name}" returns an invalid score {wrong}, {text}'
             )
-        weight = self.points.profile.weights[plugin.name]
+        weight = self.framework.profile.weights[plugin.name]
         return [total + weight * raw for total, raw in zip(totals, raws, strict=True)]
 
     def _count_evaluations(self, state: CycleState, nodes: int) -> None:
-        for plugin in self.points.profile.scores:
+        for plugin in self.framework.profile.scores:
             if plugin.name not in state.skip_score:
-                self.points.count(SCORE, plugin.name, Code.SUCCESS, nodes)
+                self.framework.count_evaluations(SCORE, plugin.name, Code.SUCCESS, nodes)

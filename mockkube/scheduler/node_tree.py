@@ -12,7 +12,7 @@ _REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kuberne
 _ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 
 
-def zone_of(labels: Mapping[str, str]) -> Zone:
+def zone_key(labels: Mapping[str, str]) -> Zone:
     """Return region and zone of a node; the older, deprecated label wins."""
     return _first_label(labels, _REGIONS), _first_label(labels, _ZONES)
 
@@ -28,9 +28,9 @@ class NodeTree:
         self._zones: dict[Zone, dict[str, None]] = {}
         self._zone_of: dict[str, Zone] = {}
 
-    def put(self, name: str, labels: Mapping[str, str]) -> bool:
+    def add_or_move(self, name: str, labels: Mapping[str, str]) -> bool:
         """Add a node, or move it to its present zone; return whether the order has changed."""
-        zone, before = zone_of(labels), self._zone_of.get(name)
+        zone, before = zone_key(labels), self._zone_of.get(name)
         if zone == before:
             return False
         if before is not None:

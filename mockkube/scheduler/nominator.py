@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.node_generations import ChangeLog
 
-Latest = Callable[[PodInfo], PodInfo | None]
+PendingPodLister = Callable[[PodInfo], PodInfo | None]
 """Returns the current revision of a pending pod; None once it is deleted or has a node."""
 
 
 class Nominator:
     """Pods nominated to nodes, in the scheduler's memory; the status of the pods is written after it."""
 
-    def __init__(self, latest: Latest) -> None:
-        self._pod_lister = latest
+    def __init__(self, pod_lister: PendingPodLister) -> None:
+        self._pod_lister = pod_lister
         self._nominated_nodes: dict[str, str] = {}
         self._nominated_pods: dict[str, dict[str, PodInfo]] = {}
         self._changes = ChangeLog()
@@ -34,19 +34,19 @@ class Nominator:
 
     def changed_since(self, generation: int) -> Iterable[str]:
         """Return the nodes whose nominated pods changed after a generation."""
-        return self._changes.since(generation)
+        return self._changes.names_since(generation)
 
-    def on(self, node_name: str) -> list[PodInfo]:
+    def nominated_pods_for_node(self, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node, in order of nomination."""
         return list(self._nominated_pods.get(node_name, {}).values())
 
-    def node_of(self, uid: str) -> str:
+    def nominated_node_of(self, uid: str) -> str:
         """Return the node that a pod is nominated to; empty if there is none."""
         return self._nominated_nodes.get(uid, "")
 
-    def put(self, pod: PodInfo, node_name: str | None = None) -> None:
+    def add_nominated_pod(self, pod: PodInfo, node_name: str | None = None) -> None:
         """Nominate a pod to a node, to none (empty), or to the node in its status (None)."""
-        self.drop(pod.uid)
+        self.delete_nominated_pod(pod.uid)
         name = pod.nominated_node if node_name is None else node_name
         # The pod may have been deleted or bound since the decision; its nomination would then never be removed.
         if name and self._pod_lister(pod) is not None:
@@ -54,13 +54,13 @@ class Nominator:
             self._nominated_pods.setdefault(name, {})[pod.uid] = pod
             self._record_change(name)
 
-    def refresh(self, old: PodInfo, new: PodInfo) -> None:
+    def update_nominated_pod(self, old: PodInfo, new: PodInfo) -> None:
         """Replace a pod by another revision; keep a nomination that its status does not show yet."""
         # The status is written after the nomination, so an update that comes in between must not clear it.
         unwritten = self._nominated_nodes.get(old.uid) if not old.nominated_node and not new.nominated_node else None
-        self.put(new, unwritten)
+        self.add_nominated_pod(new, unwritten)
 
-    def drop(self, uid: str) -> None:
+    def delete_nominated_pod(self, uid: str) -> None:
         """Remove the nomination of a pod."""
         name = self._nominated_nodes.pop(uid, "")
         if not name:
@@ -73,4 +73,4 @@ class Nominator:
 
     def _record_change(self, node_name: str) -> None:
         self.generation += 1
-        self._changes.note(node_name, self.generation)
+        self._changes.record(node_name, self.generation)

@@ -15,7 +15,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PodCondition:
     """Condition to write."""
 
     type: str
@@ -32,7 +32,7 @@ class PodStatusWriter:
     caps: Capabilities
     clock: Clock
 
-    async def write(self, pod: PodInfo, condition: Condition | None = None, nomination: str | None = None) -> None:
+    async def write(self, pod: PodInfo, condition: PodCondition | None = None, nomination: str | None = None) -> None:
         """Set a condition and the nominated node (empty: clear it, None: keep it), unless both are set already."""
         changes: Object = {}
         if condition is not None and (changed := self._condition_patch(pod, condition)) is not None:
@@ -44,7 +44,7 @@ class PodStatusWriter:
             patch = {"metadata": {"uid": pod.uid}, "status": changes}
             await self.client.patch("Pod", pod.key, patch, subresource="status")
 
-    def _condition_patch(self, pod: PodInfo, wanted: Condition) -> Object | None:
+    def _condition_patch(self, pod: PodInfo, wanted: PodCondition) -> Object | None:
         old = find_condition(pod.status.get("conditions") or (), wanted.type)
         new: Object = {
             "type": wanted.type,

@@ -13,13 +13,13 @@ from mockkube.features.versions import Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.expression_metrics import ExpressionMetrics
-from mockkube.proposals.lending import make_device_taint_rules, selector_operators, taint_rules
-from mockkube.runtime.chance import Chance
+from mockkube.proposals.lending import make_device_taint_rules, make_selector_operators, make_taint_rules
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.part import Context as PartContext
+from mockkube.runtime.part import ComponentDependencies as PartContext
 from mockkube.runtime.steps import Worker
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.binding_cycle import PARALLELISM, Binder, Desk
+from mockkube.scheduler.binding_cycle import PARALLELISM, BindingCycle, BindingDependencies
 from mockkube.scheduler.configuration import configuration as configurations
 from mockkube.scheduler.configuration import profiles
 from mockkube.scheduler.configuration.configuration import Configuration
@@ -27,26 +27,26 @@ from mockkube.scheduler.event_handlers import EventHandlers, pending_pod_lister
 from mockkube.scheduler.failure_handler import FailureHandler
 from mockkube.scheduler.feasible_nodes import NextStartNode
 from mockkube.scheduler.framework.handle import FrameworkHandle
-from mockkube.scheduler.framework.interface import Context
+from mockkube.scheduler.framework.interface import PluginDependencies
 from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.runtime import Framework
 from mockkube.scheduler.log_buffer import LogBuffer
-from mockkube.scheduler.metrics import Labels, Metrics
+from mockkube.scheduler.metrics import Labels, SchedulerMetrics
 from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.pod_status import PodStatusWriter
-from mockkube.scheduler.preemption.executor import Evictions, ExecutorDependencies
+from mockkube.scheduler.preemption.executor import Executor, ExecutorDependencies
 from mockkube.scheduler.queue.queueing_hints import QueueingHints
-from mockkube.scheduler.queue.scheduling_queue import Queue, Rules
+from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue, SchedulingQueueConfig
 from mockkube.scheduler.scheduling_algorithm import SchedulingAlgorithm
-from mockkube.scheduler.scheduling_cycle import SchedulingCycle, Surroundings
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.scheduling_cycle import SchedulingCycle, SchedulingCycleDependencies
+from mockkube.scheduler.snapshot import Snapshot
 
 # From this version on events about victims name the preemptor in their text only, not as related object.
 _PREEMPTOR_UNRELATED_SINCE: Final = Version(1, 36)
 
 
 @dataclass(frozen=True, slots=True)
-class Senses:
+class SchedulerSemantics:
     """Taint, selector and resource rules of one scheduler version with its gates."""
 
     caps: Capabilities
@@ -56,53 +56,66 @@ class Senses:
     log: LogBuffer
 
     @classmethod
-    def of(cls, caps: Capabilities, log: LogBuffer) -> "Senses":
+    def from_capabilities(cls, caps: Capabilities, log: LogBuffer) -> "SchedulerSemantics":
         """Return the rules of a version and its gates; `log` receives values that cannot be parsed."""
         expressions = ExpressionCache()
-        return cls(caps, RequestReader(caps), taint_rules(caps, expressions.expression, log.error), expressions, log)
+        return cls(
+            caps,
+            RequestReader(caps),
+            make_taint_rules(caps, expressions.compile_expression, log.error),
+            expressions,
+            log,
+        )
 
-    def context(
-        self, client: Client, caches: InformerFactory, picture: Picture, clock: Clock, chance: Chance
-    ) -> Context:
+    def plugin_dependencies(
+        self, client: Client, informers: InformerFactory, snapshot: Snapshot, clock: Clock, random: Random
+    ) -> PluginDependencies:
         """Return the dependencies of plugins, without their handle."""
-        return Context(
+        return PluginDependencies(
             caps=self.caps,
             clock=clock,
             client=client,
-            caches=caches,
-            nodes=picture,
+            informers=informers,
+            nodes=snapshot,
             taints=self.taints,
-            selector_operators=selector_operators(self.caps),
+            selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
             log=self.log.info,
             expressions=self.expressions,
-            chance=chance,
+            random=random,
         )
 
 
 class Scheduler:
     """Scheduler at one version with one set of gates; what it remembers is lost when it stops."""
 
-    def __init__(self, context: PartContext[Client, Capabilities], configuration: Configuration) -> None:
-        owner, client, clock, random = context.component, context.client, context.clock, context.chance
-        caps = context.capabilities
+    def __init__(self, dependencies: PartContext[Client, Capabilities], configuration: Configuration) -> None:
+        owner, client, clock, random = (
+            dependencies.component,
+            dependencies.client,
+            dependencies.clock,
+            dependencies.random,
+        )
+        caps = dependencies.capabilities
         self.configuration, self.clock, self.client = configuration, clock, client
-        self._log = LogBuffer(context.log, clock)
-        self.senses = Senses.of(caps, self._log)
-        self.caches = InformerFactory(client, clock, owner=owner, board=context.loops)
-        self.picture = Picture(self.senses.requests)
-        self.nominations = Nominator(pending_pod_lister(self.caches))
-        self.metrics = Metrics()
+        self._log = LogBuffer(dependencies.log, clock)
+        self.semantics = SchedulerSemantics.from_capabilities(caps, self._log)
+        self.informers = InformerFactory(client, clock, owner=owner, hot_loops=dependencies.hot_loops)
+        self.snapshot = Snapshot(self.semantics.requests)
+        self.nominator = Nominator(pending_pod_lister(self.informers))
+        self.metrics = SchedulerMetrics()
         # In virtual time one after the other: parallel requests would complete in an order that no seed controls.
         at_once = 1 if isinstance(clock, VirtualClock) else PARALLELISM
-        self._recorder = SeriesRecorder(client, clock, random, owner=owner, at_once=at_once)
+        self._recorder = SeriesRecorder(client, clock, random, owner=owner, batch_size=at_once)
         self._handles: list[FrameworkHandle] = []
-        self.deciders = self._build_algorithms(random)
+        self.algorithms = self._build_algorithms(random)
         self.queue = self._build_queue()
         self._workers = self._build_workers(owner, at_once=at_once)
         self._add_gauges()
-        self.metrics.register(context.metrics)
-        context.metrics.register(ExpressionMetrics("scheduler_toleration_cel_cache", (), self.senses.expressions))
+        self.metrics.register(dependencies.metrics)
+        dependencies.metrics.register(
+            ExpressionMetrics("scheduler_toleration_cel_cache", (), self.semantics.expressions)
+        )
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -114,83 +127,87 @@ class Scheduler:
 
     async def stop(self) -> None:
         """Close the watches."""
-        await self.caches.close()
+        await self.informers.close()
 
-    def _build_algorithms(self, chance: Chance) -> dict[str, SchedulingAlgorithm]:
+    def _build_algorithms(self, random: Random) -> dict[str, SchedulingAlgorithm]:
         """Build the profiles; they share the node at which the next search starts."""
-        dependencies = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
+        dependencies = self.semantics.plugin_dependencies(
+            self.client, self.informers, self.snapshot, self.clock, random
+        )
         rotation = NextStartNode()
         algorithms = {}
         for settings in self.configuration.profiles:
             handle = FrameworkHandle()
             self._handles.append(handle)
-            profile = profiles.build(settings, handle.given(dependencies))
-            framework = Framework(profile, self.picture, self.nominations, self.clock, self.metrics, self._log)
-            handle.points, handle.recorder = framework, self._recorder
-            percentage = self.configuration.percentage
-            algorithms[profile.name] = SchedulingAlgorithm(framework, chance, percentage=percentage, rotation=rotation)
+            profile = profiles.build_profile(settings, handle.with_handle(dependencies))
+            framework = Framework(profile, self.snapshot, self.nominator, self.clock, self.metrics, self._log)
+            handle.framework, handle.recorder = framework, self._recorder
+            percentage = self.configuration.percentage_of_nodes_to_score
+            algorithms[profile.name] = SchedulingAlgorithm(
+                framework, random, percentage_of_nodes_to_score=percentage, next_start=rotation
+            )
         return algorithms
 
-    def _build_queue(self) -> Queue:
-        hints_enabled = self.senses.caps.enabled("SchedulerQueueingHints")
-        profile_by_name = {name: algorithm.points.profile for name, algorithm in self.deciders.items()}
+    def _build_queue(self) -> SchedulingQueue:
+        hints_enabled = self.semantics.caps.enabled("SchedulerQueueingHints")
+        profile_by_name = {name: algorithm.framework.profile for name, algorithm in self.algorithms.items()}
         # All profiles have the same queue sort plugin: the configuration was validated.
         first = next(iter(profile_by_name.values()))
         hints = {
-            name: QueueingHints(one.refusing, self.clock, self.metrics, asked=hints_enabled)
+            name: QueueingHints(one.rejecting_plugins, self.clock, self.metrics, hints_enabled=hints_enabled)
             for name, one in profile_by_name.items()
         }
-        config = Rules(
+        config = SchedulingQueueConfig(
             sort_key=first.queue_sort.sort_key,
-            gates={name: one.pre_enqueue for name, one in profile_by_name.items()},
+            pre_enqueue_plugins={name: one.pre_enqueue for name, one in profile_by_name.items()},
             hints=hints,
             backoff=self.configuration.backoff,
-            pop_from_backoff=self.senses.caps.enabled("SchedulerPopFromBackoffQ"),
+            pop_from_backoff=self.semantics.caps.enabled("SchedulerPopFromBackoffQ"),
         )
-        queue = Queue(config, self.clock, self.metrics, self.nominations.put)
-        queue.failed = lambda pod, error: self.caches.bad.fail("queue", "Pod", pod.key, error)
+        queue = SchedulingQueue(config, self.clock, self.metrics, self.nominator.add_nominated_pod)
+        queue.on_plugin_error = lambda pod, error: self.informers.bad.record_failure("queue", "Pod", pod.key, error)
         return queue
 
     def _build_workers(self, owner: str, *, at_once: int) -> list[Worker]:
-        pods = self.caches.of("Pod")
-        writer = PodStatusWriter(self.client, self.senses.caps, self.clock)
+        pods = self.informers.informer_for("Pod")
+        writer = PodStatusWriter(self.client, self.semantics.caps, self.clock)
         failure_handler = FailureHandler(
-            pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock
+            pods, self.queue, self.nominator, writer, self._recorder, self.metrics, self.clock
         )
-        nominates = self.senses.caps.enabled("NominatedNodeNameForExpectation")
-        binding_dependencies = Desk(
-            self.picture,
+        nominates = self.semantics.caps.enabled("NominatedNodeNameForExpectation")
+        binding_dependencies = BindingDependencies(
+            self.snapshot,
             self.queue,
             failure_handler,
             writer,
             self._recorder,
             self.metrics,
             self.clock,
-            nominates=nominates,
+            nominate_before_binding=nominates,
         )
-        binding_cycle = Binder(binding_dependencies, owner=owner, at_once=at_once)
+        binding_cycle = BindingCycle(binding_dependencies, owner=owner, parallelism=at_once)
         executor_dependencies = ExecutorDependencies(
             self.client,
             pods,
             writer,
             self._recorder,
-            self.nominations,
+            self.nominator,
             self.metrics,
             activate=self.queue.activate,
-            ask_again=self.queue.ask_again,
-            call_off=binding_cycle.call_off,
-            relate_events_to_preemptor=self.senses.caps.version < _PREEMPTOR_UNRELATED_SINCE,
+            recheck_gate=self.queue.recheck_gate,
+            cancel_binding=binding_cycle.cancel,
+            relate_events_to_preemptor=self.semantics.caps.version < _PREEMPTOR_UNRELATED_SINCE,
         )
-        preemption_executor = Evictions(executor_dependencies, owner=owner, at_once=at_once)
+        preemption_executor = Executor(executor_dependencies, owner=owner, parallelism=at_once)
         for handle in self._handles:
-            handle.evictions = preemption_executor
+            handle.preemption_executor = preemption_executor
         self._register_event_handlers(binding_cycle)
-        dependencies = Surroundings(
-            self.caches,
+        dependencies = SchedulingCycleDependencies(
+            self.informers,
             self.queue,
-            self.picture,
-            self.nominations,
-            self.deciders,
+            self.snapshot,
+            self.nominator,
+            self.algorithms,
             binding_cycle,
             preemption_executor,
             failure_handler,
@@ -200,31 +217,37 @@ class Scheduler:
             self.clock,
         )
         cycle = SchedulingCycle(dependencies, owner=owner)
-        return [*self.caches.workers, cycle, binding_cycle, preemption_executor, self._recorder]
+        return [*self.informers.workers, cycle, binding_cycle, preemption_executor, self._recorder]
 
-    def _register_event_handlers(self, binder: Binder) -> None:
+    def _register_event_handlers(self, binding_cycle: BindingCycle) -> None:
         """Subscribe to what plugins register for.
 
         Plugins subscribed to their informers when they were built, so their own state is updated before hints run.
         """
-        semantics = self.senses
+        semantics = self.semantics
         event_handlers = EventHandlers(
-            self.picture, self.queue, self.nominations, binder, semantics.requests, semantics.caps, tuple(self.deciders)
+            self.snapshot,
+            self.queue,
+            self.nominator,
+            binding_cycle,
+            semantics.requests,
+            semantics.caps,
+            tuple(self.algorithms),
         )
-        event_handlers.subscribe(self.caches, self.queue.subjects)
+        event_handlers.register(self.informers, self.queue.resources)
 
     def _add_gauges(self) -> None:
         text = "Nodes, pods and assumed pods that the scheduler knows of."
         self.metrics.add_gauge("scheduler_cache_size", text, ("type",), self._cache_sizes)
 
     def _cache_sizes(self) -> Mapping[Labels, float]:
-        return {(kind,): size for kind, size in self.picture.sizes.items()}
+        return {(kind,): size for kind, size in self.snapshot.sizes.items()}
 
 
-def build(context: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:
+def build(dependencies: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:
     """Return the scheduler of a component; `configuration` is a decoded KubeSchedulerConfiguration, or None.
 
     Raises SchedulerConfigurationError for an invalid one.
     """
     document: ReadOnlyObject = configuration or {"apiVersion": configurations.API_VERSION, "kind": configurations.KIND}
-    return Scheduler(context, configurations.read(document, context.capabilities))
+    return Scheduler(dependencies, configurations.parse_configuration(document, dependencies.capabilities))

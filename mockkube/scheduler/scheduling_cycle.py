@@ -9,26 +9,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.client.cache import InformerFactory
 from mockkube.client.events import WARNING
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
-from mockkube.scheduler.binding_cycle import AssumedPod, Binder
+from mockkube.scheduler.binding_cycle import AssumedPod, BindingCycle
 from mockkube.scheduler.configuration.profiles import Profile
 from mockkube.scheduler.failure_handler import FailureHandler
 from mockkube.scheduler.fit_error import FitError, fit_error_on_node
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.status import Code, Status
 from mockkube.scheduler.log_buffer import LogBuffer
-from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.nominator import Nominator
-from mockkube.scheduler.preemption.executor import Evictions, Preemption
+from mockkube.scheduler.preemption.executor import Executor, Preemption
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
-from mockkube.scheduler.queue.scheduling_queue import Queue
-from mockkube.scheduler.scheduling_algorithm import Failure, Placement, SchedulingAlgorithm
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue
+from mockkube.scheduler.scheduling_algorithm import ScheduleResult, SchedulingAlgorithm, SchedulingError
+from mockkube.scheduler.snapshot import Snapshot
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _PREEMPTION: Final = "DefaultPreemption"
@@ -39,41 +39,41 @@ _SYNC_POLL_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SchedulingCycleDependencies:
     """Everything that the scheduling cycle needs."""
 
-    caches: InformerFactory
-    queue: Queue
-    picture: Picture
-    nominations: Nominator
-    deciders: Mapping[str, SchedulingAlgorithm]
+    informers: InformerFactory
+    queue: SchedulingQueue
+    snapshot: Snapshot
+    nominator: Nominator
+    algorithms: Mapping[str, SchedulingAlgorithm]
     """Scheduling algorithms by scheduler name."""
-    binder: Binder
-    evictions: Evictions
-    failures: FailureHandler
+    binding_cycle: BindingCycle
+    preemption_executor: Executor
+    failure_handler: FailureHandler
     log: LogBuffer
     recorder: SeriesRecorder
-    metrics: Metrics
+    metrics: SchedulerMetrics
     clock: Clock
 
 
 class SchedulingCycle:
     """Schedules one pod per step."""
 
-    def __init__(self, surroundings: Surroundings, *, owner: str) -> None:
+    def __init__(self, dependencies: SchedulingCycleDependencies, *, owner: str) -> None:
         self.name = f"{owner}/cycle"
-        self._dependencies = surroundings
+        self._dependencies = dependencies
         self._synced = False
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Signal of the queue."""
-        return self._dependencies.queue.bell
+        return self._dependencies.queue.signal
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a pod waits and all informers have synced."""
-        self._synced = self._synced or self._dependencies.caches.synced()
-        return self._synced and self._dependencies.queue.ready()
+        self._synced = self._synced or self._dependencies.informers.has_synced()
+        return self._synced and self._dependencies.queue.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when time alone makes a pod ready."""
@@ -99,11 +99,13 @@ class SchedulingCycle:
     async def _handle_internal_error(self, queued: QueuedPodInfo) -> None:
         """Requeue a pod whose cycle failed; if that fails too, drop it until it changes."""
         # The cycle may have failed after the pod was assumed.
-        self._dependencies.picture.forget(queued.pod.uid)
+        self._dependencies.snapshot.forget_pod(queued.pod.uid)
         try:
-            await self._handle_failure(queued, Failure("internal error"), "", self._dependencies.clock.monotonic())
+            await self._handle_failure(
+                queued, SchedulingError("internal error"), "", self._dependencies.clock.monotonic()
+            )
         except Exception as error:
-            self._dependencies.caches.bad.fail(self.name, "Pod", queued.pod.key, error)
+            self._dependencies.informers.bad.record_failure(self.name, "Pod", queued.pod.key, error)
             self._dependencies.queue.done(queued.pod.uid)
 
     def _report_bad_object(self, queued: QueuedPodInfo, error: Exception) -> None:
@@ -111,9 +113,9 @@ class SchedulingCycle:
 
         If it was the pod itself, the pod fails until it changes.
         """
-        pod, informers = queued.pod, self._dependencies.caches
-        if not informers.blame(self.name, error, own=pod.key):
-            informers.bad.fail(self.name, "Pod", pod.key, error)
+        pod, informers = queued.pod, self._dependencies.informers
+        if not informers.hide_culprit(self.name, error, own=pod.key):
+            informers.bad.record_failure(self.name, "Pod", pod.key, error)
 
     def _should_skip(self, queued: QueuedPodInfo) -> bool:
         pod = queued.pod
@@ -124,83 +126,83 @@ class SchedulingCycle:
             )
             return True
         # An update can requeue a pod that is assumed already; it must not be scheduled twice.
-        return self._dependencies.picture.assumed(pod.uid)
+        return self._dependencies.snapshot.is_assumed(pod.uid)
 
     async def _schedule(self, queued: QueuedPodInfo) -> None:
         started = self._dependencies.clock.monotonic()
-        algorithm = self._dependencies.deciders[queued.pod.scheduler_name]
-        state = algorithm.state()
-        self._dependencies.log.begin()
-        decision = algorithm.decide(state, queued.pod)
+        algorithm = self._dependencies.algorithms[queued.pod.scheduler_name]
+        state = algorithm.new_cycle_state()
+        self._dependencies.log.begin_cycle()
+        decision = algorithm.schedule_pod(state, queued.pod)
         if isinstance(decision, FitError):
             # Within the cycle of the log buffer, so that the pod is appended to the line.
             self._dependencies.log.info(
-                f'"Unable to schedule pod; no fit; waiting" err={quoted(decision.message)}', _NO_FIT_VERBOSITY
+                f'"Unable to schedule pod; no fit; waiting" err={quote(decision.message)}', _NO_FIT_VERBOSITY
             )
         self._dependencies.log.flush(str(queued.pod.key))
         self._dependencies.metrics.algorithm_seconds.observe(self._dependencies.clock.monotonic() - started)
         match decision:
-            case Placement():
+            case ScheduleResult():
                 await self._assume_and_bind(queued, algorithm, state, decision, started)
             case FitError():
                 await self._apply_post_filter_results(algorithm, state, queued)
                 # Started before the failure is handled: the pod's gate must already hold it back when it is requeued.
-                self._start_preemption(queued, algorithm.points.profile, decision)
-                result = decision.remedy
+                self._start_preemption(queued, algorithm.framework.profile, decision)
+                result = decision.post_filter_result
                 await self._handle_failure(queued, decision, result.node_name if result else "", started)
-            case Failure():
+            case SchedulingError():
                 await self._handle_failure(queued, decision, "", started)
 
     async def _apply_post_filter_results(
-        self, decider: SchedulingAlgorithm, state: CycleState, queued: QueuedPodInfo
+        self, algorithm: SchedulingAlgorithm, state: CycleState, queued: QueuedPodInfo
     ) -> None:
         """Let PostFilter plugins write their results."""
-        for plugin in decider.points.profile.post_filters:
+        for plugin in algorithm.framework.profile.post_filters:
             try:
                 await plugin.apply_result(state, queued.pod)
             except ApiError as error:
                 _LOG.warning("%s for pod %s: %s", plugin.name, queued.pod.key, error)
 
-    def _start_preemption(self, queued: QueuedPodInfo, profile: Profile, refusal: FitError) -> None:
-        result = refusal.remedy
+    def _start_preemption(self, queued: QueuedPodInfo, profile: Profile, fit_error: FitError) -> None:
+        result = fit_error.post_filter_result
         if (
             result is not None
-            and _PREEMPTION in self._dependencies.deciders[queued.pod.scheduler_name].points.profile.plugins
+            and _PREEMPTION in self._dependencies.algorithms[queued.pod.scheduler_name].framework.profile.plugins
         ):
             self._dependencies.metrics.preemption_attempts.add()
-        if result is not None and result.status.ok and result.node_name and result.victims:
-            self._dependencies.evictions.begin(Preemption(queued.pod, result.node_name, result.victims))
+        if result is not None and result.status.is_success and result.node_name and result.victims:
+            self._dependencies.preemption_executor.start(Preemption(queued.pod, result.node_name, result.victims))
 
     async def _assume_and_bind(
         self,
         queued: QueuedPodInfo,
-        decider: SchedulingAlgorithm,
+        algorithm: SchedulingAlgorithm,
         state: CycleState,
-        placement: Placement,
+        schedule_result: ScheduleResult,
         started: float,
     ) -> None:
         """Assume the pod on its node and start its binding, unless a plugin rejects it."""
-        dependencies, framework, node_name = self._dependencies, decider.points, placement.node_name
-        pod = dependencies.picture.assume(queued.pod, node_name)
+        dependencies, framework, node_name = self._dependencies, algorithm.framework, schedule_result.node_name
+        pod = dependencies.snapshot.assume_pod(queued.pod, node_name)
         # The assumed pod occupies its node, so its nomination must not count a second time.
-        dependencies.nominations.drop(pod.uid)
-        status = framework.reserve(state, pod, node_name)
-        if status.ok:
-            status = framework.permit(state, pod, node_name)
-        if status.ok or status.code is Code.WAIT:
+        dependencies.nominator.delete_nominated_pod(pod.uid)
+        status = framework.run_reserve(state, pod, node_name)
+        if status.is_success:
+            status = framework.run_permit(state, pod, node_name)
+        if status.is_success or status.code is Code.WAIT:
             waits = status.code is Code.WAIT
-            dependencies.binder.begin(AssumedPod(queued, pod, node_name, state, framework, started, waits))
+            dependencies.binding_cycle.start(AssumedPod(queued, pod, node_name, state, framework, started, waits))
             return
-        framework.unreserve(state, pod, node_name)
-        dependencies.picture.forget(pod.uid)
-        await framework.clean_up(state, pod, node_name)
+        framework.run_unreserve(state, pod, node_name)
+        dependencies.snapshot.forget_pod(pod.uid)
+        await framework.run_clean_up(state, pod, node_name)
         await self._handle_failure(queued, _failure_outcome(node_name, status), "", started)
 
     async def _handle_failure(
-        self, queued: QueuedPodInfo, outcome: FitError | Failure, nomination: str | None, started: float
+        self, queued: QueuedPodInfo, outcome: FitError | SchedulingError, nomination: str | None, started: float
     ) -> None:
-        await self._dependencies.failures.settle(queued, outcome, nomination=nomination, started=started)
+        await self._dependencies.failure_handler.handle(queued, outcome, nomination=nomination, started=started)
 
 
-def _failure_outcome(node_name: str, status: Status) -> FitError | Failure:
-    return fit_error_on_node(node_name, status) if status.rejected else Failure(status.message)
+def _failure_outcome(node_name: str, status: Status) -> FitError | SchedulingError:
+    return fit_error_on_node(node_name, status) if status.is_rejected else SchedulingError(status.message)

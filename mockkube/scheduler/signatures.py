@@ -44,9 +44,9 @@ _IGNORED_POD_FIELDS: Final = frozenset((
 _LOCAL_VOLUME_TYPES: Final = frozenset(("configMap", "downwardAPI", "emptyDir", "hostPath", "projected", "secret"))
 
 
-def signature(pod: PodInfo) -> bytes:
+def sign_pod(pod: PodInfo) -> bytes:
     """Return the signature of a pod; labels and annotations are not part of it."""
-    return pod.part(signature, _compute_signature)
+    return pod.derive(sign_pod, _compute_signature)
 
 
 def _compute_signature(pod: PodInfo) -> bytes:

@@ -23,7 +23,7 @@ _CLAIM_STATUS_FIELDS: Final = (
 )
 
 
-class Picture:
+class Snapshot:
     """All nodes and the pods on them; plugins see it as NodeInfoLister.
 
     The slot of a node is its index in `all`.
@@ -46,10 +46,12 @@ class Picture:
         self._with_anti_affinity: dict[str, int] = {}
         self.generation = 0
         # Grows whenever nodes are added or removed or their order changes.
-        self.structure = 0
+        self.structure_generation = 0
 
     @classmethod
-    def of(cls, nodes: Iterable[ReadOnlyObject], pods: Iterable[PodInfo], requests: RequestReader) -> "Picture":
+    def from_objects(
+        cls, nodes: Iterable[ReadOnlyObject], pods: Iterable[PodInfo], requests: RequestReader
+    ) -> "Snapshot":
         """Return the snapshot of some objects."""
         snapshot = cls(requests)
         for node in nodes:
@@ -69,7 +71,7 @@ class Picture:
             self._slots = {name: slot for slot, name in enumerate(names)}
         return self._all
 
-    def slot(self, name: str) -> int | None:
+    def slot_of(self, name: str) -> int | None:
         """Return the index of a node in `all`; it is valid as long as `structure_generation` is the same."""
         return self._slots.get(name)
 
@@ -80,9 +82,9 @@ class Picture:
 
     def changed_since(self, generation: int) -> Iterable[str]:
         """Return the names of nodes that were added, changed or removed after a generation, latest first."""
-        return self._changes.since(generation)
+        return self._changes.names_since(generation)
 
-    def with_affinity(self) -> Iterable[NodeInfo]:
+    def have_pods_with_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
         return [self._nodes[name] for name in self._with_affinity]
 
@@ -98,11 +100,11 @@ class Picture:
         """Return the number of pods on nodes that use a PersistentVolumeClaim."""
         return self._pvc_counts.get((namespace, claim), 0)
 
-    def pod(self, uid: str) -> PodInfo | None:
+    def get_pod(self, uid: str) -> PodInfo | None:
         """Return a pod on a node, assumed pods included."""
         return self._pods.get(uid)
 
-    def assumed(self, uid: str) -> bool:
+    def is_assumed(self, uid: str) -> bool:
         """Return whether a pod is assumed and its binding was not confirmed by a watch event yet."""
         return uid in self._assumed
 
@@ -130,7 +132,7 @@ class Picture:
         self._adjust_image_counts(node, -1)
         node.set_object(obj, self._record_change(name))
         self._adjust_image_counts(node, 1)
-        if self._tree.put(name, node.labels):
+        if self._tree.add_or_move(name, node.labels):
             self._invalidate_order()
         return node
 
@@ -162,27 +164,27 @@ class Picture:
 
     def _invalidate_order(self) -> None:
         self._all = None
-        self.structure += 1
+        self.structure_generation += 1
 
     def _record_change(self, name: str) -> int:  # hot: per pod
         self.generation += 1
-        self._changes.note(name, self.generation)
+        self._changes.record(name, self.generation)
         return self.generation
 
     def _adjust_image_counts(self, node: NodeInfo, sign: int) -> None:
         for image in image_names(node):
-            tally(self._image_counts, image, sign)
+            adjust_count(self._image_counts, image, sign)
 
     # Pods
 
-    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+    def assume_pod(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Add a pod to its node before it is bound; return the pod as if bound."""
-        placed = pod.on(node_name)
+        placed = pod.bound_to(node_name)
         self._assumed[pod.uid] = placed
         self._add_to_node(placed)
         return placed
 
-    def forget(self, uid: str) -> None:
+    def forget_pod(self, uid: str) -> None:
         """Remove an assumed pod."""
         pod = self._assumed.pop(uid, None)
         if pod is not None:
@@ -235,7 +237,7 @@ class Picture:
 
     def _add_to_node(self, pod: PodInfo) -> None:  # hot: per pod
         requests = self._requests.read(pod)
-        pod.part(_PodTraits, _PodTraits)  # first: it raises if the pod is unreadable
+        pod.derive(_PodTraits, _PodTraits)  # first: it raises if the pod is unreadable
         node = self._get_or_create_node(pod.node_name)
         node.add_pod(pod, requests.total, requests.nonzero, self._record_change(pod.node_name))
         self._pods[pod.uid] = pod
@@ -250,13 +252,13 @@ class Picture:
         self._drop_if_empty(pod.node_name)
 
     def _adjust_pod_counts(self, pod: PodInfo, sign: int) -> None:
-        traits = pod.part(_PodTraits, _PodTraits)
+        traits = pod.derive(_PodTraits, _PodTraits)
         if traits.affinity:
-            tally(self._with_affinity, pod.node_name, sign)
+            adjust_count(self._with_affinity, pod.node_name, sign)
         if traits.required_anti_affinity:
-            tally(self._with_anti_affinity, pod.node_name, sign)
+            adjust_count(self._with_anti_affinity, pod.node_name, sign)
         for claim in traits.claims:
-            tally(self._pvc_counts, (pod.namespace, claim), sign)
+            adjust_count(self._pvc_counts, (pod.namespace, claim), sign)
 
 
 class _PodTraits:
@@ -281,7 +283,7 @@ def _check_readable(obj: ReadOnlyObject) -> None:
     probe.set_object(obj, 0)
     for image in image_names(probe):
         hash(image)
-    NodeTree().put(probe.name, probe.labels)
+    NodeTree().add_or_move(probe.name, probe.labels)
 
 
 def _is_heartbeat(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
@@ -301,7 +303,7 @@ def image_names(node: NodeInfo) -> list[str]:
     return list(dict.fromkeys(name for image in images for name in image.get("names") or ()))
 
 
-def tally(counts: dict[Any, int], key: object, sign: int) -> None:
+def adjust_count(counts: dict[Any, int], key: object, sign: int) -> None:
     """Add to a count, and remove it at zero."""
     count = counts.get(key, 0) + sign
     if count:

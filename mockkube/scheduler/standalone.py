@@ -7,23 +7,23 @@ from prometheus_client import CollectorRegistry
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import user_agent
-from mockkube.client.kubeconfig import Access
+from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.protocol import Client
 from mockkube.client.sight import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import make_schema
 from mockkube.proposals.outside import trains_for
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.part import Context
-from mockkube.runtime.steps import run
+from mockkube.runtime.part import ComponentDependencies
+from mockkube.runtime.steps import run_worker
 from mockkube.scheduler.scheduler import Scheduler, build
 
 NAME = "kube-scheduler"
 
 
 async def serve(
-    access: Access, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
+    access: RestConfig, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
 ) -> None:
     """Schedule until `stop` is set. Raises SchedulerConfigurationError for an invalid configuration.
 
@@ -31,10 +31,12 @@ async def serve(
     """
     clock = RealClock()
     agent, decoder = user_agent(NAME, caps.version), VersionedDecoder(make_schema(caps.version, trains_for(caps)))
-    async with HttpClient(access, agent, sight=decoder, clock=clock) as client:
+    async with HttpClient(access, agent, decoder=decoder, clock=clock) as client:
         typed_client: Client = client
         # Node ownership matters to kubelets only; a scheduler is responsible for all nodes.
-        dependencies = Context(NAME, typed_client, caps, clock, Chance(), CollectorRegistry(), lambda node: True)
+        dependencies = ComponentDependencies(
+            NAME, typed_client, caps, clock, Random(), CollectorRegistry(), lambda node: True
+        )
         scheduler = build(dependencies, configuration)
         await scheduler.start()
         try:
@@ -45,7 +47,7 @@ async def serve(
 
 async def _run_workers(scheduler: Scheduler, clock: RealClock, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run(worker, clock)) for worker in scheduler.workers]
+        tasks = [group.create_task(run_worker(worker, clock)) for worker in scheduler.workers]
         await stop.wait()
         for task in tasks:
             task.cancel()

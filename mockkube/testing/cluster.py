@@ -96,7 +96,7 @@ class MockKube:
         from mockkube.client.http import HttpClient
         from mockkube.runtime.clock import RealClock
 
-        return HttpClient(kubeconfig.read(self.kubeconfig), user_agent, clock=RealClock())
+        return HttpClient(kubeconfig.load(self.kubeconfig), user_agent, clock=RealClock())
 
     async def patch_component_async(self, name: str, **spec: Any) -> None:
         """Change `version`, `featureGates` or `running` of a component; return when it has taken effect."""

@@ -18,8 +18,8 @@ async def change_component(client: Client, name: str, spec: Mapping[str, Any]) -
     watch = await client.watch(_KIND, Selection(fields=f"metadata.name={name}"), patched["metadata"]["resourceVersion"])
     try:
         while True:
-            await watch.bell.wait()
-            if watch.ready() and any(_follows(event.object, patched) for event in watch.take()):
+            await watch.signal.wait()
+            if watch.is_ready() and any(_follows(event.object, patched) for event in watch.take()):
                 return
     finally:
         await watch.close()

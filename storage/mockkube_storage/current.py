@@ -6,7 +6,7 @@ from mockkube_storage.keys import SortedKeys
 from mockkube_storage.model import Entry, Event, EventType, Page
 
 
-class Current:
+class CurrentEntries:
     """Entries at the newest revision; a store applies its events to them as they commit."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -22,7 +22,7 @@ class Current:
 
     def page(self, prefix: str, *, start: str, limit: int, revision: int) -> Page:
         """Return the entries of a prefix; `revision` is the store's current one, which the page names."""
-        keys = self._keys.between(prefix, start)
+        keys = self._keys.keys_in_range(prefix, start)
         page_keys = keys[:limit] if limit else keys
         entries = self._entries
         return Page(tuple([entries[key] for key in page_keys]), revision, len(keys) - len(page_keys))

@@ -25,19 +25,19 @@ class Conflict(StoreError):
 class Compacted(StoreError):
     """Requested revision that is compacted; `oldest` is the oldest to read or watch from."""
 
-    def __init__(self, asked: int, oldest: int) -> None:
-        self.asked = asked
+    def __init__(self, requested: int, oldest: int) -> None:
+        self.requested = requested
         self.oldest = oldest
-        super().__init__(f"revision {asked} has been compacted, the oldest available is {oldest}")
+        super().__init__(f"revision {requested} has been compacted, the oldest available is {oldest}")
 
 
 class FutureRevision(StoreError):
     """Requested revision that does not exist yet; `current` is the newest."""
 
-    def __init__(self, asked: int, current: int) -> None:
-        self.asked = asked
+    def __init__(self, requested: int, current: int) -> None:
+        self.requested = requested
         self.current = current
-        super().__init__(f"revision {asked} is in the future, the newest is {current}")
+        super().__init__(f"revision {requested} is in the future, the newest is {current}")
 
 
 class Lagged(StoreError):

@@ -53,7 +53,7 @@ class SortedKeys:
         assert self._keys[index] == key
         del self._keys[index]
 
-    def between(self, prefix: str, start: str) -> list[str]:
+    def keys_in_range(self, prefix: str, start: str) -> list[str]:
         """Return the keys that begin with `prefix`, from `start` on."""
         end = prefix_end(prefix)
         low = bisect_left(self._keys, max(prefix, start))

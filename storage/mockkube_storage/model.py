@@ -54,17 +54,17 @@ class Page:
     remaining: int
 
     @property
-    def more(self) -> bool:
+    def has_more(self) -> bool:
         """True if another page follows."""
         return self.remaining > 0
 
 
-def put(entry: Entry, previous: Entry | None) -> Event:
+def put_event(entry: Entry, previous: Entry | None) -> Event:
     """Return the event of a creation (no previous entry) or an update."""
     return Event(EventType.PUT, entry.revision, entry, previous)
 
 
-def deletion(previous: Entry, revision: int) -> Event:
+def delete_event(previous: Entry, revision: int) -> Event:
     """Return the event of a deletion: the last value, at the revision of the deletion."""
     last = Entry(previous.key, previous.value, previous.create_revision, revision)
     return Event(EventType.DELETE, revision, last, previous)

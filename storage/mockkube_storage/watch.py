@@ -18,7 +18,7 @@ from mockkube_storage.model import REVISION_FIRST, Event
 # Default bound on the events that wait for one watcher.
 QUEUED_EVENTS_MAX: Final = 16_384
 # Bound on the values of the commits that wait for one watcher; the oldest of them does not count.
-BYTES_MAX: Final = 256 * 1024 * 1024
+QUEUED_BYTES_MAX: Final = 256 * 1024 * 1024
 # Bound on the values of the recent events of a hub whose number of events is bounded as well.
 RECENT_BYTES_MAX: Final = 16 * 1024 * 1024
 
@@ -90,11 +90,11 @@ class WatchHub:
         self._recent_bytes = 0
         self._floor = self.revision = revision
 
-    def until(self, revision: int) -> Sequence[Event]:
+    def events_until(self, revision: int) -> Sequence[Event]:
         """Return the events in memory up to and including a revision."""
         return self._recent[: self._index_after(revision)]
 
-    def recent(self, after: int) -> Sequence[Event] | None:
+    def events_after(self, after: int) -> Sequence[Event] | None:
         """Return every event after a revision, or None if memory does not reach back that far."""
         if after < self._floor:
             return None
@@ -130,11 +130,11 @@ class Watch:
         "_attached",
         "_backlog",
         "_closed",
+        "_delivered_revision",
         "_error",
         "_events_max",
-        "_fan_out",
-        "_handed_out",
         "_history",
+        "_hub",
         "_queue",
         "_queued",
         "_queued_bytes",
@@ -144,9 +144,9 @@ class Watch:
 
     def __init__(self, fan_out: WatchHub, history: History, prefix: str, *, after: int, events_max: int) -> None:
         self.prefix = prefix
-        self._fan_out = fan_out
+        self._hub = fan_out
         self._history = history
-        self._handed_out = after
+        self._delivered_revision = after
         self._events_max = events_max
         self._backlog: tuple[Event, ...] = ()  # history; not held against the watcher's bound
         self._queue: deque[tuple[Event, ...]] = deque()
@@ -162,10 +162,10 @@ class Watch:
     def revision(self) -> int:
         """Newest revision up to which every event of the prefix has been delivered."""
         if self._attached and not self._backlog and not self._queue:
-            return max(self._handed_out, self._fan_out.revision)
-        return self._handed_out
+            return max(self._delivered_revision, self._hub.revision)
+        return self._delivered_revision
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a read would not wait: events, history to fetch, an error, or the end."""
         return bool(self._backlog) or bool(self._queue) or not self._attached
 
@@ -211,10 +211,10 @@ class Watch:
             return
         size = count_value_bytes(selected)
         # A single commit that exceeds the bound is still delivered: the watcher could never get past it otherwise.
-        too_large = self._queued_bytes and self._queued_bytes + size > BYTES_MAX
+        too_large = self._queued_bytes and self._queued_bytes + size > QUEUED_BYTES_MAX
         if too_large or self._queued + len(selected) > self._events_max:
             self._clear_queue()
-            self.fail(Lagged(self._handed_out, self._events_max))
+            self.fail(Lagged(self._delivered_revision, self._events_max))
             return
         self._queue.append(selected)
         self._queued += len(selected)
@@ -228,7 +228,7 @@ class Watch:
 
     def _select_events(self, commit: Sequence[Event]) -> tuple[Event, ...]:
         """Return the events of the prefix that are newer than what was delivered."""
-        prefix, after = self.prefix, self._handed_out
+        prefix, after = self.prefix, self._delivered_revision
         # A watch of all keys is the common one: an API server feeds all its caches from it.
         if not prefix and commit[0].revision > after:
             return tuple(commit)
@@ -241,7 +241,7 @@ class Watch:
             commit = self._queue.popleft()
             self._queued -= len(commit)
             self._queued_bytes -= count_value_bytes(commit)
-        self._handed_out = commit[-1].revision
+        self._delivered_revision = commit[-1].revision
         return commit
 
     def _clear_queue(self) -> None:
@@ -251,24 +251,24 @@ class Watch:
 
     def _attach(self) -> None:
         """Receive live events if memory reaches back to what was delivered."""
-        recent = self._fan_out.recent(self._handed_out)
+        recent = self._hub.events_after(self._delivered_revision)
         if recent is None:
             return
         if recent:
             # The backlog is not bounded: its events are in memory anyway, the watcher only refers to them.
             self._backlog = self._select_events(recent)
         self._attached = True
-        self._fan_out.attach(self)
+        self._hub.attach(self)
 
     async def _catch_up(self) -> None:
-        events, up_to = await self._history.events(self.prefix, self._handed_out)
+        events, up_to = await self._history.events(self.prefix, self._delivered_revision)
         if self._closed:
             return
         if events:
             self._backlog = events
             return
         # History has no further events of the prefix up to there, so live ones can follow.
-        self._handed_out = max(self._handed_out, up_to)
+        self._delivered_revision = max(self._delivered_revision, up_to)
         self._attach()
 
     async def _wait(self) -> None:
@@ -284,7 +284,7 @@ class Watch:
 
     def _detach(self) -> None:
         self._attached = False
-        self._fan_out.detach(self)
+        self._hub.detach(self)
         self._wake()
 
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 def report_tolerations() -> None:
     """Measure tolerations of each kind against one taint."""
-    rules = taints.TaintRules({**kep_5471.COMPARISONS, **kep_5721.COMPARISONS}, ExpressionCache().expression)
+    rules = taints.TaintRules({**kep_5471.COMPARISONS, **kep_5721.COMPARISONS}, ExpressionCache().compile_expression)
     tolerations: dict[str, dict[str, str]] = {
         "Equal": {"key": _VERSION["key"], "value": "x"},
         "Gt": {"key": _VERSION["key"], "operator": "Gt", "value": "5"},

@@ -24,13 +24,13 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.part import Context
+from mockkube.runtime.part import ComponentDependencies
 from mockkube.scheduler.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.scheduler import Scheduler, build
-from mockkube.scheduler.scheduling_algorithm import Placement
+from mockkube.scheduler.scheduling_algorithm import ScheduleResult
 
 HERE = Path(__file__).resolve().parent
 JSON = dict[str, Any]
@@ -212,9 +212,11 @@ class Nowhere:
 
 def scheduler(gates: tuple[str, ...]) -> Scheduler:
     caps = Capabilities(DEFAULT, frozenset((*DEFAULT_GATES, *gates)))
-    chance, registry = Chance.from_seed(1, "bench"), CollectorRegistry()
+    chance, registry = Random.from_seed(1, "bench"), CollectorRegistry()
     client: Any = Nowhere()
-    return build(Context("kube-scheduler", client, caps, RealClock(), chance, registry, lambda name: True))
+    return build(
+        ComponentDependencies("kube-scheduler", client, caps, RealClock(), chance, registry, lambda name: True)
+    )
 
 
 def stored(obj: JSON, serial: int) -> PodInfo:
@@ -226,10 +228,10 @@ def in_process(workload: Workload, nodes: int, measured: int) -> float:
     """Return the milliseconds that a pod takes."""
     under_test, serial = scheduler(workload.gates), count(1)
     for obj in workload.nodes(nodes):
-        under_test.picture.set_node(obj)
+        under_test.snapshot.set_node(obj)
     for index in range(int(nodes * workload.initial_per_node)):
         info = stored(workload.initial(f"initial-{index}"), next(serial))
-        under_test.picture.assume(info, f"node-{index % nodes:05}")
+        under_test.snapshot.assume_pod(info, f"node-{index % nodes:05}")
     for index in range(100):
         decide(under_test, stored(workload.measured(f"warm-{index}"), next(serial)))
     pods = [stored(workload.measured(f"pod-{index}"), next(serial)) for index in range(measured)]
@@ -241,17 +243,17 @@ def in_process(workload: Workload, nodes: int, measured: int) -> float:
 
 def decide(under_test: Scheduler, info: PodInfo) -> None:
     """Decide for a pod and put it where it goes; victims go first."""
-    decider = under_test.deciders["default-scheduler"]
-    decision = decider.decide(decider.state(), info)
+    decider = under_test.algorithms["default-scheduler"]
+    decision = decider.schedule_pod(decider.new_cycle_state(), info)
     if isinstance(decision, FitError):
-        assert decision.remedy is not None, decision.message
-        assert decision.remedy.node_name, decision.message
-        for victim in decision.remedy.victims:
-            under_test.picture.remove_pod(victim.uid)
-        under_test.picture.assume(info, decision.remedy.node_name)
+        assert decision.post_filter_result is not None, decision.message
+        assert decision.post_filter_result.node_name, decision.message
+        for victim in decision.post_filter_result.victims:
+            under_test.snapshot.remove_pod(victim.uid)
+        under_test.snapshot.assume_pod(info, decision.post_filter_result.node_name)
         return
-    assert isinstance(decision, Placement), decision
-    under_test.picture.assume(info, decision.node_name)
+    assert isinstance(decision, ScheduleResult), decision
+    under_test.snapshot.assume_pod(info, decision.node_name)
 
 
 # Through the API

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import odd_values as odd
 import yaml
 
-from mockkube.api.catalogue import KINDS, KindInfo, stable
+from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version
 from mockkube.api.protobuf.envelope import ProtobufSerializer
-from mockkube.api.schema import Node, Schema
+from mockkube.api.schema import Schema, TypeNode
 from mockkube.features.versions import Version
 
 Object = dict[str, Any]
@@ -91,7 +91,7 @@ class Target:
 
     kind: KindInfo
     version: str
-    node: Node
+    node: TypeNode
 
     @property
     def api_version(self) -> str:
@@ -113,7 +113,7 @@ def targets(version: Version) -> list[Target]:
         Target(kind, served, node)
         for kind in KINDS
         for served in kind.versions
-        if stable(served) and (node := schema.kind(kind.group, served, kind.kind)) is not None
+        if is_stable_version(served) and (node := schema.find_kind_type(kind.group, served, kind.kind)) is not None
     ]
 
 
@@ -406,7 +406,7 @@ class Requests:
 
     def _message(self, value: Any) -> bytes:
         try:
-            data = self.protobuf.write(value)
+            data = self.protobuf.encode(value)
         except Exception:  # what cannot be written as a message goes as something else
             return odd.text_of(value, self.chance)
         for _ in range(self.chance.choice((0, 0, 1, 3))):

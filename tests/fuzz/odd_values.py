@@ -5,7 +5,7 @@ from copy import deepcopy
 from random import Random
 from typing import Any, Final
 
-from mockkube.api.schema import Node, Shape
+from mockkube.api.schema import Shape, TypeNode
 
 Object = dict[str, Any]
 DEPTH_MAX: Final = 7
@@ -75,7 +75,7 @@ def any_json(chance: Random, depth: int = 0) -> Any:
             return {chance.choice(KEYS): any_json(chance, depth + 1) for _ in range(chance.randrange(3))}
 
 
-def value_of(node: Node, chance: Random, depth: int = 0) -> Any:
+def value_of(node: TypeNode, chance: Random, depth: int = 0) -> Any:
     """Return a value of a type: odd, but of the right form most of the time."""
     if chance.random() < 0.04:
         return any_json(chance)

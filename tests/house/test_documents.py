@@ -12,9 +12,9 @@ from mockkube.cli.catalogue import COMMANDS
 from mockkube.cli.up import command as up
 from mockkube.cluster.configuration import SETTINGS
 from mockkube.controllers.catalogue import CONTROLLERS
-from mockkube.controllers.catalogue import Entry as Controller
+from mockkube.controllers.catalogue import ControllerDescriptor as Controller
 from mockkube.scheduler.catalogue import PLUGINS as SCHEDULER_PLUGINS
-from mockkube.scheduler.catalogue import Entry as Plugin
+from mockkube.scheduler.catalogue import PluginEntry as Plugin
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

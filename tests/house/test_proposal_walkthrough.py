@@ -1,6 +1,5 @@
 """Run the files and commands of docs/how-to/write-a-proposal.md and docs/proposals.md as they are written there."""
 
-
 import os
 import re
 import subprocess

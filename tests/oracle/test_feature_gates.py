@@ -11,9 +11,9 @@ import pytest
 
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import ParsedFlags, parse_flags
-from mockkube.features.gates import states
-from mockkube.features.stages import Maturity, Stage, stage_at
-from mockkube.features.table import dependencies, histories
+from mockkube.features.gates import gate_states
+from mockkube.features.stages import GateStage, Maturity, stage_at
+from mockkube.features.table import gate_dependencies, gate_histories
 from mockkube.features.versions import Version
 
 ORACLE = Path(os.environ.get("MOCKKUBE_ORACLE", Path(__file__).parents[3] / "shared" / "oracle")) / "skew"
@@ -33,9 +33,9 @@ def gates() -> dict[str, Any]:
     return found
 
 
-def read(specs: list[dict[str, Any]]) -> list[Stage]:
+def read(specs: list[dict[str, Any]]) -> list[GateStage]:
     return [
-        Stage(
+        GateStage(
             Version.parse(spec["version"]),
             Maturity(spec["stage"]),
             spec["default"],
@@ -51,7 +51,7 @@ def test_each_release_knows_the_recorded_gates(release: Version) -> None:
     clients = recorded("feature_gates.json")["special_and_client_gates"]
     expected = {name for name, gate in gates().items() if gate["at"][str(release)] is not None}
     expected |= {name for name, at in clients.items() if at[str(release)] is not None}
-    assert set(histories(release)) == expected
+    assert set(gate_histories(release)) == expected
     assert len(expected) == recorded("feature_gates.json")["releases"][str(release)]["gates_in_binary"]
 
 
@@ -61,7 +61,7 @@ def test_each_history_is_the_recorded_one(release: Version) -> None:
         if gate["at"][str(release)] is None:
             continue
         specs = read(gate.get("specs_by_release", {}).get(str(release), gate["specs"]))
-        assert [stage for stage in histories(release)[name] if stage.version <= release] == [
+        assert [stage for stage in gate_histories(release)[name] if stage.version <= release] == [
             stage for stage in specs if stage.version <= release
         ], name
 
@@ -70,7 +70,7 @@ def test_each_history_is_the_recorded_one(release: Version) -> None:
 def test_each_gate_starts_in_its_recorded_state(release: Version) -> None:
     for name, gate in gates().items():
         if (at := gate["at"][str(release)]) is not None:
-            stage = stage_at(histories(release)[name], release, release.earlier(1))
+            stage = stage_at(gate_histories(release)[name], release, release.earlier(1))
             assert (stage.default, stage.maturity, stage.locked) == (at["default"], at["stage"], at["locked"]), name
 
 
@@ -78,7 +78,7 @@ def test_each_gate_starts_in_its_recorded_state(release: Version) -> None:
 def test_the_client_gates_start_in_their_recorded_state(release: Version) -> None:
     for name, at in recorded("feature_gates.json")["special_and_client_gates"].items():
         if (state := at[str(release)]) is not None:
-            stage = stage_at(histories(release)[name], release, release.earlier(1))
+            stage = stage_at(gate_histories(release)[name], release, release.earlier(1))
             assert (stage.default, stage.maturity) == (state["default"], state["stage"]), name
 
 
@@ -89,19 +89,19 @@ def recorded_needs(gate: dict[str, Any], release: Version) -> set[str]:
 
 @pytest.mark.parametrize("release", RELEASES[2:], ids=str)
 def test_nothing_depends_on_what_was_not_recorded(release: Version) -> None:
-    for name, needs in dependencies(release).items():
+    for name, needs in gate_dependencies(release).items():
         assert set(needs) <= recorded_needs(gates()[name], release), name
 
 
 @pytest.mark.parametrize("release", [Version(1, 35), Version(1, 36), Version(1, 37)], ids=str)
 def test_as_many_gates_depend_on_others_as_were_counted(release: Version) -> None:
     counted = {Version(1, 35): 33, Version(1, 36): 49, Version(1, 37): 58}
-    assert len(dependencies(release)) == counted[release]
+    assert len(gate_dependencies(release)) == counted[release]
 
 
 def test_nothing_depends_on_anything_before_135() -> None:
-    assert not dependencies(Version(1, 33))
-    assert not dependencies(Version(1, 34))
+    assert not gate_dependencies(Version(1, 33))
+    assert not gate_dependencies(Version(1, 34))
 
 
 def flags_of(arguments: list[str]) -> dict[str, list[str]]:
@@ -165,7 +165,7 @@ def test_the_metric_of_each_gate_is_the_recorded_one(components: dict[str, Any],
     ((component, told),) = components.items()
     lines = [
         f'kubernetes_feature_enabled{{name="{state.name}",stage="{state.stage}"}} {int(state.enabled)}'
-        for state in states(Version.parse(told["version"]), told["gates"], component=component)
+        for state in gate_states(Version.parse(told["version"]), told["gates"], component=component)
     ]
     assert set(expect["has"]) <= set(lines)
     assert not [line for line in lines for pattern in expect.get("lacks", ()) if re.search(pattern, line)]

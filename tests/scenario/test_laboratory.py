@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Forbidden, Invalid, NotFound
-from mockkube.client.identity import AUTHENTICATED, Identity
+from mockkube.client.identity import AUTHENTICATED, ClientIdentity
 from mockkube.client.protocol import Key, PatchType
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
@@ -113,7 +113,7 @@ async def test_a_server_of_another_version_shows_what_it_knows() -> None:
 
 async def test_users_may_do_what_they_may() -> None:
     async with Laboratory(Setup(BARE)) as lab:
-        nobody = lab.client(Identity("jane", (AUTHENTICATED,), "test"))
+        nobody = lab.client(ClientIdentity("jane", (AUTHENTICATED,), "test"))
         with pytest.raises(Forbidden, match='User "jane" cannot get resource "pods"'):
             await nobody.get("Pod", Key("default", "p"))
 

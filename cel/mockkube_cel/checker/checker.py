@@ -35,7 +35,7 @@ class Checker:
         self._schema = schema
         self._functions = functions
         self._scopes: list[dict[str, CelType]] = []
-        self._mapping: unification.Mapping = {}
+        self._mapping: unification.Substitutions = {}
         self._parameters = 0
 
     def check(self, root: Node) -> None:
@@ -74,7 +74,7 @@ class Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return name, scope[name]
-        declared = self._schema.find(name)
+        declared = self._schema.find_type(name)
         return None if declared is None else (name, declared)
 
     def _lookup_function(self, name: str) -> Function | None:

@@ -9,15 +9,15 @@ from functools import reduce
 from typing import Any, Final
 
 from mockkube_cel import types
-from mockkube_cel.declarations import CallEstimate, Function, Overload, Sized
+from mockkube_cel.declarations import CallEstimate, Function, Overload, SizedOperand
 from mockkube_cel.sizes import (
     LARGEST,
     LIST_COST,
     MAP_COST,
-    NOTHING,
     ONE,
     STRUCT_COST,
     UNKNOWN,
+    ZERO,
     Cost,
     Interval,
     Path,
@@ -32,15 +32,15 @@ _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Ki
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class EntrySizes:
     """Sizes of the entries of a container: keys (or indices) and values."""
 
     key: Size
     value: Size
     is_list: bool
 
-    def __or__(self, other: "Entries") -> "Entries":
-        return Entries(self.key | other.key, self.value | other.value, self.is_list)
+    def __or__(self, other: "EntrySizes") -> "EntrySizes":
+        return EntrySizes(self.key | other.key, self.value | other.value, self.is_list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _LocalVariable:
 
     path: Path | None
     size: Size | None
-    entries: Entries | None
+    entries: EntrySizes | None
 
 
 class CostEstimator:
@@ -60,14 +60,14 @@ class CostEstimator:
         self._given_sizes = sizes
         self._paths: dict[Node, Path | None] = {}
         self._sizes: dict[Node, Size] = {}
-        self._entries: dict[Node, Entries] = {}
+        self._entries: dict[Node, EntrySizes] = {}
         self._locals: dict[str, list[_LocalVariable]] = {}
 
     def cost(self, node: Node) -> Cost:
         """Return the cost of evaluating the node and everything below it."""
         match node:
             case Literal():
-                return NOTHING
+                return ZERO
             case Ident():
                 local = self._find_local(node.name)
                 self._paths[node] = local.path if local else (node.name,)
@@ -112,14 +112,14 @@ class CostEstimator:
     def _cost_list(self, node: ListNode) -> Cost:
         costs = [self.cost(element) for element in node.elements]
         sizes = [self._size_or_unknown(element) for element in node.elements]
-        self._entries[node] = Entries(ONE, _union_sizes(sizes), is_list=True)
+        self._entries[node] = EntrySizes(ONE, _union_sizes(sizes), is_list=True)
         return _sum_costs(costs) + fixed(LIST_COST)
 
     def _cost_map(self, node: MapNode) -> Cost:
         costs = [self.cost(child) for child in node.children()]
         keys = _union_sizes([self._size_or_unknown(entry.key) for entry in node.entries])
         values = _union_sizes([self._size_or_unknown(entry.value) for entry in node.entries])
-        self._entries[node] = Entries(keys, values, is_list=False)
+        self._entries[node] = EntrySizes(keys, values, is_list=False)
         return _sum_costs(costs) + fixed(MAP_COST)
 
     def _cost_binding(self, node: Comprehension) -> Cost:
@@ -189,8 +189,8 @@ class CostEstimator:
         costs = [self.cost(arg) for arg in node.args]
         # Without an overload the tree did not type-check; cel-go estimates such a call as free.
         if not node.overloads:
-            return NOTHING
-        cost = self.cost(node.target) if node.target is not None else NOTHING
+            return ZERO
+        cost = self.cost(node.target) if node.target is not None else ZERO
         function = self._functions[node.function]
         range_of_costs: Cost | None = None
         result: Size | None = None
@@ -204,7 +204,7 @@ class CostEstimator:
                 result = self._size_of(node)
         if result is not None:
             self._sizes[node] = result
-        return cost + (range_of_costs or NOTHING)
+        return cost + (range_of_costs or ZERO)
 
     def _size_index(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
         """Record the path of an index expression; return the size of its operand's entries."""
@@ -238,9 +238,9 @@ class CostEstimator:
         if first is not None and second is not None:
             self._entries[node] = first | second
 
-    def _with_size(self, node: Node) -> Sized:
+    def _with_size(self, node: Node) -> SizedOperand:
         constant: Any = node.value if isinstance(node, Literal) else None
-        return Sized(node.type, self._size_or_unknown(node), constant)
+        return SizedOperand(node.type, self._size_or_unknown(node), constant)
 
     def _size_or_unknown(self, node: Node) -> Size:
         size = self._size_of(node)
@@ -264,7 +264,7 @@ class CostEstimator:
             return local.size
         return None
 
-    def _entries_of(self, node: Node) -> Entries | None:
+    def _entries_of(self, node: Node) -> EntrySizes | None:
         if node in self._entries:
             return self._entries[node]
         if isinstance(node, Ident) and (local := self._find_local(node.name)):
@@ -273,11 +273,11 @@ class CostEstimator:
 
 
 def _sum_costs(costs: Any) -> Cost:
-    return reduce(lambda one, other: one + other, costs, NOTHING)
+    return reduce(lambda one, other: one + other, costs, ZERO)
 
 
 def _union_sizes(sizes: list[Size]) -> Size:
-    return reduce(lambda one, other: one | other, sizes, Interval(LARGEST, 0)) if sizes else NOTHING
+    return reduce(lambda one, other: one | other, sizes, Interval(LARGEST, 0)) if sizes else ZERO
 
 
 def _literal_size(node: Node) -> Size | None:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from mockkube_cel.types import DYN, CelType, Kind
 
 # Types by which type parameters, and types in which they occur, are replaced (cel-go: mapping).
-Mapping = dict[CelType, CelType]
+Substitutions = dict[CelType, CelType]
 
 _NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
 _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
-def unify(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelType]) -> Mapping | None:
+def unify(mapping: Substitutions, first: Sequence[CelType], second: Sequence[CelType]) -> Substitutions | None:
     """Return the substitutions with which types match pairwise, or None; `mapping` stays as it was."""
     if len(first) != len(second):
         return None
@@ -31,7 +31,7 @@ def most_general(one: CelType, other: CelType) -> CelType:
     return one if _is_equal_or_less_specific(one, other) else other
 
 
-def substitute(mapping: Mapping, given: CelType, *, free_to_dyn: bool = False) -> CelType:
+def substitute(mapping: Substitutions, given: CelType, *, free_to_dyn: bool = False) -> CelType:
     """Replace type parameters by their types, and with `free_to_dyn` unbound ones by dyn."""
     if given in mapping:
         return substitute(mapping, mapping[given], free_to_dyn=free_to_dyn)
@@ -43,7 +43,7 @@ def substitute(mapping: Mapping, given: CelType, *, free_to_dyn: bool = False) -
     return CelType(given.kind, given.name, inner, given.nullable)
 
 
-def _is_assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
+def _is_assignable(mapping: Substitutions, one: CelType, other: CelType) -> bool:
     if other.kind is Kind.PARAM:
         valid, known = _substitute_parameter(mapping, one, other)
         if valid or known:
@@ -71,7 +71,7 @@ def _is_nullable(given: CelType) -> bool:
     return given.kind in _NULLABLE or given.nullable or given.kind is Kind.NULL
 
 
-def _substitute_parameter(mapping: Mapping, one: CelType, parameter: CelType) -> tuple[bool, bool]:
+def _substitute_parameter(mapping: Substitutions, one: CelType, parameter: CelType) -> tuple[bool, bool]:
     """Return whether the type can replace the parameter, and whether the parameter is bound already."""
     if one == parameter:
         return True, True
@@ -92,7 +92,7 @@ def _substitute_parameter(mapping: Mapping, one: CelType, parameter: CelType) ->
     return False, False
 
 
-def _is_not_referenced_in(mapping: Mapping, parameter: CelType, within: CelType) -> bool:
+def _is_not_referenced_in(mapping: Substitutions, parameter: CelType, within: CelType) -> bool:
     """Return whether the parameter does not occur in a type, directly or through its substitution."""
     if parameter == within:
         return False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from mockkube_cel.golang.strconv import quoted
+from mockkube_cel.golang.strconv import quote
 
 _HEX: Final = re.compile("[0-9a-fA-F]*")
 
@@ -123,8 +123,8 @@ def parse_address(text: str) -> Address:
 
 
 def _address_error(text: str, message: str, at: str | None = None) -> AddressError:
-    place = f" (at {quoted(at)})" if at is not None else ""
-    return AddressError(f"ParseAddr({quoted(text)}): {message}{place}")
+    place = f" (at {quote(at)})" if at is not None else ""
+    return AddressError(f"ParseAddr({quote(text)}): {message}{place}")
 
 
 def _parse_ipv4(whole: str, part: str) -> int:
@@ -227,16 +227,16 @@ def parse_prefix(text: str) -> Prefix:
     """Parse a network: an address, a slash, a number of bits."""
     name, slash, bits = text.rpartition("/")
     if not slash:
-        raise AddressError(f"netip.ParsePrefix({quoted(text)}): no '/'")
+        raise AddressError(f"netip.ParsePrefix({quote(text)}): no '/'")
     try:
         address = parse_address(name)
     except AddressError as error:
-        raise AddressError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
+        raise AddressError(f"netip.ParsePrefix({quote(text)}): {error}") from None
     if address.zone:
-        raise AddressError(f"netip.ParsePrefix({quoted(text)}): IPv6 zones cannot be present in a prefix")
+        raise AddressError(f"netip.ParsePrefix({quote(text)}): IPv6 zones cannot be present in a prefix")
     # Longer numbers are no prefix length in any case; the bound keeps int() from parsing megabytes of digits.
     if not (bits.isascii() and bits.isdigit()) or (len(bits) > 1 and bits[0] == "0") or len(bits) > 18:
-        raise AddressError(f"netip.ParsePrefix({quoted(text)}): bad bits after slash: {quoted(bits)}")
+        raise AddressError(f"netip.ParsePrefix({quote(text)}): bad bits after slash: {quote(bits)}")
     if int(bits) > address.bits:
-        raise AddressError(f"netip.ParsePrefix({quoted(text)}): prefix length out of range")
+        raise AddressError(f"netip.ParsePrefix({quote(text)}): prefix length out of range")
     return Prefix(address, int(bits))

@@ -172,9 +172,9 @@ class _Parser:
                 self._repeat(1, 1, last_repeat)
                 return True
             case "{":
-                return self._count(last_repeat)
+                return self._parse_count(last_repeat)
             case "\\":
-                self._escape()
+                self._parse_escape()
             case _:
                 self._emit(1)
                 group.push()
@@ -230,7 +230,7 @@ class _Parser:
         if closed.height >= _HEIGHT_MAX:
             raise RegexError("expression nests too deeply", self._pattern)
 
-    def _count(self, last_repeat: int | None) -> bool:
+    def _parse_count(self, last_repeat: int | None) -> bool:
         parsed = _parse_repeat_count(self._rest)
         if parsed is None:
             # Go takes a brace that begins no count literally; RE2 gets it escaped.
@@ -260,7 +260,7 @@ class _Parser:
         group.push(group.last_height + 1, repeats)
         self._emit(end - start)
 
-    def _escape(self) -> None:
+    def _parse_escape(self) -> None:
         rest = self._rest
         kind = rest[1:2]
         if kind in ("A", "b", "B", "z"):
@@ -275,7 +275,7 @@ class _Parser:
             text, length = _parse_class_escape(rest)
             if not length:
                 code, length = _parse_escaped_character(rest)
-                text = _escape(code)
+                text = _hex_escape(code)
             self._emit(length, text)
         self._groups[-1].push()
 
@@ -283,7 +283,7 @@ class _Parser:
         literal, mark, _ = rest[2:].partition(r"\E")
         if literal:
             self._groups[-1].push()
-        self._emit(2 + len(literal) + len(mark), "".join(_escape(ord(letter)) for letter in literal))
+        self._emit(2 + len(literal) + len(mark), "".join(_hex_escape(ord(letter)) for letter in literal))
 
     def _parse_class(self) -> None:
         whole = self._rest
@@ -301,7 +301,7 @@ class _Parser:
         self._groups[-1].push()
 
 
-def _escape(code: int) -> str:
+def _hex_escape(code: int) -> str:
     # A code point in hexadecimal needs no further quoting, inside a class or outside.
     return rf"\x{{{code:X}}}"
 
@@ -367,12 +367,12 @@ def _parse_class_escape(text: str) -> tuple[str, int]:
 def _parse_class_range(text: str, whole: str) -> tuple[str, int]:
     low, position = _parse_class_character(text, whole)
     if text[position : position + 1] != "-" or text[position + 1 : position + 2] in ("", "]"):
-        return _escape(low), position
+        return _hex_escape(low), position
     high, length = _parse_class_character(text[position + 1 :], whole)
     position += 1 + length
     if high < low:
         raise RegexError("invalid character class range", text[:position])
-    return f"{_escape(low)}-{_escape(high)}", position
+    return f"{_hex_escape(low)}-{_hex_escape(high)}", position
 
 
 def _parse_class_character(text: str, whole: str) -> tuple[int, int]:

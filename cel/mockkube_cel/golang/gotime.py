@@ -76,7 +76,7 @@ def _leading_fraction(text: str) -> tuple[int, float]:
     return number, scale
 
 
-def seconds(span: Duration) -> float:
+def total_seconds(span: Duration) -> float:
     """Return the duration in seconds."""
     whole = abs(span.nanos) // SECOND
     rest = abs(span.nanos) % SECOND
@@ -92,7 +92,7 @@ def format_decimal(number: float) -> str:
 
 def format_duration(span: Duration) -> str:
     """Print the duration in seconds: `90.5s`."""
-    return format_decimal(seconds(span)) + "s"
+    return format_decimal(total_seconds(span)) + "s"
 
 
 def parse_timestamp(text: str) -> Timestamp | None:

@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Final
 
 from mockkube_cel.golang.gonet import AddressError, parse_address
-from mockkube_cel.golang.strconv import quoted
+from mockkube_cel.golang.strconv import quote
 
 _ALPHANUMERIC: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _HOST: Final = frozenset(b"!$&'()*+,;=:[]<>\"")
@@ -24,7 +24,7 @@ class UrlError(ValueError):
     """Text that is no URL; the message is Go's."""
 
 
-class Mode(Enum):
+class EncodingMode(Enum):
     """Part of a URL; it decides which bytes must be escaped (Go: encoding)."""
 
     PATH = auto()
@@ -36,23 +36,23 @@ class Mode(Enum):
 
 
 _FREE_RESERVED: Final = {
-    Mode.PATH: _RESERVED - frozenset(b"?"),
-    Mode.USER: _RESERVED - frozenset(b"@/?:"),
-    Mode.HOST: frozenset[int](),
-    Mode.ZONE: frozenset[int](),
-    Mode.QUERY: frozenset[int](),
-    Mode.FRAGMENT: _RESERVED | frozenset(b"!()*"),
+    EncodingMode.PATH: _RESERVED - frozenset(b"?"),
+    EncodingMode.USER: _RESERVED - frozenset(b"@/?:"),
+    EncodingMode.HOST: frozenset[int](),
+    EncodingMode.ZONE: frozenset[int](),
+    EncodingMode.QUERY: frozenset[int](),
+    EncodingMode.FRAGMENT: _RESERVED | frozenset(b"!()*"),
 }
 
 
-def _may_stay_unescaped(byte: int, mode: Mode) -> bool:
+def _may_stay_unescaped(byte: int, mode: EncodingMode) -> bool:
     """Return whether a byte may appear unescaped."""
     if byte in _ALPHANUMERIC or byte in _UNRESERVED or byte in _FREE_RESERVED[mode]:
         return True
-    return mode in (Mode.HOST, Mode.ZONE) and byte in _HOST
+    return mode in (EncodingMode.HOST, EncodingMode.ZONE) and byte in _HOST
 
 
-def _is_valid_encoding(text: str, mode: Mode) -> bool:
+def _is_valid_encoding(text: str, mode: EncodingMode) -> bool:
     """Return whether an escaped text needs no further escapes."""
     return all(byte in _ENCODED or _may_stay_unescaped(byte, mode) for byte in _encode(text))
 
@@ -66,12 +66,12 @@ def _encode(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def escape(text: str, mode: Mode) -> str:
+def escape(text: str, mode: EncodingMode) -> str:
     """Escape the bytes that the mode reserves, with uppercase digits."""
     return "".join(chr(byte) if _may_stay_unescaped(byte, mode) else f"%{byte:02X}" for byte in _encode(text))
 
 
-def unescape(text: str, mode: Mode) -> str:
+def unescape(text: str, mode: EncodingMode) -> str:
     """Decode escapes; raise UrlError for a bad one, or for a byte that a host may not have."""
     raw = _encode(text)
     output = bytearray()
@@ -82,23 +82,23 @@ def unescape(text: str, mode: Mode) -> str:
             output.append(_escaped_byte(raw[position : position + 3], mode))
             position += 3
             continue
-        if mode in (Mode.HOST, Mode.ZONE) and byte < 0x80 and not _may_stay_unescaped(byte, mode):
-            raise UrlError(f"invalid character {quoted(chr(byte))} in host name")
-        output.append(ord(" ") if byte == ord("+") and mode is Mode.QUERY else byte)
+        if mode in (EncodingMode.HOST, EncodingMode.ZONE) and byte < 0x80 and not _may_stay_unescaped(byte, mode):
+            raise UrlError(f"invalid character {quote(chr(byte))} in host name")
+        output.append(ord(" ") if byte == ord("+") and mode is EncodingMode.QUERY else byte)
         position += 1
     return _decode(bytes(output))
 
 
-def _escaped_byte(sequence: bytes, mode: Mode) -> int:
-    bad = UrlError(f"invalid URL escape {quoted(_decode(sequence))}")
+def _escaped_byte(sequence: bytes, mode: EncodingMode) -> int:
+    bad = UrlError(f"invalid URL escape {quote(_decode(sequence))}")
     if len(sequence) < 3 or not _HEX.issuperset(sequence[1:]):
         raise bad
     byte = int(sequence[1:], 16)
     # Go allows an escaped percent sign in every mode: it introduces the zone of an IPv6 address.
     if sequence != b"%25":
-        if mode is Mode.HOST and byte < 0x80:
+        if mode is EncodingMode.HOST and byte < 0x80:
             raise bad
-        if mode is Mode.ZONE and byte != ord(" ") and not _may_stay_unescaped(byte, Mode.HOST):
+        if mode is EncodingMode.ZONE and byte != ord(" ") and not _may_stay_unescaped(byte, EncodingMode.HOST):
             raise bad
     return byte
 
@@ -122,9 +122,9 @@ class Url:
     @property
     def escaped_path(self) -> str:
         """The path, escaped."""
-        if self.raw_path and _is_valid_encoding(self.raw_path, Mode.PATH):
+        if self.raw_path and _is_valid_encoding(self.raw_path, EncodingMode.PATH):
             return self.raw_path
-        return "*" if self.path == "*" else escape(self.path, Mode.PATH)
+        return "*" if self.path == "*" else escape(self.path, EncodingMode.PATH)
 
     @property
     def hostname(self) -> str:
@@ -141,7 +141,7 @@ class Url:
         host, colon, port = self.host.rpartition(":")
         return (host, port) if colon and _PORT.fullmatch(colon + port) else (self.host, "")
 
-    def queries(self) -> dict[str, list[str]]:
+    def parse_query(self) -> dict[str, list[str]]:
         """Return the values of the query by name, leaving out parts that do not parse."""
         values: dict[str, list[str]] = {}
         for part in self.query.split("&"):
@@ -150,7 +150,7 @@ class Url:
                 continue
             name, _, value = part.partition("=")
             try:
-                name, value = unescape(name, Mode.QUERY), unescape(value, Mode.QUERY)
+                name, value = unescape(name, EncodingMode.QUERY), unescape(value, EncodingMode.QUERY)
             except UrlError:
                 continue
             values.setdefault(name, []).append(value)
@@ -174,9 +174,9 @@ class Url:
         return f"{text}#{self._escaped_fragment()}" if self.fragment else text
 
     def _escaped_fragment(self) -> str:
-        if self.raw_fragment and _is_valid_encoding(self.raw_fragment, Mode.FRAGMENT):
+        if self.raw_fragment and _is_valid_encoding(self.raw_fragment, EncodingMode.FRAGMENT):
             return self.raw_fragment
-        return escape(self.fragment, Mode.FRAGMENT)
+        return escape(self.fragment, EncodingMode.FRAGMENT)
 
     def _authority(self) -> str:
         if not (self.scheme or self.host or self.user is not None):
@@ -185,7 +185,7 @@ class Url:
             return ""
         slashes = "//" if self.host or self.path or self.user is not None else ""
         user = f"{self.user}@" if self.user is not None else ""
-        return f"{slashes}{user}{escape(self.host, Mode.HOST)}"
+        return f"{slashes}{user}{escape(self.host, EncodingMode.HOST)}"
 
 
 def parse(text: str) -> Url:
@@ -195,10 +195,10 @@ def parse(text: str) -> Url:
     if not fragment:
         return url
     try:
-        plain = unescape(fragment, Mode.FRAGMENT)
+        plain = unescape(fragment, EncodingMode.FRAGMENT)
     except UrlError as error:
-        raise UrlError(f"parse {quoted(text)}: {error}") from None
-    raw = "" if escape(plain, Mode.FRAGMENT) == fragment else fragment
+        raise UrlError(f"parse {quote(text)}: {error}") from None
+    raw = "" if escape(plain, EncodingMode.FRAGMENT) == fragment else fragment
     return Url(
         url.scheme, url.opaque, url.user, url.host, url.path, url.raw_path, url.query, url.force_query, url.omit_host,
         plain, raw,
@@ -214,7 +214,7 @@ def _parse_without_fragment(text: str, *, request: bool) -> Url:
     try:
         return _parse(text, request=request)
     except UrlError as error:
-        raise UrlError(f"parse {quoted(text)}: {error}") from None
+        raise UrlError(f"parse {quote(text)}: {error}") from None
 
 
 def _parse(text: str, *, request: bool) -> Url:
@@ -246,8 +246,8 @@ def _parse(text: str, *, request: bool) -> Url:
         rest = slash + path
     elif scheme and rest.startswith("/"):
         omit_host = True
-    path = unescape(rest, Mode.PATH)
-    raw_path = "" if escape(path, Mode.PATH) == rest else rest
+    path = unescape(rest, EncodingMode.PATH)
+    raw_path = "" if escape(path, EncodingMode.PATH) == rest else rest
     return Url(scheme, "", user, host, path, raw_path, query, force_query, omit_host)
 
 
@@ -258,7 +258,9 @@ def _parse_authority(authority: str) -> tuple[str | None, str]:
         return None, host
     if not _USERINFO.issuperset(_encode(userinfo)):
         raise UrlError("net/url: invalid userinfo")
-    return ":".join(escape(unescape(part, Mode.USER), Mode.USER) for part in userinfo.split(":", 1)), host
+    return ":".join(
+        escape(unescape(part, EncodingMode.USER), EncodingMode.USER) for part in userinfo.split(":", 1)
+    ), host
 
 
 def _parse_host(host: str) -> str:
@@ -266,12 +268,12 @@ def _parse_host(host: str) -> str:
         return _parse_bracketed(host)
     _, colon, port = host.partition(":")
     _validate_port(colon + port)
-    return unescape(host, Mode.HOST)
+    return unescape(host, EncodingMode.HOST)
 
 
 def _validate_port(port: str) -> None:
     if not _PORT.fullmatch(port):
-        raise UrlError(f"invalid port {quoted(port)} after host")
+        raise UrlError(f"invalid port {quote(port)} after host")
 
 
 def _parse_bracketed(host: str) -> str:
@@ -281,7 +283,7 @@ def _parse_bracketed(host: str) -> str:
     _validate_port(host[end + 1 :])
     inner = host[host.rfind("[") + 1 : end]
     address, mark, zone = inner.partition("%25")
-    name = unescape(address, Mode.HOST) + (unescape(mark + zone, Mode.ZONE) if mark else "")
+    name = unescape(address, EncodingMode.HOST) + (unescape(mark + zone, EncodingMode.ZONE) if mark else "")
     try:
         parsed = parse_address(name)
     except AddressError as error:

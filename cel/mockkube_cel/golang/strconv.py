@@ -23,20 +23,20 @@ def parse_int64(text: str, *, function: str = "ParseInt") -> int:
     """Parse a decimal 64-bit integer as Go's `strconv.ParseInt` does: signs and leading zeros are allowed."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
-        raise NumberError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
+        raise NumberError(f"strconv.{function}: parsing {quote(text)}: invalid syntax")
     number = _parse_digits(text, digits)
     if number is None or not -(2**63) <= number < 2**63:
-        raise NumberError(f"strconv.{function}: parsing {quoted(text)}: value out of range")
+        raise NumberError(f"strconv.{function}: parsing {quote(text)}: value out of range")
     return number
 
 
 def parse_uint64(text: str) -> int:
     """Parse a decimal unsigned 64-bit integer as Go's `strconv.ParseUint` does."""
     if not (text.isascii() and text.isdigit()):
-        raise NumberError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
+        raise NumberError(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax")
     number = _parse_digits(text, text)
     if number is None or number >= 2**64:
-        raise NumberError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
+        raise NumberError(f"strconv.ParseUint: parsing {quote(text)}: value out of range")
     return number
 
 
@@ -51,7 +51,7 @@ def _parse_digits(text: str, digits: str) -> int | None:
     )
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a string as Go's `%q` does: characters that cannot be printed are escaped."""
     return f'"{"".join(_ESCAPES.get(letter) or _escape_letter(letter) for letter in text)}"'
 

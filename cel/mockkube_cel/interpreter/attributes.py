@@ -31,7 +31,7 @@ class Qualifier:
         else:
             result = None
         if result is None:
-            result = find(value, key, lenient=lenient or self.test_only)
+            result = get_element(value, key, lenient=lenient or self.test_only)
         # cel-go does not charge for an optional selection that finds nothing.
         if result is not _MISSING or not lenient or self.test_only:
             frame.cost += 1
@@ -58,7 +58,7 @@ def format_value(value: Any) -> str:
             return str(value)
 
 
-def find(container: Any, key: Any, *, lenient: bool) -> Any:
+def get_element(container: Any, key: Any, *, lenient: bool) -> Any:
     """Return the value at a key or index, else an error, or `_MISSING` with `lenient`."""
     if isinstance(container, dict):
         found = container.get(to_key(key), _MISSING)
@@ -88,7 +88,7 @@ def _to_list_index(key: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Path:
+class AttributePath:
     """A root and the qualifiers to apply to it; the root is charged by the closure that evaluates it."""
 
     root: Run
@@ -128,7 +128,7 @@ class Path:
 
         return resolve
 
-    def short(self) -> Run | None:
+    def make_fast_closure(self) -> Run | None:
         """Return a faster closure, charge included, for a variable and one field; else None."""
         if not self.variable or len(self.qualifiers) != 1:
             return None
@@ -141,18 +141,18 @@ class Path:
             frame.cost += 2
             if frame.cost > frame.limit:
                 raise frame.exceed_limit()
-            return find(frame.variables[name], key, lenient=False)
+            return get_element(frame.variables[name], key, lenient=False)
 
         return run
 
 
 @dataclass(slots=True)
-class Choice:
+class ConditionalAttribute:
     """A ternary of two attributes, which can be qualified further; it costs nothing itself."""
 
     condition: Run
-    truthy: "Path | Choice"
-    falsy: "Path | Choice"
+    truthy: "AttributePath | ConditionalAttribute"
+    falsy: "AttributePath | ConditionalAttribute"
     own_cost = 0
 
     def extend(self, qualifier: Qualifier) -> None:
@@ -172,17 +172,17 @@ class Choice:
 
         return resolve
 
-    def short(self) -> Run | None:
+    def make_fast_closure(self) -> Run | None:
         """Return None: a ternary has no faster closure."""
         return None
 
 
-Attribute = Path | Choice
+Attribute = AttributePath | ConditionalAttribute
 
 
 def with_charge(attribute: Attribute, *, test_only: bool = False) -> Run:
     """Return a closure that resolves the attribute and charges for it."""
-    if not test_only and (short := attribute.short()):
+    if not test_only and (short := attribute.make_fast_closure()):
         return short
     resolve = attribute.make_resolver()
     # has() does not pay for the field it tests; its qualifier charges 1, which is taken back here.

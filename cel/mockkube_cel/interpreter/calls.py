@@ -43,13 +43,15 @@ def plan_equality(left: Run, right: Run, *, negated: bool) -> Run:
         first, second = left(frame), right(frame)
         kind = type(first)
         if kind is str and type(second) is str:
-            frame.cost += costs.traversal(min(len(first), len(second)))
+            frame.cost += costs.traversal_cost(min(len(first), len(second)))
             result: Any = (first == second) is not negated
         else:
             result = _compare_equal(first, second, negated=negated)
             # Kubernetes prices `==` of its own types at 1; `!=` is left to cel-go, which goes by their size.
             has_unit_cost = not negated and values.is_opaque(first)
-            frame.cost += 1 if has_unit_cost else costs.traversal(min(values.size_of(first), values.size_of(second)))
+            frame.cost += (
+                1 if has_unit_cost else costs.traversal_cost(min(values.size_of(first), values.size_of(second)))
+            )
         if frame.cost > frame.limit:
             raise CostExceeded
         return result
@@ -65,7 +67,7 @@ def _compare_equal(first: Any, second: Any, *, negated: bool) -> Any:
     return same is not True if negated else same
 
 
-def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
+def plan_optional_or(left: Run, right: Run, *, unwrap: bool) -> Run:
     """Return a closure of `or` and, with `unwrap`, of `orValue`; both are free of charge."""
 
     def run(frame: Frame) -> Any:
@@ -79,7 +81,7 @@ def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
     return run
 
 
-def call(implementation: Implementation, operands: Sequence[Run], charge: Charge | None, *, eager: bool) -> Run:
+def plan_call(implementation: Implementation, operands: Sequence[Run], charge: Charge | None, *, eager: bool) -> Run:
     """Return a call of an implementation that does not check its operands; without `charge` it costs 1."""
     # cel-go has nodes of their own for one and two operands, which evaluate all of them before they look for errors.
     if eager or len(operands) not in (1, 2):
@@ -142,7 +144,7 @@ def _plan_eager(implementation: Implementation, operands: tuple[Run, ...], charg
     return run
 
 
-def lenient(implementation: Implementation, operand: Run) -> Run:
+def plan_lenient_call(implementation: Implementation, operand: Run) -> Run:
     """Return a call that passes errors to the implementation."""
 
     def run(frame: Frame) -> Any:
@@ -166,7 +168,7 @@ def with_type_check(function: str, overload: Overload, implementation: Implement
     return run
 
 
-def dispatch(function: Function) -> Implementation:
+def make_dispatcher(function: Function) -> Implementation:
     """Return an implementation that calls the first overload whose types match the values."""
 
     def run(*args: Any) -> Any:

@@ -38,7 +38,7 @@ def _to_mutable(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class PlannedComprehension:
     """Planned parts of a comprehension; the first three are slots of the frame."""
 
     accumulator: int

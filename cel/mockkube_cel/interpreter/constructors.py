@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mockkube_cel.interpreter.attributes import format_value
-from mockkube_cel.interpreter.messages import build
+from mockkube_cel.interpreter.messages import build_value
 from mockkube_cel.program import CostExceeded, Frame, Run
 from mockkube_cel.sizes import LIST_COST, MAP_COST, STRUCT_COST
 from mockkube_cel.syntax.tree import FieldInit
@@ -98,6 +98,6 @@ def build_message(type_name: str, fields: Sequence[FieldInit], values: Sequence[
                     continue
                 value = value.value
             result[init.name] = value
-        return build(type_name, result)
+        return build_value(type_name, result)
 
     return _with_charge(compute, STRUCT_COST)

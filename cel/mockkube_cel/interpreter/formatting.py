@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from mockkube_cel.golang.strconv import NumberError, parse_int64, quoted
+from mockkube_cel.golang.strconv import NumberError, parse_int64, quote
 from mockkube_cel.libraries.conversions import to_string
 from mockkube_cel.types import CelType, Kind
 from mockkube_cel.values import CelError, Duration, Timestamp, UInt, from_key, text_length, type_of
@@ -26,7 +26,7 @@ class FormatError(Exception):
 
 
 # Formats a clause: its letter, its precision, the index of its argument.
-Writer = Callable[[str, int | None, int], str]
+ClauseWriter = Callable[[str, int | None, int], str]
 
 _CLAUSE_ERRORS: Final = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
@@ -66,7 +66,7 @@ def clause_error(clause: str, given: CelType) -> str:
     return f"{_CLAUSE_ERRORS[clause]}, was given {given.name}"
 
 
-def expand_clauses(text: str, count: int, write: Writer, *, checking: bool = False) -> tuple[str, int]:
+def expand_clauses(text: str, count: int, write: ClauseWriter, *, checking: bool = False) -> tuple[str, int]:
     """Replace every clause by the output of `write`; return the text and the number of arguments used.
 
     Raises FormatError for a malformed clause, or one without an argument among `count`. If a text has both errors at
@@ -193,7 +193,7 @@ def _format_text(value: Any) -> str:
         raise FormatError(clause_error("s", type_of(value)))
     shown = to_string(value)
     if type(shown) is CelError:
-        raise FormatError(f"could not convert argument {quoted(shown.message)} to string")
+        raise FormatError(f"could not convert argument {quote(shown.message)} to string")
     return str(shown)
 
 
@@ -203,7 +203,7 @@ def _format_map(value: dict[Any, Any]) -> str:
         key = from_key(key)
         if type(key) not in (str, bool, int, UInt):
             raise FormatError(f"no formatting function for map key of type {type_of(key).name}")
-        pairs.append((quoted(key) if type(key) is str else to_string(key), _format_literal(item)))
+        pairs.append((quote(key) if type(key) is str else to_string(key), _format_literal(item)))
     # Sorted by printed key: the order of a Go map is random, so upstream sorts as well.
     return "{" + ", ".join(f"{key}:{item}" for key, item in sorted(pairs, key=lambda pair: pair[0])) + "}"
 
@@ -214,13 +214,13 @@ def _format_literal(value: Any) -> str:
         case bool() | UInt() | int() | CelType() | None:
             return _format_text(value)
         case str():
-            return quoted(value)
+            return quote(value)
         case bytes():
-            return "b" + quoted(_format_text(value))
+            return "b" + quote(_format_text(value))
         case Timestamp():
-            return f"timestamp({quoted(to_string(value))})"
+            return f"timestamp({quote(to_string(value))})"
         case Duration():
-            return f"duration({quoted(to_string(value))})"
+            return f"duration({quote(to_string(value))})"
         case float() if math.isnan(value):
             return '"NaN"'
         case float() if math.isinf(value):

@@ -59,7 +59,7 @@ def _nanos(fields: Fields) -> int:
     return int(fields.get("seconds", 0)) * SECOND + int(fields.get("nanos", 0))
 
 
-def build(name: str, fields: Fields) -> Any:
+def build_value(name: str, fields: Fields) -> Any:
     """Return the value of a message literal, or the error that its type is unknown."""
     builder = _BUILDERS.get(name)
     if builder is None:

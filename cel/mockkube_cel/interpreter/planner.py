@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube_cel.declarations import Charge, Function, Implementation, Overload
 from mockkube_cel.golang.goregexp import RegexError, compile_pattern
 from mockkube_cel.interpreter import calls, comprehensions
-from mockkube_cel.interpreter.attributes import Attribute, Choice, Path, Qualifier, with_charge
+from mockkube_cel.interpreter.attributes import Attribute, AttributePath, ConditionalAttribute, Qualifier, with_charge
 from mockkube_cel.interpreter.constructors import build_list, build_map, build_message
 from mockkube_cel.program import Frame, Program, Run
 from mockkube_cel.schema import CONSTANTS, Schema
@@ -42,7 +42,7 @@ class PlanError(Exception):
 
 
 @dataclass(slots=True)
-class Step:
+class Interpretable:
     """A planned node: a constant, an attribute that can still be qualified, or any other closure."""
 
     run: Run | None = None
@@ -55,7 +55,7 @@ class Step:
         """True if the value is known before evaluation."""
         return self.constant is not _NO_CONSTANT
 
-    def closure(self) -> Run:
+    def to_closure(self) -> Run:
         """Return the closure that evaluates this node, once its attribute is complete."""
         if self.run is None:
             if self.attribute is not None:
@@ -65,9 +65,9 @@ class Step:
                 self.run = lambda frame: value
         return self.run
 
-    def path(self) -> Attribute:
+    def to_attribute(self) -> Attribute:
         """Return the attribute to qualify: its own, or one that starts at this node."""
-        return self.attribute if self.attribute is not None else Path(self.closure())
+        return self.attribute if self.attribute is not None else AttributePath(self.to_closure())
 
 
 class Planner:
@@ -84,13 +84,13 @@ class Planner:
         """Return the program; raise PlanError if a constant in it fails."""
         # Where one type is only known at run time, values of unexpected types may turn up anywhere.
         self._needs_type_checks = any(calls.is_dynamic(node.type) for node in descendants(root))
-        run = self._plan(root).closure()
+        run = self._plan(root).to_closure()
         return Program(run, self._slots, _height(root))
 
-    def _plan(self, node: Node) -> Step:
+    def _plan(self, node: Node) -> Interpretable:
         match node:
             case Literal():
-                return Step(constant=node.value)
+                return Interpretable(constant=node.value)
             case Ident():
                 return self._plan_ident(node, node.name)
             case Select():
@@ -99,80 +99,82 @@ class Planner:
                 return self._plan_call(node)
             case ListNode():
                 steps = [self._plan(element) for element in node.elements]
-                run = build_list([step.closure() for step in steps], node.optional)
+                run = build_list([step.to_closure() for step in steps], node.optional)
                 return self._fold(run, steps)
             case MapNode():
                 steps = [self._plan(child) for child in node.children()]
                 optional = [entry.optional for entry in node.entries]
-                run = build_map([step.closure() for step in steps], optional)
+                run = build_map([step.to_closure() for step in steps], optional)
                 return self._fold(run, steps)
             case StructNode():
                 steps = [self._plan(child) for child in node.children()]
-                return Step(build_message(node.type_name, node.fields, [step.closure() for step in steps]))
+                return Interpretable(build_message(node.type_name, node.fields, [step.to_closure() for step in steps]))
             case Comprehension():
                 return self._plan_comprehension(node)
         raise AssertionError("every kind of node has its case")
 
-    def _fold(self, run: Run, steps: list[Step]) -> Step:
+    def _fold(self, run: Run, steps: list[Interpretable]) -> Interpretable:
         """Return a constant if all parts are constants."""
         if not all(step.is_constant for step in steps):
-            return Step(run)
+            return Interpretable(run)
         try:
-            return Step(constant=run(Frame({}, 0, 2**63)))
+            return Interpretable(constant=run(Frame({}, 0, 2**63)))
         # A panic of upstream belongs to the evaluation: the program itself is valid.
         except InternalError:
-            return Step(run)
+            return Interpretable(run)
 
-    def _plan_ident(self, node: Node, name: str) -> Step:
+    def _plan_ident(self, node: Node, name: str) -> Interpretable:
         if node.type.kind is Kind.TYPE:
             named = self._schema.resolve_type_value(name)
             if named is None:
                 raise PlanError(f"reference to undefined type: {name}")
-            return Step(constant=named)
+            return Interpretable(constant=named)
         for scope in reversed(self._scopes):
             if name in scope:
-                return Step(attribute=Path(scope[name]))
+                return Interpretable(attribute=AttributePath(scope[name]))
         if name in CONSTANTS:
-            return Step(constant=CONSTANTS[name])
-        return Step(attribute=Path(lambda frame: frame.variables[name], variable=name))
+            return Interpretable(constant=CONSTANTS[name])
+        return Interpretable(attribute=AttributePath(lambda frame: frame.variables[name], variable=name))
 
-    def _plan_select(self, node: Select) -> Step:
+    def _plan_select(self, node: Select) -> Interpretable:
         if node.ident:
             return self._plan_ident(node, node.ident)
         return self._plan_qualifier(
             node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only
         )
 
-    def _plan_qualifier(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Step:
-        path = self._plan(operand).path()
+    def _plan_qualifier(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Interpretable:
+        path = self._plan(operand).to_attribute()
         path.extend(qualifier)
-        return Step(attribute=path, test_only=test_only)
+        return Interpretable(attribute=path, test_only=test_only)
 
-    def _plan_call(self, node: Call) -> Step:
+    def _plan_call(self, node: Call) -> Interpretable:
         match node.function:
             case "_[_]" | "_?._" | "_[?_]":
                 return self._plan_index(node, optional=node.function != "_[_]")
             case "_?_:_":
                 condition, truthy, falsy = (self._plan(arg) for arg in node.args)
-                return Step(attribute=Choice(condition.closure(), truthy.path(), falsy.path()))
+                return Interpretable(
+                    attribute=ConditionalAttribute(condition.to_closure(), truthy.to_attribute(), falsy.to_attribute())
+                )
         steps = [self._plan(operand) for operand in node.operands]
-        runs = [step.closure() for step in steps]
+        runs = [step.to_closure() for step in steps]
         match node.function:
             case "_&&_":
-                return Step(calls.plan_logical(*runs, decisive=False))
+                return Interpretable(calls.plan_logical(*runs, decisive=False))
             case "_||_":
-                return Step(calls.plan_logical(*runs, decisive=True))
+                return Interpretable(calls.plan_logical(*runs, decisive=True))
             case "_==_":
-                return Step(calls.plan_equality(*runs, negated=False))
+                return Interpretable(calls.plan_equality(*runs, negated=False))
             case "_!=_":
-                return Step(calls.plan_equality(*runs, negated=True))
+                return Interpretable(calls.plan_equality(*runs, negated=True))
             case "or" | "orValue" if len(runs) == 2:
-                return Step(calls.otherwise(*runs, unwrap=node.function == "orValue"))
+                return Interpretable(calls.plan_optional_or(*runs, unwrap=node.function == "orValue"))
             case "@in" if len(node.overloads) == 1 and node.overloads[0].id == "in_list" and steps[1].is_constant:
                 return self._plan_membership(node, runs, steps[1].constant)
         return self._plan_function(node, steps, runs)
 
-    def _plan_index(self, node: Call, *, optional: bool) -> Step:
+    def _plan_index(self, node: Call, *, optional: bool) -> Interpretable:
         operand = self._plan(node.args[0])
         index = self._plan(node.args[1])
         if index.is_constant:
@@ -181,16 +183,16 @@ class Planner:
             # A path as index is followed without being charged as a path.
             qualifier = Qualifier(compute=index.attribute.make_resolver(), optional=optional)
         else:
-            qualifier = Qualifier(compute=index.closure(), optional=optional)
-        path = operand.path()
+            qualifier = Qualifier(compute=index.to_closure(), optional=optional)
+        path = operand.to_attribute()
         path.extend(qualifier)
-        return Step(attribute=path)
+        return Interpretable(attribute=path)
 
-    def _plan_membership(self, node: Call, runs: list[Run], elements: list[Any]) -> Step:
+    def _plan_membership(self, node: Call, runs: list[Run], elements: list[Any]) -> Interpretable:
         """Turn `x in [constants]` into a look-up in a set."""
         if not elements:
             # As in cel-go, the operand of `x in []` is not evaluated, so it cannot fail either.
-            return Step(constant=False)
+            return Interpretable(constant=False)
         if not all(type(element) in _HASHABLE for element in elements):
             return self._plan_function(node, [], runs)
         members = frozenset(map(to_key, elements))
@@ -202,56 +204,56 @@ class Planner:
                 return value
             return type(value) in _HASHABLE and to_key(value) in members
 
-        return Step(run)
+        return Interpretable(run)
 
-    def _plan_function(self, node: Call, steps: list[Step], runs: list[Run]) -> Step:
+    def _plan_function(self, node: Call, steps: list[Interpretable], runs: list[Run]) -> Interpretable:
         function = self._functions[node.function]
         if function.name == "@not_strictly_false":
             assert function.run is not None, "it has one implementation"
-            return Step(calls.lenient(function.run, runs[0]))
+            return Interpretable(calls.plan_lenient_call(function.run, runs[0]))
         pattern = function.name in _PATTERNS and len(steps) > 1 and steps[1].is_constant
         if pattern:
-            _compile(steps[1].constant)
+            _compile_constant_pattern(steps[1].constant)
         overload = node.overloads[0] if len(node.overloads) == 1 else None
         implementation, eager = self._find_implementation(function, overload)
         charge = _find_charge(function, overload)
         # cel-go replaces a call with a constant pattern by a variadic one, which stops at a failing operand.
-        run = calls.call(implementation, runs, charge, eager=eager or pattern)
+        run = calls.plan_call(implementation, runs, charge, eager=eager or pattern)
         if function.name in _CONVERSIONS and len(steps) == 1 and steps[0].is_constant:
             return _fold_conversion(implementation, steps[0].constant)
-        return Step(run)
+        return Interpretable(run)
 
     def _find_implementation(self, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
         """Return the implementation of the call, and whether it stops at the first failing operand."""
         if function.run is not None:
             return function.run, False
         if overload is None:
-            return calls.dispatch(function), True
+            return calls.make_dispatcher(function), True
         assert overload.run is not None, "what has no implementation is planned apart"
         if function.guarded and self._needs_type_checks:
             return calls.with_type_check(function.name, overload, overload.run), overload.eager
         return overload.run, overload.eager
 
-    def _plan_comprehension(self, node: Comprehension) -> Step:
+    def _plan_comprehension(self, node: Comprehension) -> Interpretable:
         # Nested comprehensions may use the same variable names; slots of their own keep them apart.
         accumulator, first, second = self._slots, self._slots + 1, self._slots + 2
         self._slots += 3
-        init = self._plan(node.init).closure()
-        over = self._plan(node.range).closure()
+        init = self._plan(node.init).to_closure()
+        over = self._plan(node.range).to_closure()
         self._scopes.append({node.accumulator: comprehensions.read_accumulator(accumulator, init)})
         inner = {node.variable: comprehensions.read_slot(first)}
         if node.variable2:
             inner[node.variable2] = comprehensions.read_slot(second)
         self._scopes.append(inner)
-        condition = self._plan(node.condition).closure()
-        step = self._plan(node.step).closure()
+        condition = self._plan(node.condition).to_closure()
+        step = self._plan(node.step).to_closure()
         self._scopes.pop()
-        result = self._plan(node.result).closure()
+        result = self._plan(node.result).to_closure()
         self._scopes.pop()
-        loop = comprehensions.Loop(
+        loop = comprehensions.PlannedComprehension(
             accumulator, first, second if node.variable2 else None, over, condition, step, result
         )
-        return Step(loop.to_closure())
+        return Interpretable(loop.to_closure())
 
 
 def _find_charge(function: Function, overload: Overload | None) -> Charge | None:
@@ -260,7 +262,7 @@ def _find_charge(function: Function, overload: Overload | None) -> Charge | None
     return function.charge
 
 
-def _compile(pattern: Any) -> None:
+def _compile_constant_pattern(pattern: Any) -> None:
     if type(pattern) is not str:
         return
     try:
@@ -269,12 +271,12 @@ def _compile(pattern: Any) -> None:
         raise PlanError(str(error)) from None
 
 
-def _fold_conversion(implementation: Implementation, value: Any) -> Step:
+def _fold_conversion(implementation: Implementation, value: Any) -> Interpretable:
     result = implementation(value)
     if type(result) is CelError:
         # upstream folds constant conversions while it plans, so `int("a")` is an error before any evaluation.
         raise PlanError(result.message)
-    return Step(constant=result)
+    return Interpretable(constant=result)
 
 
 def _height(root: Node) -> int:

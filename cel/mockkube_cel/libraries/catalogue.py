@@ -20,7 +20,7 @@ from mockkube_cel.libraries import (
 
 
 @cache
-def functions() -> Mapping[str, Function]:
+def load_functions() -> Mapping[str, Function]:
     """Return the functions of all libraries in this package, by name."""
     # The order is upstream's: overloads of one function are tried in the order of their libraries.
     libraries = (operators, conversions, standard, urls, regexes, lists, optionals, strings, sets, networks, maps)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from mockkube_cel import costs, types, values
-from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, Sized
+from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, SizedOperand
 from mockkube_cel.golang import gotime
 from mockkube_cel.golang.strconv import NumberError, parse_int64, parse_uint64
 from mockkube_cel.sizes import TRAVERSAL_FACTOR, Interval
@@ -159,12 +159,12 @@ def _overload(overload_id: str, argument: CelType, result: CelType, run: Impleme
     return Overload(overload_id, (argument,), result, run)
 
 
-def _estimate_to_bytes(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_to_bytes(operands: Sequence[SizedOperand]) -> CallEstimate:
     size = operands[0].size
     return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), Interval(size.min, costs.to_uint64(size.max * 4)))
 
 
-def _estimate_from_bytes(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_from_bytes(operands: Sequence[SizedOperand]) -> CallEstimate:
     size = operands[0].size
     return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), Interval(size.min // 4, size.max))
 

@@ -16,7 +16,7 @@ from mockkube_cel.declarations import (
     Function,
     Implementation,
     Overload,
-    Sized,
+    SizedOperand,
     member_overload,
 )
 from mockkube_cel.interpreter import arithmetic
@@ -161,7 +161,7 @@ def distinct(elements: list[Any]) -> list[Any]:
     return unique
 
 
-def _estimate_traversal(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_traversal(operands: Sequence[SizedOperand]) -> CallEstimate:
     elements = operands[0]
     if not elements.type.parameters:
         return CallEstimate(elements.size.scale_by(TRAVERSAL_FACTOR))
@@ -179,31 +179,31 @@ def _allocation_estimate(factor: float, size: Size) -> CallEstimate:
     return CallEstimate(size.scale_by(factor) + fixed(1) + fixed(LIST_COST), size)
 
 
-def _constant_or(operand: Sized, default: int) -> int:
+def _constant_or(operand: SizedOperand, default: int) -> int:
     return max(0, operand.constant) if type(operand.constant) is int else default
 
 
-def _estimate_slice(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_slice(operands: Sequence[SizedOperand]) -> CallEstimate:
     start = _constant_or(operands[1], 0)
     end = _constant_or(operands[2], operands[0].size.max)
     # Upstream subtracts unsigned numbers: an end before the start wraps around to a huge cost.
     return _allocation_estimate(1, fixed((end - start) % (LARGEST + 1)))
 
 
-def _estimate_flatten(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_flatten(operands: Sequence[SizedOperand]) -> CallEstimate:
     depth = _constant_or(operands[1], LARGEST) if len(operands) > 1 else 1
     return _allocation_estimate(float(depth), operands[0].size)
 
 
-def _estimate_range(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_range(operands: Sequence[SizedOperand]) -> CallEstimate:
     return _allocation_estimate(1, fixed(_constant_or(operands[0], LARGEST)))
 
 
-def _estimate_reverse(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_reverse(operands: Sequence[SizedOperand]) -> CallEstimate:
     return _allocation_estimate(1, operands[0].size)
 
 
-def _estimate_distinct(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_distinct(operands: Sequence[SizedOperand]) -> CallEstimate:
     return _allocation_estimate(2, operands[0].size * operands[0].size)
 
 

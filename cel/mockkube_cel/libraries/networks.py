@@ -14,12 +14,12 @@ from mockkube_cel.declarations import (
     Estimate,
     Function,
     Overload,
-    Sized,
+    SizedOperand,
     global_overload,
     member_overload,
 )
 from mockkube_cel.golang.gonet import Address, AddressError, Prefix, parse_address, parse_prefix
-from mockkube_cel.golang.strconv import quoted
+from mockkube_cel.golang.strconv import quote
 from mockkube_cel.sizes import ONE, TRAVERSAL_FACTOR, Interval
 from mockkube_cel.types import BOOL, INT, STRING
 from mockkube_cel.values import NO_OVERLOAD, CelError, size_of
@@ -29,8 +29,8 @@ _CIDR: Final = types.opaque("net.CIDR")
 _BYTES: Final = Interval(4, 16)
 _CONVERSION: Final = "network address parse error during conversion from string"
 
-values.register(Address, values.Opaque(_IP, "cel.IP", lambda one, other: one == other))
-values.register(Prefix, values.Opaque(_CIDR, "cel.CIDR", lambda one, other: one == other))
+values.register_opaque_type(Address, values.OpaqueType(_IP, "cel.IP", lambda one, other: one == other))
+values.register_opaque_type(Prefix, values.OpaqueType(_CIDR, "cel.CIDR", lambda one, other: one == other))
 
 
 def parse_ip(text: str) -> Any:
@@ -38,11 +38,11 @@ def parse_ip(text: str) -> Any:
     try:
         address = parse_address(text)
     except AddressError as error:
-        return CelError(f"IP Address {quoted(text)} parse error during conversion from string: {error}")
+        return CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}")
     if address.zone:
-        return CelError(f"IP address {quoted(text)} with zone value is not allowed")
+        return CelError(f"IP address {quote(text)} with zone value is not allowed")
     if address.is_mapped:
-        return CelError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        return CelError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
     return address
 
 
@@ -60,7 +60,7 @@ def parse_cidr(text: str) -> Any:
         # Upstream wraps the error twice in the same words.
         return CelError(f"{_CONVERSION}: {_CONVERSION}: {error}")
     if prefix.address.is_mapped:
-        return CelError(f"{_CONVERSION}: IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        return CelError(f"{_CONVERSION}: IPv4-mapped IPv6 address {quote(text)} is not allowed")
     return prefix
 
 
@@ -80,7 +80,7 @@ def _estimate_comparison(*, network: bool, text: bool) -> Estimate:
     if network:
         base = base + _BYTES.scale_by(TRAVERSAL_FACTOR) + ONE
 
-    def estimate(operands: Sequence[Sized]) -> CallEstimate:
+    def estimate(operands: Sequence[SizedOperand]) -> CallEstimate:
         return CallEstimate(base + operands[1].size.scale_by(TRAVERSAL_FACTOR) if text else base)
 
     return estimate
@@ -92,7 +92,7 @@ def _charge_comparison(*, network: bool, text: bool) -> Charge:
         cost = math.ceil((size + size) * TRAVERSAL_FACTOR)
         if network:
             cost += math.ceil(size * TRAVERSAL_FACTOR) + 1
-        return cost + costs.traversal(size_of(args[1])) if text else cost
+        return cost + costs.traversal_cost(size_of(args[1])) if text else cost
 
     return charge
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mockkube_cel import costs, types, values
-from mockkube_cel.declarations import CallEstimate, Function, Overload, Sized, global_overload
+from mockkube_cel.declarations import CallEstimate, Function, Overload, SizedOperand, global_overload
 from mockkube_cel.interpreter import arithmetic
 from mockkube_cel.sizes import ONE, TRAVERSAL_FACTOR, UNKNOWN, Interval
 from mockkube_cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, CelType
@@ -30,19 +30,19 @@ _NAMES: Final = {
 }
 
 
-def _estimate_equal(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_equal(operands: Sequence[SizedOperand]) -> CallEstimate:
     left, right = operands
     # Types that Kubernetes adds have estimates of their own, for comparisons with their own type only.
     special = _EQUALITY_ESTIMATES.get(left.type.name) if left.type.name == right.type.name else None
     return special(right) if special else costs.estimate_comparison(operands)
 
 
-def _estimate_url_equality(right: Sized) -> CallEstimate:
+def _estimate_url_equality(right: SizedOperand) -> CallEstimate:
     largest = 1 if right.size == UNKNOWN else right.size.max
     return CallEstimate(Interval(1, largest).scale_by(TRAVERSAL_FACTOR))
 
 
-_EQUALITY_ESTIMATES: Final[dict[str, Callable[[Sized], CallEstimate]]] = {
+_EQUALITY_ESTIMATES: Final[dict[str, Callable[[SizedOperand], CallEstimate]]] = {
     "net.IP": lambda right: CallEstimate(ONE),
     "net.CIDR": lambda right: CallEstimate(ONE),
     "kubernetes.Quantity": lambda right: CallEstimate(ONE),
@@ -56,7 +56,7 @@ def _charge_equal(args: Sequence[Any], result: Any) -> int:
     return 1 if values.is_opaque(args[0]) else costs.charge_comparison(args, result)
 
 
-def _estimate_in_list(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_in_list(operands: Sequence[SizedOperand]) -> CallEstimate:
     return CallEstimate(operands[1].size)
 
 
@@ -64,11 +64,11 @@ def _charge_in_list(args: Sequence[Any], result: Any) -> int:
     return values.size_of(args[1])
 
 
-def _estimate_list_sum(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_list_sum(operands: Sequence[SizedOperand]) -> CallEstimate:
     return CallEstimate(ONE, operands[0].size + operands[1].size)
 
 
-def _estimate_choice(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_choice(operands: Sequence[SizedOperand]) -> CallEstimate:
     """Return the size of the result only; the estimator itself computes the cost of a ternary."""
     return CallEstimate(ONE, operands[1].size | operands[2].size)
 

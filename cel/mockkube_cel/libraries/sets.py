@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mockkube_cel import types, values
-from mockkube_cel.declarations import CallEstimate, Charge, Estimate, Function, Implementation, Overload, Sized
+from mockkube_cel.declarations import CallEstimate, Charge, Estimate, Function, Implementation, Overload, SizedOperand
 from mockkube_cel.sizes import fixed
 from mockkube_cel.types import BOOL
 
@@ -30,7 +30,7 @@ def intersects(elements: list[Any], others: list[Any]) -> bool:
 
 
 def _make_estimate(factor: float) -> Estimate:
-    def estimate(operands: Sequence[Sized]) -> CallEstimate:
+    def estimate(operands: Sequence[SizedOperand]) -> CallEstimate:
         return CallEstimate((operands[0].size * operands[1].size).scale_by(factor) + fixed(1))
 
     return estimate

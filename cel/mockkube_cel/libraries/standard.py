@@ -12,7 +12,7 @@ from mockkube_cel.declarations import (
     Function,
     Implementation,
     Overload,
-    Sized,
+    SizedOperand,
     global_overload,
     member_overload,
 )
@@ -50,7 +50,7 @@ def matches(text: Any, pattern: Any) -> Any:
         return CelError(str(error))
 
 
-def _estimate_contains(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_contains(operands: Sequence[SizedOperand]) -> CallEstimate:
     text, part = operands
     return CallEstimate(text.size.scale_by(TRAVERSAL_FACTOR) * part.size.scale_by(TRAVERSAL_FACTOR))
 
@@ -97,7 +97,7 @@ def _truncate(nanos: int, unit: int) -> int:
 _DURATION_ACCESSORS: Final[dict[str, Callable[[Duration], int]]] = {
     "getHours": lambda span: _truncate(span.nanos, _HOUR),
     "getMinutes": lambda span: _truncate(span.nanos, 60 * gotime.SECOND),
-    "getSeconds": lambda span: int(gotime.seconds(span)),
+    "getSeconds": lambda span: int(gotime.total_seconds(span)),
     "getMilliseconds": lambda span: _truncate(span.nanos, 1_000_000),
 }
 

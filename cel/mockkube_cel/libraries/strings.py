@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mockkube_cel import costs, types
-from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, Sized, member_overload
+from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, SizedOperand, member_overload
 from mockkube_cel.interpreter.formatting import format_string
 from mockkube_cel.interpreter.traversal import charge_deep_traversal
-from mockkube_cel.sizes import LARGEST, NOTHING, TRAVERSAL_FACTOR, UNKNOWN, Interval, Size
+from mockkube_cel.sizes import LARGEST, TRAVERSAL_FACTOR, UNKNOWN, ZERO, Interval, Size
 from mockkube_cel.types import DYN, INT, STRING
 from mockkube_cel.values import CelError, check_length, size_of
 
@@ -121,11 +121,11 @@ def quote(text: str) -> str:
     return '"' + "".join(_QUOTED.get(letter, letter) for letter in text) + '"'
 
 
-def _estimate_index(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_index(operands: Sequence[SizedOperand]) -> CallEstimate:
     return CallEstimate(operands[0].size.scale_by(TRAVERSAL_FACTOR))
 
 
-def _estimate_replace(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_replace(operands: Sequence[SizedOperand]) -> CallEstimate:
     text, old, new = (operand.size for operand in operands[:3])
     counts = Interval(_fewest_replacements(text, old, new), _most_replacements(text, old, new))
     kept_min = text.min if old.max == 0 or old.max <= new.min else 0
@@ -149,7 +149,7 @@ def _divide_sizes(number: int, divisor: int) -> int:
     return costs.to_uint64(min(LARGEST, math.ceil(float(number) / float(divisor))))
 
 
-def _estimate_split(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_split(operands: Sequence[SizedOperand]) -> CallEstimate:
     text = operands[0].size
     most = text.max
     if len(operands) > 2 and type(operands[2].constant) is int:
@@ -157,10 +157,10 @@ def _estimate_split(operands: Sequence[Sized]) -> CallEstimate:
     return CallEstimate(text.scale_by(2 * TRAVERSAL_FACTOR), Interval(0, most))
 
 
-def _estimate_join(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_join(operands: Sequence[SizedOperand]) -> CallEstimate:
     elements = operands[0].size
     # The size of the elements is never known here, whatever they are.
-    size = elements * UNKNOWN if operands[0].type.parameters else NOTHING
+    size = elements * UNKNOWN if operands[0].type.parameters else ZERO
     if len(operands) > 1:
         separators = Interval(max(0, elements.min - 1), max(0, elements.max - 1))
         size += operands[1].size * separators
@@ -175,7 +175,7 @@ def _charge_index(args: Sequence[Any], result: Any) -> int:
     return charge_deep_traversal(args[0])
 
 
-def _estimate_quote(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_quote(operands: Sequence[SizedOperand]) -> CallEstimate:
     size = operands[0].size
     result = Interval(costs.to_uint64(size.min + 2), costs.to_uint64(size.max * 2 + 2))
     return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), result)

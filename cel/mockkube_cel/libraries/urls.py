@@ -15,7 +15,7 @@ from mockkube_cel.values import CelError
 _URL: Final = types.struct("kubernetes.URL")
 _QUERY: Final = types.map_of(STRING, types.list_of(STRING))
 
-values.register(gourl.Url, values.Opaque(_URL, "cel.URL", lambda one, other: str(one) == str(other)))
+values.register_opaque_type(gourl.Url, values.OpaqueType(_URL, "cel.URL", lambda one, other: str(one) == str(other)))
 
 
 def parse(text: str) -> Any:
@@ -62,6 +62,6 @@ FUNCTIONS: Final = (
     _declare_accessor("getHostname", "url_get_hostname", lambda url: url.hostname),
     _declare_accessor("getPort", "url_get_port", lambda url: url.port),
     _declare_accessor("getEscapedPath", "url_get_escaped_path", lambda url: url.escaped_path),
-    _declare_accessor("getQuery", "url_get_query", lambda url: url.queries(), _QUERY),
+    _declare_accessor("getQuery", "url_get_query", lambda url: url.parse_query(), _QUERY),
     Function("isURL", (global_overload("is_url_string", (STRING,), BOOL, is_url),)),
 )

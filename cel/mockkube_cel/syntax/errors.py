@@ -26,7 +26,7 @@ def _parser() -> Any:
     return cel.NewEnv(extensions=[ext_optional.ExtOptional()])
 
 
-def describe(source: Source) -> list[LocatedIssue]:
+def describe_syntax_errors(source: Source) -> list[LocatedIssue]:
     """Return the syntax errors of an expression that does not parse; there is at least one."""
     try:
         _parser().compile(source.text.replace("\0", _NUL_REPLACEMENT), disable_check=True)

@@ -57,7 +57,7 @@ def parse_string(text: str) -> str:
     return body if raw or "\\" not in body else _ESCAPE.sub(_unescape_character, body)
 
 
-def read_bytes(text: str) -> bytes:
+def parse_bytes(text: str) -> bytes:
     """Parse a bytes literal, its `b` included."""
     body, raw = _split_quotes(text[1:])
     if raw or "\\" not in body:

@@ -60,7 +60,9 @@ class NodeFactory:
         """Return an empty map."""
         return MapNode(offset=self.offset, entries=[])
 
-    def loop(self, over: Node, names: tuple[str, str], init: Node, condition: Node, step: Node, result: Node) -> Node:
+    def comprehension(
+        self, over: Node, names: tuple[str, str], init: Node, condition: Node, step: Node, result: Node
+    ) -> Node:
         """Return a comprehension with the usual accumulator."""
         return Comprehension(
             offset=self.offset, range=over, variable=names[0], variable2=names[1], accumulator=ACCUMULATOR,
@@ -110,7 +112,7 @@ def _variable_names(args: list[Node], count: int) -> tuple[str, str]:
     return _variable_name(first, ""), _variable_name(second, "")
 
 
-def has(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
+def expand_has(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     """Expand `has(a.b)` to a test for the field."""
     if not isinstance(args[0], Select):
         raise MacroError(args[0].offset, "invalid argument to has() macro")
@@ -121,7 +123,7 @@ def _make_quantifier(count: int, build: Callable[[NodeFactory, Node], tuple[Node
     def expand(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
         assert target is not None, "a member macro has a target"
         names = _variable_names(args, count)
-        return make.loop(target, names, *build(make, args[count]))
+        return make.comprehension(target, names, *build(make, args[count]))
 
     return expand
 
@@ -149,12 +151,12 @@ def _step_if(make: NodeFactory, predicate: Node | None, step: Node) -> Node:
     return step if predicate is None else make.call("_?_:_", predicate, step, make.accumulator())
 
 
-def _map(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
+def _expand_map(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     name = _variable_name(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
     step = _step_if(make, args[1] if len(args) == 3 else None, step)
-    return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
+    return make.comprehension(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
 def _expand_filter(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
@@ -162,7 +164,7 @@ def _expand_filter(make: NodeFactory, target: Node | None, args: list[Node]) -> 
     name = _variable_name(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[0]))
     step = _step_if(make, args[1], step)
-    return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
+    return make.comprehension(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
 def _expand_transform_list(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
@@ -170,7 +172,7 @@ def _expand_transform_list(make: NodeFactory, target: Node | None, args: list[No
     names = _variable_names(args, 2)
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
     step = _step_if(make, args[2] if len(args) == 4 else None, step)
-    return make.loop(target, names, make.list(), make.literal(True), step, make.accumulator())
+    return make.comprehension(target, names, make.list(), make.literal(True), step, make.accumulator())
 
 
 def _expand_transform_map(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
@@ -178,7 +180,7 @@ def _expand_transform_map(make: NodeFactory, target: Node | None, args: list[Nod
     names = _variable_names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), make.ident(names[0]), args[-1])
     step = _step_if(make, args[2] if len(args) == 4 else None, step)
-    return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
+    return make.comprehension(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
 def _expand_transform_map_entry(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
@@ -186,7 +188,7 @@ def _expand_transform_map_entry(make: NodeFactory, target: Node | None, args: li
     names = _variable_names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), args[-1])
     step = _step_if(make, args[2] if len(args) == 4 else None, step)
-    return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
+    return make.comprehension(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
 def _make_optional_map(name: str, *, wrapped: bool) -> Macro:
@@ -210,12 +212,12 @@ def _expand_sort_by(make: NodeFactory, target: Node | None, args: list[Node]) ->
         message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         raise MacroError(target.offset, message)
     # The input is bound to a name because it is used twice: for the keys and for the elements.
-    keys = _map(make, make.ident(_SORT_INPUT), args)
+    keys = _expand_map(make, make.ident(_SORT_INPUT), args)
     call = make.member_call("@sortByAssociatedKeys", make.ident(_SORT_INPUT), keys)
     return make.binding(_SORT_INPUT, target, call)
 
 
-def bind(make: NodeFactory, target: Node | None, args: list[Node]) -> Node | None:
+def expand_bind(make: NodeFactory, target: Node | None, args: list[Node]) -> Node | None:
     """Expand `cel.bind(name, value, body)`."""
     if not isinstance(target, Ident) or target.name != "cel":
         return None
@@ -226,12 +228,12 @@ def bind(make: NodeFactory, target: Node | None, args: list[Node]) -> Node | Non
 
 # Macros by name, number of arguments, and whether they are called as a member.
 STANDARD: Final[dict[tuple[str, int, bool], Macro]] = {
-    ("has", 1, False): has,
+    ("has", 1, False): expand_has,
     ("all", 2, True): _make_quantifier(1, _build_all),
     ("exists", 2, True): _make_quantifier(1, _build_exists),
     ("exists_one", 2, True): _make_quantifier(1, _build_exists_one),
-    ("map", 2, True): _map,
-    ("map", 3, True): _map,
+    ("map", 2, True): _expand_map,
+    ("map", 3, True): _expand_map,
     ("filter", 2, True): _expand_filter,
 }
 OPTIONAL: Final[dict[tuple[str, int, bool], Macro]] = {
@@ -251,4 +253,4 @@ TWO_VARIABLES: Final[dict[tuple[str, int, bool], Macro]] = {
     ("transformMapEntry", 4, True): _expand_transform_map_entry,
 }
 LISTS: Final[dict[tuple[str, int, bool], Macro]] = {("sortBy", 2, True): _expand_sort_by}
-BINDINGS: Final[dict[tuple[str, int, bool], Macro]] = {("bind", 3, True): bind}
+BINDINGS: Final[dict[tuple[str, int, bool], Macro]] = {("bind", 3, True): expand_bind}

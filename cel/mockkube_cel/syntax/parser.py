@@ -12,7 +12,18 @@ from mockkube_cel.issues import NOWHERE, Issue
 from mockkube_cel.syntax import literals
 from mockkube_cel.syntax.lexer import BadSyntax, Token, tokenize
 from mockkube_cel.syntax.macros import Macro, MacroError, NodeFactory
-from mockkube_cel.syntax.tree import Call, Entry, FieldInit, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from mockkube_cel.syntax.tree import (
+    Call,
+    FieldInit,
+    Ident,
+    ListNode,
+    Literal,
+    MapEntry,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
 
 # Maximum nesting of grammar rules and maximum depth of the tree.
 DEPTH_MAX: Final = 250
@@ -44,7 +55,7 @@ _LITERALS: Final[dict[str, Callable[[str], Any]]] = {
     "uint": literals.parse_uint,
     "float": literals.parse_double,
     "string": literals.parse_string,
-    "bytes": literals.read_bytes,
+    "bytes": literals.parse_bytes,
 }
 _CONSTANT_VALUES: Final = {"true": True, "false": False, "null": None}
 
@@ -318,12 +329,12 @@ class Parser:
 
     def _parse_map(self) -> Node:
         brace = self._take()
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         while not self._consume_separator("}", first=not entries):
             optional = self._accept("?") is not None
             key = self._parse_expr()
             self._expect(":")
-            entries.append(Entry(key=key, value=self._parse_expr(), optional=optional))
+            entries.append(MapEntry(key=key, value=self._parse_expr(), optional=optional))
         node = MapNode(offset=brace.offset, entries=entries)
         node.height = max((child.height for child in node.children()), default=0)
         return node

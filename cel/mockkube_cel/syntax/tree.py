@@ -85,7 +85,7 @@ class ListNode(Node):
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Entry:
+class MapEntry:
     """An entry of a map literal."""
 
     key: Node
@@ -97,7 +97,7 @@ class Entry:
 class MapNode(Node):
     """A map literal."""
 
-    entries: list[Entry]
+    entries: list[MapEntry]
 
     def children(self) -> Iterator[Node]:
         """Yield keys and values alternately."""

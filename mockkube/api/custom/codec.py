@@ -8,13 +8,13 @@ Nothing else is checked or dropped: empty values stay, and values of a wrong typ
 from functools import cached_property
 from typing import Any
 
-from mockkube.api.codec import Codec, Decoder, DecodingError, Found
+from mockkube.api.codec import Codec, Decoder, DecodingError, DecodingState
 from mockkube.api.custom.defaulting import fill_in
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.custom.metadata import MetadataReader, Misread
 from mockkube.api.custom.nodes import object_node
 from mockkube.api.custom.pruning import drop_nulls, prune_object
-from mockkube.api.schema import Node
+from mockkube.api.schema import TypeNode
 from mockkube.api.types import Object
 
 
@@ -25,25 +25,25 @@ class CustomCodec(Codec):
         super().__init__(plain.schema)
         self.definition = definition
         self._plain = plain
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, TypeNode] = {}
 
     @cached_property
     def metadata(self) -> MetadataReader:
         """Reader of metadata."""
         return MetadataReader(self._plain)
 
-    def node_of(self, version: CustomVersion) -> Node:
+    def node_of(self, version: CustomVersion) -> TypeNode:
         """Return the type of a version's objects."""
         node = self._nodes.get(version.name)
         if node is None:
             node = self._nodes[version.name] = object_node(version.structural, self.metadata.node)
         return node
 
-    def decoder(self, node: Node) -> Decoder:
-        """The decoder of a type."""
-        return self._decode_own if any(node is own for own in self._nodes.values()) else self._plain.decoder(node)
+    def get_decoder(self, node: TypeNode) -> Decoder:
+        """Return the decoder of a type."""
+        return self._decode_own if any(node is own for own in self._nodes.values()) else self._plain.get_decoder(node)
 
-    def _decode_own(self, value: Any, found: Found) -> Any:
+    def _decode_own(self, value: Any, found: DecodingState) -> Any:
         if not isinstance(value, dict):
             raise DecodingError
         unknown: list[str] = []
@@ -51,7 +51,7 @@ class CustomCodec(Codec):
             obj = self.read(value, unknown)
         except Misread as error:
             raise DecodingError from error
-        found.unknown = found.unknown or bool(unknown)
+        found.has_unknown_fields = found.has_unknown_fields or bool(unknown)
         return obj
 
     def read(self, value: Object, unknown: list[str]) -> Object:

@@ -32,7 +32,7 @@ def mark_for_cleanup(definition: Object, now: str) -> Object:
     finalizers = metadata.get("finalizers") or []
     metadata["finalizers"] = [*finalizers, *([] if FINALIZER in finalizers else [FINALIZER])]
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    pending = conditions.condition(TERMINATING, holds=True, reason="InstanceDeletionPending", message=message)
+    pending = conditions.make_condition(TERMINATING, holds=True, reason="InstanceDeletionPending", message=message)
     return with_condition({**definition, "metadata": metadata}, pending, now)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mockkube.api.custom.structural import Structural
-from mockkube.api.fields import FieldError, duplicate, invalid, keyed
+from mockkube.api.fields import FieldError, duplicate, invalid, map_entry_path
 
 
 def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[FieldError]:
@@ -16,7 +16,7 @@ def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[Fie
         case dict():
             for name, item in value.items():
                 if schema.additional is not None:
-                    yield from validate_lists(item, schema.additional, keyed(at, name))
+                    yield from validate_lists(item, schema.additional, map_entry_path(at, name))
             for name, item in value.items():
                 if name in schema.properties:
                     yield from validate_lists(item, schema.properties[name], f"{at}.{name}" if at else name)

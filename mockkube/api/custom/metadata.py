@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mockkube.api import complaints, names
-from mockkube.api.codec import Codec, DecodingError, Found
+from mockkube.api.codec import Codec, DecodingError, DecodingState
 from mockkube.api.custom.structural import Structural
-from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.fields import FieldError, invalid, map_entry_path, required
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
 
@@ -23,20 +23,20 @@ class MetadataReader:
     """Decoder of metadata, as the Go type: pruned, type-checked, without empty values."""
 
     def __init__(self, codec: Codec) -> None:
-        self.node = codec.schema.node(DEFINITION)
+        self.node = codec.schema.get_type(DEFINITION)
         self._codec = codec
 
     def read(self, value: Any, at: str = "metadata", unknown: list[str] | None = None) -> Object:
-        """Return the metadata; raise Misread. Add the paths of dropped fields to `unknown`."""
+        """Return the metadata; raise MetadataTypeError. Add the paths of dropped fields to `unknown`."""
         if value is None:
             return {}
-        found = Found()
+        found = DecodingState()
         try:
             metadata = self._codec.decode(self.node, value, found)
         except DecodingError as error:
             raise Misread(complaints.find_decoding_error(self.node, value)) from error
-        if found.unknown and unknown is not None:
-            unknown += complaints.unknown_fields(self.node, value, at)
+        if found.has_unknown_fields and unknown is not None:
+            unknown += complaints.find_unknown_fields(self.node, value, at)
         return metadata
 
     def read_embedded(self, value: Any, schema: Structural, unknown: list[str]) -> None:
@@ -86,7 +86,7 @@ def validate_embedded(value: Any, schema: Structural | None, at: str = "") -> It
                 if name in schema.properties:
                     yield from validate_embedded(item, schema.properties[name], _path(at, name))
                 else:
-                    yield from validate_embedded(item, schema.additional, keyed(at, name))
+                    yield from validate_embedded(item, schema.additional, map_entry_path(at, name))
         case list():
             for index, item in enumerate(value):
                 yield from validate_embedded(item, schema.items, f"{at}[{index}]")

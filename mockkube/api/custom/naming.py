@@ -5,10 +5,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from mockkube.api.conditions import condition
+from mockkube.api.conditions import make_condition
 from mockkube.api.custom.conditions import ACCEPTED, ESTABLISHED, is_true, with_condition
-from mockkube.api.errors import aggregate
-from mockkube.api.fields import quoted
+from mockkube.api.errors import aggregate_messages
+from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
 
 _CLAIMS: Final = (
@@ -32,7 +32,7 @@ def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: s
     for name, reason, pool in _CLAIMS:
         complaints = _complaints(wanted.get(name), accepted.get(name), taken[pool])
         if complaints:
-            problem = (reason, aggregate(complaints))
+            problem = (reason, aggregate_messages(complaints))
         else:
             granted[name] = wanted.get(name)
     # Categories may be shared by any number of kinds.
@@ -45,12 +45,14 @@ def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: s
 def _with_conditions(definition: Object, problem: tuple[str, str] | None, now: str) -> Object:
     if problem is not None:
         reason, message = problem
-        verdict = condition(ACCEPTED, holds=False, reason=reason, message=message)
-        established = condition(ESTABLISHED, holds=False, reason="NotAccepted", message="not all names are accepted")
+        verdict = make_condition(ACCEPTED, holds=False, reason=reason, message=message)
+        established = make_condition(
+            ESTABLISHED, holds=False, reason="NotAccepted", message="not all names are accepted"
+        )
     else:
-        verdict = condition(ACCEPTED, holds=True, reason="NoConflicts", message="no conflicts found")
+        verdict = make_condition(ACCEPTED, holds=True, reason="NoConflicts", message="no conflicts found")
         message = "the initial names have been accepted"
-        established = condition(ESTABLISHED, holds=True, reason="InitialNamesAccepted", message=message)
+        established = make_condition(ESTABLISHED, holds=True, reason="InitialNamesAccepted", message=message)
     definition = with_condition(definition, verdict, now)
     return definition if is_true(definition, ESTABLISHED) else with_condition(definition, established, now)
 
@@ -71,4 +73,4 @@ def _complaints(wanted: str | list[str] | None, accepted: str | list[str] | None
         return []
     names = wanted if isinstance(wanted, list) else [wanted or ""]
     own = accepted if isinstance(accepted, list) else [accepted]
-    return [f"{quoted(name)} is already in use" for name in names if name and name in taken and name not in own]
+    return [f"{quote(name)} is already in use" for name in names if name and name in taken and name not in own]

@@ -5,7 +5,7 @@
 from typing import Final
 
 from mockkube.api.custom.structural import Structural
-from mockkube.api.schema import Field, Node, Shape
+from mockkube.api.schema import Shape, TypeField, TypeNode
 
 _SCALARS: Final = {
     "string": Shape.STRING,
@@ -15,43 +15,43 @@ _SCALARS: Final = {
 }
 
 
-def object_node(schema: Structural, metadata: Node) -> Node:
+def object_node(schema: Structural, metadata: TypeNode) -> TypeNode:
     """Return the node of a whole object."""
     node = _struct(schema, metadata)
     node.fields |= _own(metadata)
     return node
 
 
-def _own(metadata: Node) -> dict[str, Field]:
-    text = Node(Shape.STRING)
+def _own(metadata: TypeNode) -> dict[str, TypeField]:
+    text = TypeNode(Shape.STRING)
     return {name: _field(name, one) for name, one in (("kind", text), ("apiVersion", text), ("metadata", metadata))}
 
 
-def _field(name: str, node: Node) -> Field:
+def _field(name: str, node: TypeNode) -> TypeField:
     """Return a field that is only present if it was set."""
-    return Field(name, node, pointer=True, omit_empty=True, omit_zero=False)
+    return TypeField(name, node, pointer=True, omit_empty=True, omit_zero=False)
 
 
-def _struct(schema: Structural, metadata: Node) -> Node:
+def _struct(schema: Structural, metadata: TypeNode) -> TypeNode:
     fields = {name: _field(name, _node(each, metadata)) for name, each in schema.properties.items()}
-    rest = Node(Shape.ANY) if schema.preserve else None
-    return Node(Shape.STRUCT, item=rest, raw=schema.raw, fields=fields)
+    rest = TypeNode(Shape.ANY) if schema.preserve else None
+    return TypeNode(Shape.STRUCT, item=rest, raw=schema.raw, fields=fields)
 
 
-def _node(schema: Structural, metadata: Node) -> Node:
+def _node(schema: Structural, metadata: TypeNode) -> TypeNode:
     if schema.int_or_string:
-        return Node(Shape.INT_OR_STRING, raw=schema.raw)
+        return TypeNode(Shape.INT_OR_STRING, raw=schema.raw)
     if schema.type in _SCALARS:
-        return Node(_SCALARS[schema.type], raw=schema.raw)
+        return TypeNode(_SCALARS[schema.type], raw=schema.raw)
     if schema.type == "array" and schema.items is not None:
-        return Node(Shape.LIST, item=_node(schema.items, metadata), raw=schema.raw)
+        return TypeNode(Shape.LIST, item=_node(schema.items, metadata), raw=schema.raw)
     if schema.type == "object":
         return _map(schema, metadata)
-    return Node(Shape.ANY, raw=schema.raw)
+    return TypeNode(Shape.ANY, raw=schema.raw)
 
 
-def _map(schema: Structural, metadata: Node) -> Node:
+def _map(schema: Structural, metadata: TypeNode) -> TypeNode:
     if schema.keeps_additional and not schema.properties:
-        item = Node(Shape.ANY) if schema.additional is None else _node(schema.additional, metadata)
-        return Node(Shape.MAP, item=item, raw=schema.raw)
+        item = TypeNode(Shape.ANY) if schema.additional is None else _node(schema.additional, metadata)
+        return TypeNode(Shape.MAP, item=item, raw=schema.raw)
     return object_node(schema, metadata) if schema.embedded else _struct(schema, metadata)

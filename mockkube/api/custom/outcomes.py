@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.api import fields
-from mockkube.api.fields import ErrorType, FieldError, go_json, invalid, not_supported, quoted, required
+from mockkube.api.fields import ErrorType, FieldError, invalid, not_supported, quote, required, to_go_json
 
 # Field of errors without a path, as Go prints a nil path.
 NOWHERE: Final = "<nil>"
@@ -68,7 +68,7 @@ class Place:
 
 def wrong_type(outcome: Outcome, place: Place, wanted: str, found: str) -> None:
     """Add an error: the value has another type or format."""
-    text = f"{place.path} in body must be of type {wanted}: {quoted(found)}"
+    text = f"{place.path} in body must be of type {wanted}: {quote(found)}"
     outcome.add(text, FieldError(place.field, text, ErrorType.TYPE_INVALID, found))
 
 
@@ -79,7 +79,7 @@ def missing(outcome: Outcome, place: Place) -> None:
 
 def none_of(outcome: Outcome, place: Place, value: Any, allowed: list[Any]) -> None:
     """Add an error: the value is not one of the allowed ones."""
-    words = [one if isinstance(one, str) else go_json(one) for one in allowed]
+    words = [one if isinstance(one, str) else to_go_json(one) for one in allowed]
     outcome.add(f"{place.path} in body should be one of {words}", not_supported(place.field, value, words))
 
 

@@ -9,15 +9,15 @@ from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck
 from mockkube.api.kinds.resource import device_expressions
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck
 from mockkube.api.object_rules import NO_RULES, ObjectRules
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyDependencies:
     """Checks of CEL expressions and CRD schemas, and the rules that proposals add."""
 
-    device_expression: ExpressionCheck = device_expressions.accept
-    policy_expression: PolicyExpressionCheck = admission_rules.accept
-    custom_schema: SchemaCheck = crd_schemas.accept
-    extensions: Extensions = NO_EXTENSIONS
+    device_expression: ExpressionCheck = device_expressions.accept_expression
+    policy_expression: PolicyExpressionCheck = admission_rules.accept_expression
+    custom_schema: SchemaCheck = crd_schemas.accept_schema
+    extensions: ValidationExtensions = NO_EXTENSIONS
     objects: ObjectRules = NO_RULES

@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict, fields
 from typing import Any, Final
 
-from mockkube.api.catalogue import CREATE, STATUS, KindInfo
+from mockkube.api.catalogue import CREATE_VERBS, STATUS, KindInfo
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.admissionregistration import admission_policy, webhook_configuration
 from mockkube.api.kinds.apiextensions import custom_resource_definition
@@ -57,7 +57,7 @@ from mockkube.api.kinds.storage import csi_driver, csi_node, csi_storage_capacit
 from mockkube.api.kinds.storagemigration import storage_version_migration
 
 KINDS: Final = (
-    Kind("", "Binding", "bindings", verbs=CREATE),
+    Kind("", "Binding", "bindings", verbs=CREATE_VERBS),
     component_status.KIND,
     config_map.KIND,
     endpoints.KIND,
@@ -81,12 +81,24 @@ KINDS: Final = (
     replica_set.KIND,
     stateful_set.KIND,
     event.EVENTS_EVENT_KIND,
-    Kind("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", namespaced=False, verbs=CREATE),
-    Kind("authentication.k8s.io", "TokenReview", "tokenreviews", namespaced=False, verbs=CREATE),
-    Kind("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", verbs=CREATE),
-    Kind("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False, verbs=CREATE),
-    Kind("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False, verbs=CREATE),
-    Kind("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", namespaced=False, verbs=CREATE),
+    Kind("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", namespaced=False, verbs=CREATE_VERBS),
+    Kind("authentication.k8s.io", "TokenReview", "tokenreviews", namespaced=False, verbs=CREATE_VERBS),
+    Kind("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", verbs=CREATE_VERBS),
+    Kind(
+        "authorization.k8s.io",
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+        namespaced=False,
+        verbs=CREATE_VERBS,
+    ),
+    Kind(
+        "authorization.k8s.io",
+        "SelfSubjectRulesReview",
+        "selfsubjectrulesreviews",
+        namespaced=False,
+        verbs=CREATE_VERBS,
+    ),
+    Kind("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", namespaced=False, verbs=CREATE_VERBS),
     horizontal_pod_autoscaler.KIND,
     cron_job.KIND,
     job.KIND,
@@ -139,7 +151,7 @@ KINDS: Final = (
 )
 
 
-def index() -> list[dict[str, Any]]:
+def build_index() -> list[dict[str, Any]]:
     """Return the rows of the index: each kind's names and the location of its record."""
     locations = {
         id(value): f"{name}:{attribute}"
@@ -152,13 +164,13 @@ def index() -> list[dict[str, Any]]:
     return [_row(kind, locations.get(id(kind), "")) for kind in KINDS]
 
 
-def _row(kind: Kind, place: str) -> dict[str, Any]:
+def _row(kind: Kind, location: str) -> dict[str, Any]:
     # Only values that differ from the defaults are written, which keeps the index small and its diffs readable.
     defaults = {one.name: one.default for one in fields(KindInfo)}
     row = {name: value for name, value in asdict(kind).items() if name in defaults and value != defaults[name]}
-    return {**row, "record": place, **({"converts": True} if kind.conversions else {})}
+    return {**row, "record": location, **({"converts": True} if kind.conversions else {})}
 
 
 if __name__ == "__main__":
-    json.dump(index(), sys.stdout, indent=1)
+    json.dump(build_index(), sys.stdout, indent=1)
     sys.stdout.write("\n")

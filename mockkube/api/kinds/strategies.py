@@ -1,6 +1,6 @@
 """Strategies of all kinds for one API server, created on first use."""
 
-from mockkube.api.catalogue import KindInfo, load
+from mockkube.api.catalogue import KindInfo, load_kind
 from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.object_rules import add_rules
 from mockkube.api.strategy import Strategy
@@ -13,7 +13,7 @@ class Strategies:
         self._dependencies = dependencies or StrategyDependencies()
         self._created: dict[tuple[str, str], Strategy] = {}
 
-    def of(self, kind: KindInfo) -> Strategy:
+    def for_kind(self, kind: KindInfo) -> Strategy:
         """Return the strategy of a kind."""
         key = (kind.group, kind.kind)
         if key not in self._created:
@@ -21,6 +21,6 @@ class Strategies:
         return self._created[key]
 
     def _create(self, key: tuple[str, str]) -> Strategy:
-        strategy = load(*key).strategy(self._dependencies)
-        rules = self._dependencies.objects.of_kind(key)
+        strategy = load_kind(*key).strategy(self._dependencies)
+        rules = self._dependencies.objects.find_kind_rules(key)
         return strategy if rules is None else add_rules(strategy, rules)

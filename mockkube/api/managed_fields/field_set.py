@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.managed_fields.errors import BadEntry
-from mockkube.api.patching.gotext import printed
+from mockkube.api.patching.gotext import format_go_value
 
 Path = tuple[str, ...]
 
@@ -68,7 +68,7 @@ def _shown_value(value: Any) -> str:
         case None:
             return "null"
         case _:
-            return printed(value)
+            return format_go_value(value)
 
 
 def _rank(element: str) -> tuple[Any, ...]:
@@ -124,7 +124,7 @@ class FieldSet:
 
     @classmethod
     def from_fields(cls, fields: Any) -> "FieldSet":
-        """Read `fieldsV1`, which may be any JSON; raise BadEntry. Elements of unknown kinds are ignored."""
+        """Read `fieldsV1`, which may be any JSON; raise InvalidEntry. Elements of unknown kinds are ignored."""
         if not isinstance(fields, dict):
             raise BadEntry("fieldsV1: expected an object")
         made = cls()

@@ -71,7 +71,7 @@ class Managed:
 
 
 def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
-    """Decode managedFields; raise BadEntry."""
+    """Decode managedFields; raise InvalidEntry."""
     shares, times = {}, {}
     for index, entry in enumerate(entries):
         operation, version = entry.get("operation", ""), entry.get("apiVersion", "")

@@ -152,7 +152,7 @@ class Merger:
         return pruned
 
     def _add_back_dangling(self, merged: Typed, pruned: Typed, last: Share) -> Typed:
-        """Add back what the manager did not apply last time, even if nobody manages it."""
+        """Add back what the manager did not apply last time, even if it has no manager."""
         rest = self._convert(pruned, last.version)
         if rest is None:
             return merged

@@ -21,7 +21,7 @@ Paths = Mapping[str, Path | None]
 
 
 def lend(entries: Iterable[ReadOnlyObject], paths: Paths) -> list[Object]:
-    """Return the entries of the Scale: the managers of the workload's replicas. Raise BadEntry."""
+    """Return the entries of the Scale: the managers of the workload's replicas. Raise InvalidEntry."""
     managed = decode(entries)
     shares = {}
     for who, share in managed.shares.items():
@@ -34,7 +34,10 @@ def lend(entries: Iterable[ReadOnlyObject], paths: Paths) -> list[Object]:
 def bring_back(
     entries: Iterable[ReadOnlyObject], scale_entries: Iterable[ReadOnlyObject], version: str, paths: Paths
 ) -> list[Object]:
-    """Return the entries of the workload after a write to its Scale, which has `scale_entries` now. Raise BadEntry."""
+    """Return the entries of the workload after a write to its Scale, which has `scale_entries` now.
+
+    Raise InvalidEntry if an entry is malformed.
+    """
     managed, lent = decode(entries), decode(scale_entries).shares
     shares = {}
     for who, share in managed.shares.items():

@@ -56,7 +56,7 @@ class Tracker:
 
         `reset`: the client sent an empty list of managedFields, which resets them.
         """
-        # Most status updates of controllers change nothing, so this case is worth a comparison.
+        # An unchanged object keeps its managers, so the walk over both states is skipped.
         if new == live and not reset:
             return dict(new)
         managed = self._given(live, new, reset=reset)
@@ -70,7 +70,10 @@ class Tracker:
         return _with_managed(new, managed)
 
     def apply(self, live: ReadOnlyObject, applied: Object, write: Write, *, force: bool = False) -> Object:
-        """Return the merged object with its managedFields; raise ApplyConflict, BadApply, TypeMismatch or BadEntry."""
+        """Return the merged object with its managedFields.
+
+        Raise ApplyConflict, InvalidApply, TypeMismatch or InvalidEntry.
+        """
         try:
             managed = decode(live.get("metadata", {}).get("managedFields", ()))
         except BadEntry as error:

@@ -168,9 +168,9 @@ class TypeCompiler:
             return known[1]
         if node.shape is Shape.ANY:
             entry = (node, UNTYPED if node.go == "runtime.RawExtension" else DEDUCED)
-            return self._compiled.find(id(node), lambda: entry, entry)[1]
+            return self._compiled.get_or_compile(id(node), lambda: entry, entry)[1]
         entry = (node, Type())
-        return self._compiled.find(id(node), lambda: (node, self._fill(node, entry[1])), entry)[1]
+        return self._compiled.get_or_compile(id(node), lambda: (node, self._fill(node, entry[1])), entry)[1]
 
     def _fill(self, node: SchemaNode, compiled: Type) -> Type:
         match node.shape:

@@ -11,7 +11,7 @@ from mockkube.api.managed_fields.errors import TypeMismatch
 from mockkube.api.managed_fields.field_set import Path, field_element, shown
 from mockkube.api.managed_fields.items import item_element
 from mockkube.api.managed_fields.types import ListType, MapType, Scalar, Type
-from mockkube.api.patching.gotext import go_type, printed
+from mockkube.api.patching.gotext import format_go_value, go_type_name
 
 
 def check(value: Any, expected: Type, *, allow_duplicates: bool = False) -> None:
@@ -36,12 +36,12 @@ class _Check:
                 if isinstance(value, dict):
                     yield from self._map(value, form, path)
                 elif value is not None:
-                    yield path, f"expected map, got &{{{printed(value)}}}"
+                    yield path, f"expected map, got &{{{format_go_value(value)}}}"
             case ListType() as form:
                 if isinstance(value, list):
                     yield from self._list(value, form, path)
                 elif value is not None:
-                    yield path, f"expected list, got &{{{printed(value)}}}"
+                    yield path, f"expected list, got &{{{format_go_value(value)}}}"
             case Scalar() as scalar:
                 complaint = _scalar_complaint(value, scalar)
                 if complaint:
@@ -79,15 +79,15 @@ def _scalar_complaint(value: Any, scalar: Scalar) -> str:
     is_number = isinstance(value, int | float) and not is_bool
     match scalar:
         case Scalar.NUMERIC:
-            return "" if is_number else f"expected numeric (int or float), got {go_type(value)}"
+            return "" if is_number else f"expected numeric (int or float), got {go_type_name(value)}"
         case Scalar.STRING:
             fits = isinstance(value, str)
             return "" if fits else f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
         case Scalar.BOOLEAN:
-            return "" if is_bool else f"expected boolean, got &{{{printed(value)}}}"
+            return "" if is_bool else f"expected boolean, got &{{{format_go_value(value)}}}"
         case Scalar.UNTYPED:
             fits = is_bool or is_number or isinstance(value, str)
-            return "" if fits else f"expected any scalar, got &{{{printed(value)}}}"
+            return "" if fits else f"expected any scalar, got &{{{format_go_value(value)}}}"
 
 
 def _go_syntax(value: Any) -> str:
@@ -97,10 +97,10 @@ def _go_syntax(value: Any) -> str:
             return json.dumps(value, ensure_ascii=False)
         case dict():
             inner = ", ".join(f"{json.dumps(key)}:{_go_syntax(value[key])}" for key in sorted(value))
-            return f"{go_type(value)}{{{inner}}}"
+            return f"{go_type_name(value)}{{{inner}}}"
         case list():
-            return f"{go_type(value)}{{{', '.join(map(_go_syntax, value))}}}"
+            return f"{go_type_name(value)}{{{', '.join(map(_go_syntax, value))}}}"
         case None:
             return "interface {}(nil)"
         case _:
-            return printed(value)
+            return format_go_value(value)

@@ -11,7 +11,7 @@ class BadPatch(PatchError):
     """Malformed patch: 400 BadRequest with this message."""
 
     @classmethod
-    def kind(cls, value: object, wanted: str) -> "BadPatch":
+    def wrong_type(cls, value: object, wanted: str) -> "BadPatch":
         """Return the error for JSON of another kind than the Go type `wanted` is decoded from."""
         return cls(f"json: cannot unmarshal {json_kind_name(value)} into Go value of type {wanted}")
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 
-def printed(value: object) -> str:
+def format_go_value(value: object) -> str:
     """Print a value as `%v` does: `map[a:1 b:[x y]]`, keys sorted, text unquoted."""
     match value:
         case Mapping():
-            return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
+            return f"map[{' '.join(f'{key}:{format_go_value(value[key])}' for key in sorted(value))}]"
         case list():
-            return f"[{' '.join(map(printed, value))}]"
+            return f"[{' '.join(map(format_go_value, value))}]"
         case None:
             return "<nil>"
         case bool():
@@ -26,7 +26,7 @@ def json_kind_name(value: object) -> str:
     return _pick_name(value, ("object", "array", "string", "bool", "number", "number", "null"))
 
 
-def go_type(value: object) -> str:
+def go_type_name(value: object) -> str:
     """Return the Go type that a JSON value is decoded to."""
     types = ("map[string]interface {}", "[]interface {}", "string", "bool", "int64", "float64", "%!s(<nil>)")
     return _pick_name(value, types)

@@ -23,7 +23,7 @@ _FIELDS: Final = ("op", "path", "from", "value")
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
+def parse_operations(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
     """Return the operations of a decoded patch; raise BadPatch or TooManyOperations.
 
     `typed` is the decoding of a request with field validation; one that ignores it is decoded more leniently.
@@ -34,10 +34,10 @@ def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
     if patch is None:
         return []
     if not isinstance(patch, list):
-        raise BadPatch(f"{prefix}{BadPatch.kind(patch, names[0])}")
+        raise BadPatch(f"{prefix}{BadPatch.wrong_type(patch, names[0])}")
     for operation in patch:
         if operation is not None and not isinstance(operation, dict):
-            raise BadPatch(f"{prefix}{BadPatch.kind(operation, names[1])}")
+            raise BadPatch(f"{prefix}{BadPatch.wrong_type(operation, names[1])}")
         if typed:
             _check_string_fields(operation or {})
     if len(patch) > OPERATIONS_MAX:
@@ -45,7 +45,7 @@ def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
     return [operation or {} for operation in patch]
 
 
-def unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
+def find_unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
     """Return upstream's errors for fields that no operation has."""
     return [
         f'json patch unknown field "[{index}].{name}"'

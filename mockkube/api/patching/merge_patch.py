@@ -12,7 +12,7 @@ def apply(doc: ReadOnlyObject, patch: Any) -> Object:
     if patch is None:
         raise BadPatch("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        raise BadPatch(f"error decoding patch: {BadPatch.kind(patch, 'map[string]interface {}')}")
+        raise BadPatch(f"error decoding patch: {BadPatch.wrong_type(patch, 'map[string]interface {}')}")
     return _merge(doc, patch)
 
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from mockkube.api.patching.errors import BadPatch, PatchFailed
-from mockkube.api.patching.gotext import go_type, printed
+from mockkube.api.patching.gotext import format_go_value, go_type_name
 from mockkube.api.patching.merge_patch import drop_nulls
 from mockkube.api.patching.strategic_lists import (
     DIRECTIVE,
-    identity,
-    live_order,
+    element_identity,
+    live_element_order,
     merge_scalars,
-    reorder,
+    normalize_element_order,
     slice_element_type,
     split_special_elements,
     validate_set_element_order,
@@ -66,7 +66,7 @@ def apply(doc: ReadOnlyObject, patch: Any, schema: PatchType) -> Object:
     if patch is None:
         return dict(doc)
     if not isinstance(patch, dict):
-        raise BadPatch.kind(patch, "map[string]interface {}")
+        raise BadPatch.wrong_type(patch, "map[string]interface {}")
     return _merge_map(doc, patch, schema)
 
 
@@ -92,7 +92,7 @@ def _apply_directive(patch: ReadOnlyObject) -> Object:
         case "delete":
             return {}
         case other:
-            raise PatchFailed(f"unknown patch type: {printed(other)} in map: {printed(patch)}")
+            raise PatchFailed(f"unknown patch type: {format_go_value(other)} in map: {format_go_value(patch)}")
 
 
 def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Object, Object]:
@@ -142,8 +142,8 @@ def _merge_list_in_order(
     else:
         result = original if changes is None else _merge_list(original, changes, field)
     slice_element_type(original or [], changes or [])
-    live = live_order(original or [], changes or [], field.merge_key)
-    merged[name] = reorder(result, order, live, field.merge_key)
+    live = live_element_order(original or [], changes or [], field.merge_key)
+    merged[name] = normalize_element_order(result, order, live, field.merge_key)
 
 
 def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
@@ -154,7 +154,7 @@ def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
         original = merged[name]
         if (original or unwanted) and slice_element_type(original, unwanted) is dict:
             # Upstream panics here, which a client also sees as a 500.
-            raise PatchFailed(f"runtime error: hash of unhashable type {go_type({})}")
+            raise PatchFailed(f"runtime error: hash of unhashable type {go_type_name({})}")
         names = set(unwanted)
         merged[name] = [item for item in original if item not in names]
 
@@ -184,7 +184,7 @@ def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> lis
         raise PatchFailed("cannot merge lists without merge key for struct")
     kept, changes = split_special_elements(original, patch, field.merge_key)
     merged = _merge_items(kept, changes, field)
-    return reorder(merged, changes, kept, field.merge_key)
+    return normalize_element_order(merged, changes, kept, field.merge_key)
 
 
 def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObject], field: PatchField) -> list[Any]:
@@ -195,7 +195,7 @@ def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObjec
         if (key := item.get(field.merge_key)).__class__ not in (dict, list):
             positions.setdefault(key, index)
     for change in changes:
-        index = positions.setdefault(identity(change, field.merge_key), len(merged))
+        index = positions.setdefault(element_identity(change, field.merge_key), len(merged))
         if index == len(merged):
             merged.append(change)
         else:
@@ -229,7 +229,7 @@ def _field_of_directive(directive: str, prefix: str, title: str) -> str:
 
 def _expect_list(value: Any) -> None:
     if not isinstance(value, list):
-        raise PatchFailed(f"expected a []interface {{}}, but received a {go_type(value)}")
+        raise PatchFailed(f"expected a []interface {{}}, but received a {go_type_name(value)}")
 
 
 def _remove_directives(value: Any) -> Any:

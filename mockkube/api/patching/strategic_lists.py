@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from mockkube.api.patching.errors import PatchFailed, PatchRejected
-from mockkube.api.patching.gotext import go_type, printed
+from mockkube.api.patching.gotext import format_go_value, go_type_name
 from mockkube.api.types import ReadOnlyObject
 
 DIRECTIVE: Final = "$patch"
@@ -25,13 +25,13 @@ def slice_element_type(*lists: list[Any]) -> type:
     if kind is list:
         raise PatchRejected("lists of lists are not supported")
     if kind is type(None) or any(type(item) is not kind for item in items):
-        raise PatchFailed(f"list element types are not identical: {printed(list(lists))}")
+        raise PatchFailed(f"list element types are not identical: {format_go_value(list(lists))}")
     return kind
 
 
 def merge_scalars(original: list[Any], patch: list[Any]) -> list[Any]:
     """Return the union of two lists of scalars."""
-    return reorder(list(dict.fromkeys([*original, *patch])), patch, original, "")
+    return normalize_element_order(list(dict.fromkeys([*original, *patch])), patch, original, "")
 
 
 def split_special_elements(
@@ -44,13 +44,13 @@ def split_special_elements(
             case None:
                 changes.append(item)
             case "delete":
-                unwanted.add(identity(item, merge_key))
+                unwanted.add(element_identity(item, merge_key))
             case "replace":
                 replace = True
             case "merge":
                 raise PatchFailed("merging lists cannot yet be specified in the patch")
             case other:
-                raise PatchFailed(f"unknown patch type: {printed(other)} in map: {printed(item)}")
+                raise PatchFailed(f"unknown patch type: {format_go_value(other)} in map: {format_go_value(item)}")
     if replace:
         return changes, []
     if not unwanted:
@@ -73,15 +73,15 @@ def validate_set_element_order(patch: list[Any], order: list[Any], merge_key: st
         if _directive(expected_items[at], "") is not None:
             at += 1
         else:
-            at += identity(expected_items[at], merge_key) == identity(order[position], merge_key)
+            at += element_identity(expected_items[at], merge_key) == element_identity(order[position], merge_key)
             position += 1
     if at < len(expected_items):
         raise PatchFailed(
-            f"The order in patch list:\n{printed(patch)}\n doesn't match $setElementOrder list:\n{printed(order)}\n"
+            f"The order in patch list:\n{format_go_value(patch)}\n doesn't match $setElementOrder list:\n{format_go_value(order)}\n"
         )
 
 
-def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
+def live_element_order(original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
     """Return the order of the live object as upstream gets it after deletions and insertions.
 
     It works in place: deleted items free slots at the end, which the first appended items fill. With
@@ -91,18 +91,20 @@ def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[An
         return original
     kept, changes = split_special_elements(original, patch, merge_key)
     known = _index_by_identity(kept, merge_key)
-    new = [item for item in changes if identity(item, merge_key) not in known]
+    new = [item for item in changes if element_identity(item, merge_key) not in known]
     return [*kept, *new][: len(original)]
 
 
-def reorder(merged: Sequence[Any], order: list[Any], live_order: list[Any], merge_key: str) -> list[Any]:
+def normalize_element_order(
+    merged: Sequence[Any], order: list[Any], live_order: list[Any], merge_key: str
+) -> list[Any]:
     """Sort the items named in `order` by it, the others by `live_order`, and interleave the two."""
     patch_positions, live_positions = _index_by_identity(order, merge_key), _index_by_identity(live_order, merge_key)
-    patched = [item for item in merged if identity(item, merge_key) in patch_positions]
-    others = [item for item in merged if identity(item, merge_key) not in patch_positions]
-    patched.sort(key=lambda item: patch_positions[identity(item, merge_key)])
-    others.sort(key=lambda item: live_positions.get(identity(item, merge_key), -1))
-    return _interleave(others, patched, lambda item: live_positions.get(identity(item, merge_key), -1))
+    patched = [item for item in merged if element_identity(item, merge_key) in patch_positions]
+    others = [item for item in merged if element_identity(item, merge_key) not in patch_positions]
+    patched.sort(key=lambda item: patch_positions[element_identity(item, merge_key)])
+    others.sort(key=lambda item: live_positions.get(element_identity(item, merge_key), -1))
+    return _interleave(others, patched, lambda item: live_positions.get(element_identity(item, merge_key), -1))
 
 
 def _interleave(others: list[Any], patched: list[Any], place: Callable[[Any], int]) -> list[Any]:
@@ -122,20 +124,20 @@ def _index_by_identity(items: list[Any], merge_key: str) -> dict[Any, int]:
     """Return the index of each item by its identity; the first one if there are several."""
     places: dict[Any, int] = {}
     for index, item in enumerate(items):
-        places.setdefault(identity(item, merge_key), index)
+        places.setdefault(element_identity(item, merge_key), index)
     return places
 
 
-def identity(item: Any, merge_key: str) -> Any:
+def element_identity(item: Any, merge_key: str) -> Any:
     """Return the value of an object's merge key, or the scalar itself."""
     if merge_key:
         _expect_object(item)
         if merge_key not in item:
-            raise PatchFailed(f"map: {printed(item)} does not contain declared merge key: {merge_key}")
+            raise PatchFailed(f"map: {format_go_value(item)} does not contain declared merge key: {merge_key}")
     value = item[merge_key] if merge_key else item
     if isinstance(value, dict | list):
         # Upstream panics here, which a client also sees as a 500.
-        raise PatchFailed(f"runtime error: comparing uncomparable type {go_type(value)}")
+        raise PatchFailed(f"runtime error: comparing uncomparable type {go_type_name(value)}")
     return value
 
 
@@ -147,4 +149,4 @@ def _directive(item: Any, merge_key: str) -> Any:
 
 def _expect_object(item: Any) -> None:
     if not isinstance(item, dict):
-        raise PatchFailed(f"expected a map[string]interface {{}}, but received a {go_type(item)}")
+        raise PatchFailed(f"expected a map[string]interface {{}}, but received a {go_type_name(item)}")

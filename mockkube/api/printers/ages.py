@@ -57,12 +57,12 @@ def parse_time(timestamp: str) -> datetime | None:
     return None if moment == _ZERO else moment
 
 
-def since(timestamp: str, now: datetime) -> str:
+def format_time_since(timestamp: str, now: datetime) -> str:
     """Return the printed time since a timestamp."""
     moment = parse_time(timestamp)
     return UNKNOWN if moment is None else human_duration(now - moment)
 
 
-def age(obj: ReadOnlyObject, now: datetime) -> str:
+def format_age(obj: ReadOnlyObject, now: datetime) -> str:
     """Return the printed time since the creation of an object."""
-    return since(string(obj, "metadata", "creationTimestamp"), now)
+    return format_time_since(string(obj, "metadata", "creationTimestamp"), now)

@@ -8,10 +8,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from mockkube.api.printers.ages import INVALID, since
-from mockkube.api.printers.jsonpath import Path, PathError, compile_path
+from mockkube.api.printers.ages import INVALID, format_time_since
+from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
 from mockkube.api.printers.reading import name_of, number, string
-from mockkube.api.printers.table import NAME, Cell, Column, Printer
+from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer
 from mockkube.api.types import ReadOnlyObject
 
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
@@ -24,7 +24,7 @@ class _CustomColumn:
     """A column and the JSONPath of its cells."""
 
     heading: Column
-    path: Path
+    path: CompiledJsonPath
 
     def cell(self, obj: ReadOnlyObject, now: datetime) -> Cell:
         """Return the first value at the path in the column's type; None if there is none."""
@@ -46,7 +46,7 @@ def make_custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         return [name_of(obj), *[column.cell(obj, now) for column in shown]]
 
-    return Printer((NAME, *[column.heading for column in shown]), cells)
+    return Printer((NAME_COLUMN, *[column.heading for column in shown]), cells)
 
 
 def _parse_columns(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
@@ -88,8 +88,8 @@ def _convert_cell(kind: str, value: Any, now: datetime) -> Cell:
 
 def _format_date(value: str, now: datetime) -> str:
     if value in ("", "null"):
-        return since("", now)
-    return since(value, now) if _TIMESTAMP.fullmatch(value) else INVALID
+        return format_time_since("", now)
+    return format_time_since(value, now) if _TIMESTAMP.fullmatch(value) else INVALID
 
 
 def _format_text(value: Any) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 Values = list[Any]
-Step = Callable[[Values], Values]
+PathStep = Callable[[Values], Values]
 
 _FIELD: Final = re.compile(r"(?:\\.|[^\s.,\[\]$@{}\\])*", re.DOTALL)
 _WORD: Final = re.compile(r"[^\s.,\[\]$@{}]+")
@@ -42,12 +42,12 @@ class PathError(ValueError):
     """Path that does not parse, or does not fit the object."""
 
 
-class Path:
+class CompiledJsonPath:
     """A parsed path."""
 
     __slots__ = ("_steps",)
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[PathStep]) -> None:
         self._steps = tuple(steps)
 
     def find(self, value: Any) -> Values:
@@ -61,16 +61,16 @@ class Path:
         return values
 
 
-def compile_path(text: str) -> Path:
+def compile_path(text: str) -> CompiledJsonPath:
     """Parse a path; raise `PathError` if it is incomplete or invalid."""
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     at = 0
     while at < len(text) and text[at] != "}":
         at = parse_step(text, at, steps)
-    return Path(steps)
+    return CompiledJsonPath(steps)
 
 
-def parse_step(text: str, at: int, steps: list[Step]) -> int:
+def parse_step(text: str, at: int, steps: list[PathStep]) -> int:
     """Parse the step at that position into `steps`; return the start of the next one."""
     if text.startswith("[?(", at):
         match = _match_or_fail(_FILTER, text, at)
@@ -101,7 +101,7 @@ def _match_or_fail(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str
     return match
 
 
-def _parse_recursive(text: str, at: int, steps: list[Step]) -> int:
+def _parse_recursive(text: str, at: int, steps: list[PathStep]) -> int:
     # upstream rejects `....`; it would descend from every value it has just found.
     if steps and steps[-1] is _descend:
         raise PathError("invalid multiple recursive descent")
@@ -111,13 +111,13 @@ def _parse_recursive(text: str, at: int, steps: list[Step]) -> int:
     return _parse_field(text, after, steps) if is_field else after
 
 
-def _parse_field(text: str, at: int, steps: list[Step]) -> int:
+def _parse_field(text: str, at: int, steps: list[PathStep]) -> int:
     match = _match_or_fail(_FIELD, text, at)
     steps.append(_all_children if match[0] == "*" else _make_field_step(match[0].replace("\\", "")))
     return match.end()
 
 
-def _parse_word(text: str, at: int, steps: list[Step]) -> int:
+def _parse_word(text: str, at: int, steps: list[PathStep]) -> int:
     """Parse a number or a word. Only `true` and `false` have a meaning; other words fail on evaluation."""
     if text[at] in "+-" or text[at].isdigit():
         match = _match_or_fail(_NUMBER, text, at)
@@ -142,7 +142,7 @@ def _parse_number(text: str) -> int | float:
 def _unquote(text: str, quote: str) -> str:
     """Return the text between quotes, with Go's escapes resolved."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_escape(match: re.Match[str]) -> str:
         letter, digits = match[1][0], match[1][1:]
         if letter in "'\"":
             if letter != quote:
@@ -154,26 +154,26 @@ def _unquote(text: str, quote: str) -> str:
             raise PathError(f"unquote string {quote}{text}{quote} error invalid syntax")
         return _ESCAPES[letter]
 
-    return _ESCAPE.sub(replaced, text)
+    return _ESCAPE.sub(replace_escape, text)
 
 
-def _make_text_step(value: str) -> Step:
+def _make_text_step(value: str) -> PathStep:
     return lambda values: [value]
 
 
-def _make_constant_step(value: Any) -> Step:
+def _make_constant_step(value: Any) -> PathStep:
     # upstream repeats a number or boolean for each current value, but returns a quoted text once.
     return lambda values: [value] * len(values)
 
 
-def _make_failing_step(word: str) -> Step:
+def _make_failing_step(word: str) -> PathStep:
     def refuse(values: Values) -> Values:
         raise PathError(f"unrecognized identifier {word}")
 
     return refuse
 
 
-def _make_field_step(key: str) -> Step:
+def _make_field_step(key: str) -> PathStep:
     return lambda values: [value[key] for value in values if isinstance(value, dict) and key in value]
 
 
@@ -197,7 +197,7 @@ def _descend(values: Values) -> Values:
     return found
 
 
-def _make_bracket_step(text: str) -> Step:
+def _make_bracket_step(text: str) -> PathStep:
     parts = text.split(",")
     if len(parts) > 1:
         steps = [_make_bracket_step(part.strip(" ")) for part in parts]
@@ -207,7 +207,7 @@ def _make_bracket_step(text: str) -> Step:
     return _make_slice_step(text)
 
 
-def _make_slice_step(text: str) -> Step:
+def _make_slice_step(text: str) -> PathStep:
     bounds = _SLICE.fullmatch(":" if text == "*" else text)
     if bounds is None:
         raise PathError(f"invalid array index {text}")
@@ -251,7 +251,7 @@ def _slice_list(value: Any, first: int | None, last: int | None, step: int) -> V
     return value[start:end:step]
 
 
-def _make_filter_step(text: str) -> Step:
+def _make_filter_step(text: str) -> PathStep:
     comparison = _COMPARISON.fullmatch(text)
     if comparison is None:
         return _make_select_step(_make_existence_test(compile_path(text)))
@@ -259,7 +259,7 @@ def _make_filter_step(text: str) -> Step:
     return _make_select_step(_make_comparison_test(compile_path(left), sign, compile_path(right)))
 
 
-def _make_select_step(keeps: Callable[[Any], bool]) -> Step:
+def _make_select_step(keeps: Callable[[Any], bool]) -> PathStep:
     def select(values: Values) -> Values:
         for value in values:
             if not isinstance(value, list):
@@ -269,7 +269,7 @@ def _make_select_step(keeps: Callable[[Any], bool]) -> Step:
     return select
 
 
-def _make_existence_test(path: Path) -> Callable[[Any], bool]:
+def _make_existence_test(path: CompiledJsonPath) -> Callable[[Any], bool]:
     def keeps(item: Any) -> bool:
         try:
             return bool(path.find(item))
@@ -279,7 +279,7 @@ def _make_existence_test(path: Path) -> Callable[[Any], bool]:
     return keeps
 
 
-def _make_comparison_test(left: Path, sign: str, right: Path) -> Callable[[Any], bool]:
+def _make_comparison_test(left: CompiledJsonPath, sign: str, right: CompiledJsonPath) -> Callable[[Any], bool]:
     def keeps(item: Any) -> bool:
         sides = [left.find(item), right.find(item)]
         if not all(sides):

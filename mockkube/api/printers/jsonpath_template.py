@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from mockkube.api.fields import go_json
-from mockkube.api.printers.jsonpath import Path, PathError, Step, Values, parse_step
+from mockkube.api.fields import to_go_json
+from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, PathStep, Values, parse_step
 
 _KEYWORD: Final = re.compile(r"(range|end)(?=[\s.,\[\]$@{}]|$)")
 _EXPONENT_MIN: Final = -4
@@ -20,26 +20,26 @@ _EXPONENT_MAX: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class TemplateAction:
     """Path or keyword between two braces."""
 
-    path: Path
+    path: CompiledJsonPath
     keyword: Literal["", "range", "end"] = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class JsonPathTemplate:
     """Parsed template: texts and actions, in order."""
 
-    nodes: Sequence[str | Action]
+    nodes: Sequence[str | TemplateAction]
 
-    def find(self, value: Any) -> list[Values]:
+    def evaluate(self, value: Any) -> list[Values]:
         """Return the results of each text and action, in order; raise PathError if one does not fit."""
         return self._evaluate_from(0, value, 0)[0]
 
     def render(self, value: Any) -> str:
         """Return the text of the template for an object; raise PathError if it does not fit the object."""
-        return "".join(" ".join(map(shown, results)) for results in self.find(value))
+        return "".join(" ".join(map(format_value, results)) for results in self.evaluate(value))
 
     def _evaluate_from(self, start: int, value: Any, depth: int) -> tuple[list[Values], int | None]:
         """Return the results from a node on, and the index of the `end` they stop at; None at the last node."""
@@ -74,9 +74,9 @@ class Template:
         return found, end
 
 
-def compile_template(text: str) -> Template:
+def compile_template(text: str) -> JsonPathTemplate:
     """Parse a template; raise `PathError` for an incomplete or invalid action."""
-    nodes: list[str | Action] = []
+    nodes: list[str | TemplateAction] = []
     at = 0
     while at < len(text):
         brace = text.find("{", at)
@@ -87,18 +87,18 @@ def compile_template(text: str) -> Template:
             nodes.append(text[at:brace])
         action, at = _parse_action(text, brace + 1)
         nodes.append(action)
-    return Template(nodes)
+    return JsonPathTemplate(nodes)
 
 
-def _parse_action(text: str, at: int) -> tuple[Action, int]:
+def _parse_action(text: str, at: int) -> tuple[TemplateAction, int]:
     """Parse the action after a brace; return it and the position after it."""
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     keyword: Literal["", "range", "end"] = ""
     while True:
         if at >= len(text) or text[at] in "\r\n":
             raise PathError("unclosed action")
         if text[at] == "}":
-            return Action(Path(steps), keyword), at + 1
+            return TemplateAction(CompiledJsonPath(steps), keyword), at + 1
         if match := _KEYWORD.match(text, at):
             keyword = "range" if match[1] == "range" else "end"
             at = match.end()
@@ -106,13 +106,13 @@ def _parse_action(text: str, at: int) -> tuple[Action, int]:
             at = parse_step(text, at, steps)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as kubectl prints it: maps and lists as JSON, everything else as Go does."""
     match value:
         case str():
             return value
         case dict() | list():
-            return go_json(value, sort_keys=True)
+            return to_go_json(value, sort_keys=True)
         case bool():
             return "true" if value else "false"
         case None:

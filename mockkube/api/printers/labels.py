@@ -15,7 +15,7 @@ def format_labels(labels: Mapping[str, object]) -> str:
     return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) or NONE
 
 
-def selector_text(selector: ReadOnlyObject) -> str | None:
+def format_selector_or_none(selector: ReadOnlyObject) -> str | None:
     """Return the selector in command-line syntax, sorted by key; None if it is invalid."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, pkg/labels/selector.go
     pairs = section(selector, "matchLabels")
@@ -28,7 +28,7 @@ def selector_text(selector: ReadOnlyObject) -> str | None:
 
 def format_selector(selector: ReadOnlyObject) -> str:
     """Return the selector in command-line syntax, or `<none>` for an empty one."""
-    text = selector_text(selector)
+    text = format_selector_or_none(selector)
     return "<error>" if text is None else text or NONE
 
 
@@ -52,4 +52,4 @@ def _format_requirement(item: ReadOnlyObject) -> str | None:
 
 
 def _is_label(key: str, *values: str) -> bool:
-    return not names.qualified_name(key) and not any(names.check_label_value(value) for value in values)
+    return not names.check_qualified_name(key) and not any(names.check_label_value(value) for value in values)

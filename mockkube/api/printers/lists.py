@@ -9,7 +9,7 @@ from mockkube.api.types import ReadOnlyObject
 SHOWN_MAX = 3
 
 
-def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
+def join_shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
     """Join the first few texts and the number of others among `count`; `empty` if there are none."""
     line = ",".join(shown[:SHOWN_MAX])
     if count > SHOWN_MAX:
@@ -17,7 +17,7 @@ def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
     return line or empty
 
 
-def containers(template: ReadOnlyObject) -> list[str]:
+def container_cells(template: ReadOnlyObject) -> list[str]:
     """Return the cells for names and images of a pod template's containers."""
     templates = sections(template, "spec", "containers")
     return [",".join(string(item, key) for item in templates) for key in ("name", "image")]

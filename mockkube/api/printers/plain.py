@@ -3,18 +3,18 @@
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer
 from mockkube.api.types import ReadOnlyObject
 
 
 def name_and_age_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the cells of name and age."""
-    return [name_of(obj), age(obj, now)]
+    return [name_of(obj), format_age(obj, now)]
 
 
-PLAIN = Printer((NAME, AGE), name_and_age_cells)
+NAME_AND_AGE_PRINTER = Printer((NAME_COLUMN, AGE_COLUMN), name_and_age_cells)
 
 
 def _created_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -22,7 +22,7 @@ def _created_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 # Printer of kinds without columns upstream, such as limit ranges, roles and custom resource definitions.
-CREATED: Final = Printer(
-    (NAME, Column("Created At", "date", description="When the object was created.")),
+CREATED_AT_PRINTER: Final = Printer(
+    (NAME_COLUMN, Column("Created At", "date", description="When the object was created.")),
     _created_cells,
 )

@@ -79,10 +79,12 @@ def wide_column(name: str, description: str = "") -> Column:
     return Column(name, description=description, priority=1)
 
 
-NAME = Column("Name", format="name", description="What the object is called; no other of its kind shares it here.")
-AGE = text_column("Age", "How long ago the object was created.")
+NAME_COLUMN = Column(
+    "Name", format="name", description="What the object is called; no other of its kind shares it here."
+)
+AGE_COLUMN = text_column("Age", "How long ago the object was created.")
 WORKLOAD_COLUMNS = (
     wide_column("Containers", "The containers of the pod template."),
     wide_column("Images", "The images those containers run."),
 )
-SELECTOR = wide_column("Selector", "The labels of the pods it looks after.")
+SELECTOR_COLUMN = wide_column("Selector", "The labels of the pods it looks after.")

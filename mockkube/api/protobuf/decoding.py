@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from mockkube.api.compiled import CompiledTable
 from mockkube.api.protobuf import leaves, wire
-from mockkube.api.protobuf.layout import Slot, is_items_message, slots
+from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
 from mockkube.api.protobuf.leaves import Leaf
-from mockkube.api.protobuf.unions import union
+from mockkube.api.protobuf.unions import find_union
 from mockkube.api.protobuf.wire import Malformed
-from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.api.types import Object
 
 # Decodes the message between two offsets into an object, or the field whose value has those bytes.
@@ -37,15 +37,17 @@ class Decoders:
         self._schema = schema
         self._readers: CompiledTable[int, Reader] = CompiledTable()
 
-    def message(self, node: Node) -> Reader:
+    def get_decoder(self, node: TypeNode) -> Reader:
         """Return the decoder of a struct."""
         key = id(node.fields)
         readers = self._readers
-        return readers.get(key) or readers.find(
-            key, lambda: self._struct(slots(node)), lambda data, pos, end, out: readers[key](data, pos, end, out)
+        return readers.get(key) or readers.get_or_compile(
+            key,
+            lambda: self._compile_struct(wire_fields(node)),
+            lambda data, pos, end, out: readers[key](data, pos, end, out),
         )
 
-    def _struct(self, given: tuple[Slot, ...]) -> Reader:
+    def _compile_struct(self, given: tuple[WireField, ...]) -> Reader:
         sized: dict[int, Reader] = {}
         numbers: dict[int, _NumberSetter] = {}
         doubles: dict[int, str] = {}
@@ -53,7 +55,7 @@ class Decoders:
             base = slot.number << 3
             if slot.field is None:
                 # JSON has the fields of an embedded struct in the outer object, so they are decoded into the same one.
-                sized[base | wire.LENGTH_DELIMITED] = self._struct(slot.inlined)
+                sized[base | wire.LENGTH_DELIMITED] = self._compile_struct(slot.inlined)
                 continue
             name, node = slot.field.name, slot.field.node
             if node.shape is Shape.FLOAT:
@@ -71,22 +73,22 @@ class Decoders:
                 sized[base | wire.LENGTH_DELIMITED] = self._compile_sized(name, node, keep_zero=slot.field.pointer)
         return _make_message_decoder(sized, numbers, _make_rare_field_decoder(doubles, {slot.number for slot in given}))
 
-    def _compile_sized(self, name: str, node: Node, *, keep_zero: bool) -> Reader:
+    def _compile_sized(self, name: str, node: TypeNode, *, keep_zero: bool) -> Reader:
         match node.shape:
             case Shape.STRUCT:
-                return _make_nested_decoder(name, self.message(node))
+                return _make_nested_decoder(name, self.get_decoder(node))
             case Shape.STRING:
                 return _make_text_decoder(name, keep_zero=keep_zero)
             case Shape.LIST if not is_items_message(node):
                 assert node.item is not None
-                return _make_repeated_decoder(name, self.leaf(node.item))
+                return _make_repeated_decoder(name, self.get_leaf_decoder(node.item))
             case Shape.MAP:
                 assert node.item is not None
                 return self._compile_map(name, node.item)
             case _:
-                return _make_value_decoder(name, self.leaf(node))
+                return _make_value_decoder(name, self.get_leaf_decoder(node))
 
-    def _compile_map(self, name: str, item: Node) -> Reader:
+    def _compile_map(self, name: str, item: TypeNode) -> Reader:
         if item.shape in _NUMBERS:
             number = _make_number_setter("value", _NUMBERS[item.shape], keep_zero=True)
             entry = _make_message_decoder(
@@ -95,7 +97,7 @@ class Decoders:
                 _make_rare_field_decoder({}, {1, 2}),
             )
         else:
-            value = _make_value_decoder("value", self.leaf(item))
+            value = _make_value_decoder("value", self.get_leaf_decoder(item))
             entry = _make_message_decoder(
                 {_KEY: _make_text_decoder("key", keep_zero=True), _VALUE: value},
                 {},
@@ -103,11 +105,11 @@ class Decoders:
             )
         return _make_entry_decoder(name, entry)
 
-    def leaf(self, node: Node) -> Leaf:
+    def get_leaf_decoder(self, node: TypeNode) -> Leaf:
         """Return the decoder of an item of a list or map."""
         match node.shape:
             case Shape.STRUCT:
-                return _make_object_leaf(self.message(node))
+                return _make_object_leaf(self.get_decoder(node))
             case Shape.LIST:
                 assert is_items_message(node)
                 return _decode_items
@@ -116,13 +118,13 @@ class Decoders:
             case shape:
                 return leaves.DECODERS[shape]
 
-    def _compile_any(self, node: Node) -> Leaf:
+    def _compile_any(self, node: TypeNode) -> Leaf:
         name = node.definition.rpartition(".")[2]
         if name in ("RawExtension", "FieldsV1", "JSON"):
-            return leaves.read_json
-        if (either := union(self._schema, name)) is None:
+            return leaves.decode_json
+        if (either := find_union(self._schema, name)) is None:
             return leaves.decode_empty
-        read, fold = _make_object_leaf(self._struct(either.slots)), either.fold
+        read, fold = _make_object_leaf(self._compile_struct(either.slots)), either.to_json
         return lambda data, pos, end: fold(read(data, pos, end))
 
 
@@ -131,7 +133,9 @@ _VALUE: Final = 2 << 3 | wire.LENGTH_DELIMITED
 _NUMBER_VALUE: Final = 2 << 3 | wire.VARINT
 
 
-def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _NumberSetter], other: "_Other") -> Reader:
+def _make_message_decoder(
+    sized: Mapping[int, Reader], numbers: Mapping[int, _NumberSetter], other: "_RareFieldReader"
+) -> Reader:
     sized_at, number_at = sized.get, numbers.get
 
     def read(data: bytes, pos: int, end: int, out: Object) -> None:  # hot: once a field
@@ -139,7 +143,7 @@ def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _Nu
             tag = data[pos]
             pos += 1
             if tag > 0x7F:
-                tag, pos = wire.more(data, pos, tag)
+                tag, pos = wire.read_varint_tail(data, pos, tag)
             if (take := sized_at(tag)) is not None:
                 size = data[pos]
                 pos += 1
@@ -158,7 +162,7 @@ def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _Nu
                 number = data[pos]
                 pos += 1
                 if number > 0x7F:
-                    number, pos = wire.more(data, pos, number)
+                    number, pos = wire.read_varint_tail(data, pos, number)
                 put(number, out)
             else:
                 pos = other(data, tag, pos, end, out)
@@ -168,10 +172,10 @@ def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _Nu
     return read
 
 
-_Other = Callable[[bytes, int, int, int, Object], int]
+_RareFieldReader = Callable[[bytes, int, int, int, Object], int]
 
 
-def _make_rare_field_decoder(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
+def _make_rare_field_decoder(doubles: Mapping[int, str], numbers: set[int]) -> _RareFieldReader:
     """Return the decoder of rare wire types: floating point, and unknown fields, which are skipped."""
 
     def read(data: bytes, tag: int, pos: int, end: int, out: Object) -> int:
@@ -179,7 +183,7 @@ def _make_rare_field_decoder(doubles: Mapping[int, str], numbers: set[int]) -> _
         if name is None:
             if tag >> 3 in numbers:
                 raise Malformed(f"proto: wrong wireType = {tag & 7} for field {tag >> 3}")
-            return wire.skip(data, tag, pos, end)
+            return wire.skip_field(data, tag, pos, end)
         if pos + 8 > end:
             wire.raise_unexpected_eof()
         out[name] = _decode_double(data[pos : pos + 8])
@@ -287,7 +291,7 @@ def _make_object_leaf(read: Reader) -> Leaf:
 
 
 _ITEMS: Final = _make_message_decoder(
-    {_KEY: _make_repeated_decoder("items", leaves.read_text)}, {}, _make_rare_field_decoder({}, {1})
+    {_KEY: _make_repeated_decoder("items", leaves.decode_text)}, {}, _make_rare_field_decoder({}, {1})
 )
 
 

@@ -11,9 +11,9 @@ import orjson
 from mockkube.api import times
 from mockkube.api.compiled import CompiledTable
 from mockkube.api.protobuf import wire
-from mockkube.api.protobuf.layout import Slot, is_items_message, slots
-from mockkube.api.protobuf.unions import from_json, union
-from mockkube.api.schema import Field, Node, Schema, Shape
+from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
+from mockkube.api.protobuf.unions import find_union, from_json
+from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
 from mockkube.api.types import ReadOnlyObject
 
 # Encodes a value, without its tag and length.
@@ -32,19 +32,19 @@ class Encoders:
         self._schema = schema
         self._writers: CompiledTable[int, Content] = CompiledTable()
 
-    def message(self, node: Node) -> Content:
+    def get_encoder(self, node: TypeNode) -> Content:
         """Return the encoder of a struct."""
         key = id(node.fields)
         writers = self._writers
-        return writers.get(key) or writers.find(
-            key, lambda: self._struct(slots(node)), lambda value: writers[key](value)
+        return writers.get(key) or writers.get_or_compile(
+            key, lambda: self._compile_struct(wire_fields(node)), lambda value: writers[key](value)
         )
 
-    def _struct(self, given: tuple[Slot, ...]) -> Content:
+    def _compile_struct(self, given: tuple[WireField, ...]) -> Content:
         rows: list[tuple[str, bytes, _FieldEncoder]] = []
         for slot in given:
             if slot.field is None:
-                rows.append(("", b"", _make_sized_encoder(slot.number, self._struct(slot.inlined))))
+                rows.append(("", b"", _make_sized_encoder(slot.number, self._compile_struct(slot.inlined))))
             else:
                 put = self._compile_field(slot.number, slot.field.node)
                 rows.append((slot.field.name, self._encode_zero(slot.number, slot.field, put), put))
@@ -62,7 +62,7 @@ class Encoders:
 
         return write
 
-    def _encode_zero(self, number: int, field: Field, put: _FieldEncoder) -> bytes:
+    def _encode_zero(self, number: int, field: TypeField, put: _FieldEncoder) -> bytes:
         """Return the bytes of an absent field: none, unless Go holds the value itself."""
         if field.pointer:
             return b""
@@ -78,15 +78,15 @@ class Encoders:
             case Shape.STRUCT:
                 return put({})
             case Shape.TIME | Shape.MICRO_TIME:
-                return wire.length_delimited(wire.tag(number, wire.LENGTH_DELIMITED), b"")
+                return wire.encode_length_delimited(wire.encode_tag(number, wire.LENGTH_DELIMITED), b"")
             case Shape.INT_OR_STRING:
-                return wire.length_delimited(wire.tag(number, wire.LENGTH_DELIMITED), _INT_OR_STRING_ZERO)
+                return wire.encode_length_delimited(wire.encode_tag(number, wire.LENGTH_DELIMITED), _INT_OR_STRING_ZERO)
             case Shape.ANY:
                 return put(None)
             case _:
                 return b""
 
-    def _compile_field(self, number: int, node: Node) -> _FieldEncoder:
+    def _compile_field(self, number: int, node: TypeNode) -> _FieldEncoder:
         match node.shape:
             case Shape.BOOL | Shape.INT32 | Shape.INT64:
                 return _make_varint_encoder(number)
@@ -99,15 +99,15 @@ class Encoders:
                 assert node.item is not None
                 return self._compile_entries(number, node.item)
             case _:
-                return _make_sized_encoder(number, self.content(node))
+                return _make_sized_encoder(number, self.get_content_encoder(node))
 
-    def _compile_entries(self, number: int, item: Node) -> _FieldEncoder:
+    def _compile_entries(self, number: int, item: TypeNode) -> _FieldEncoder:
         before, key_tag, put = (
-            wire.tag(number, wire.LENGTH_DELIMITED),
-            wire.tag(1, wire.LENGTH_DELIMITED),
+            wire.encode_tag(number, wire.LENGTH_DELIMITED),
+            wire.encode_tag(1, wire.LENGTH_DELIMITED),
             self._compile_field(2, item),
         )
-        field = Field("", item, pointer=False, omit_empty=False, omit_zero=False)
+        field = TypeField("", item, pointer=False, omit_empty=False, omit_zero=False)
 
         def write(value: ReadOnlyObject) -> bytes:
             parts = []
@@ -115,16 +115,18 @@ class Encoders:
             for key in sorted(value):
                 held = value[key]
                 content = self._encode_zero(2, field, put) if held is None else put(held)
-                parts.append(wire.length_delimited(before, wire.length_delimited(key_tag, key.encode()) + content))
+                parts.append(
+                    wire.encode_length_delimited(before, wire.encode_length_delimited(key_tag, key.encode()) + content)
+                )
             return b"".join(parts)
 
         return write
 
-    def content(self, node: Node) -> Content:
+    def get_content_encoder(self, node: TypeNode) -> Content:
         """Return the encoder of a length-delimited value."""
         match node.shape:
             case Shape.STRUCT:
-                return self.message(node)
+                return self.get_encoder(node)
             case Shape.LIST:
                 return _ITEMS
             case Shape.ANY:
@@ -132,28 +134,28 @@ class Encoders:
             case shape:
                 return _CONTENTS[shape]
 
-    def _compile_any(self, node: Node) -> Content:
+    def _compile_any(self, node: TypeNode) -> Content:
         name = node.definition.rpartition(".")[2]
         if name in ("RawExtension", "FieldsV1", "JSON"):
             return _encode_json
-        if (either := union(self._schema, name)) is None:
+        if (either := find_union(self._schema, name)) is None:
             return lambda value: b""
-        write = self._struct(either.slots)
+        write = self._compile_struct(either.slots)
         return lambda value: write(from_json(value))
 
 
 def _make_sized_encoder(number: int, content: Content) -> _FieldEncoder:
-    before, sized = wire.tag(number, wire.LENGTH_DELIMITED), wire.length_delimited
+    before, sized = wire.encode_tag(number, wire.LENGTH_DELIMITED), wire.encode_length_delimited
     return lambda value: sized(before, content(value))
 
 
 def _make_varint_encoder(number: int) -> _FieldEncoder:
-    before, varint = wire.tag(number, wire.VARINT), wire.varint
+    before, varint = wire.encode_tag(number, wire.VARINT), wire.encode_varint
     return lambda value: before + varint(value)
 
 
 def _make_double_encoder(number: int) -> _FieldEncoder:
-    before = wire.tag(number, wire.FIXED64)
+    before = wire.encode_tag(number, wire.FIXED64)
     return lambda value: before + struct.pack("<d", value)
 
 
@@ -163,7 +165,7 @@ def _make_repeated_encoder(put: _FieldEncoder) -> _FieldEncoder:
 
 def _encode_timestamp(moment: datetime, micros: int) -> bytes:
     seconds = (moment - _EPOCH) // timedelta(seconds=1)
-    return b"\x08" + wire.varint(seconds) + b"\x10" + wire.varint(micros * 1000)
+    return b"\x08" + wire.encode_varint(seconds) + b"\x10" + wire.encode_varint(micros * 1000)
 
 
 def _encode_time(value: Any) -> bytes:
@@ -177,12 +179,12 @@ def _encode_micro_time(value: Any) -> bytes:
 
 def _encode_int_or_string(value: Any) -> bytes:
     if isinstance(value, str):
-        return b"\x08\x01\x10\x00" + wire.length_delimited(b"\x1a", value.encode())
-    return b"\x08\x00\x10" + wire.varint(value) + b"\x1a\x00"
+        return b"\x08\x01\x10\x00" + wire.encode_length_delimited(b"\x1a", value.encode())
+    return b"\x08\x00\x10" + wire.encode_varint(value) + b"\x1a\x00"
 
 
 def _encode_json(value: Any) -> bytes:
-    return b"" if value is None else wire.length_delimited(b"\x0a", orjson.dumps(value))
+    return b"" if value is None else wire.encode_length_delimited(b"\x0a", orjson.dumps(value))
 
 
 def _encode_text(value: Any) -> bytes:
@@ -193,7 +195,7 @@ def _encode_text(value: Any) -> bytes:
 _CONTENTS: Final[dict[Shape, Content]] = {
     Shape.STRING: _encode_text,
     Shape.BYTES: base64.b64decode,
-    Shape.QUANTITY: lambda value: wire.length_delimited(b"\x0a", value.encode()),
+    Shape.QUANTITY: lambda value: wire.encode_length_delimited(b"\x0a", value.encode()),
     Shape.TIME: _encode_time,
     Shape.MICRO_TIME: _encode_micro_time,
     Shape.INT_OR_STRING: _encode_int_or_string,

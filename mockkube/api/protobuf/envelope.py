@@ -10,9 +10,9 @@ from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.decoding import Decoders
 from mockkube.api.protobuf.encoding import Encoders
-from mockkube.api.protobuf.layout import slots
+from mockkube.api.protobuf.layout import wire_fields
 from mockkube.api.protobuf.wire import Malformed
-from mockkube.api.schema import Field, Node, Schema, Shape
+from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
 from mockkube.api.types import Object, ReadOnlyObject
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -25,8 +25,8 @@ CACHED_BYTES_MAX: Final = 32 * 1024 * 1024
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # Kinds that exist in every group and version with one type.
 _META_KINDS: Final = ("APIResourceList", "DeleteOptions", "Status")
-_FIRST: Final = wire.tag(1, wire.LENGTH_DELIMITED)
-_SECOND: Final = wire.tag(2, wire.LENGTH_DELIMITED)
+_FIRST: Final = wire.encode_tag(1, wire.LENGTH_DELIMITED)
+_SECOND: Final = wire.encode_tag(2, wire.LENGTH_DELIMITED)
 _NO_ENCODING_NOR_TYPE: Final = b"\x1a\x00\x22\x00"
 
 
@@ -46,7 +46,7 @@ class UnknownKind(Malformed):
         self.api_version, self.kind = api_version, kind
 
 
-class Message(NamedTuple):
+class DecodedMessage(NamedTuple):
     """A decoded object: its kind, and its JSON with `apiVersion` and `kind`."""
 
     api_version: str
@@ -61,13 +61,13 @@ class ProtobufSerializer:
         self._schema = schema
         self._decoders = Decoders(schema)
         self._encoders = Encoders(schema)
-        self._nodes: dict[tuple[str, str], Node] = {}
+        self._nodes: dict[tuple[str, str], TypeNode] = {}
         self._supported: dict[tuple[str, str], bool] = {}
         self._cache: BoundedCache[tuple[int, str], tuple[object, bytes]] = BoundedCache(
             CACHED_MESSAGES_MAX, bytes_max=CACHED_BYTES_MAX, size_of=lambda kept: len(kept[1])
         )
 
-    def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
+    def decode(self, data: bytes, expected: GroupVersionKind | None = None) -> DecodedMessage:
         """Decode an object; `expected` fills in missing parts of its kind. Raises Malformed, UnknownKind.
 
         The value is input for the codec: of the right types, but neither pruned nor defaulted.
@@ -75,44 +75,44 @@ class ProtobufSerializer:
         api_version = kind = ""
         try:
             envelope = _open_envelope(data)
-            api_version, kind = _kind(envelope.length_delimited(1), expected)
+            api_version, kind = _decode_kind(envelope.get_bytes(1), expected)
             value: Object = {"kind": kind, "apiVersion": api_version}
-            raw = envelope.length_delimited(2)
-            self._decoders.message(self._get_type(api_version, kind))(raw, 0, len(raw), value)
+            raw = envelope.get_bytes(2)
+            self._decoders.get_decoder(self._get_type(api_version, kind))(raw, 0, len(raw), value)
         except UnknownKind:
             raise
         except (IndexError, RecursionError, Malformed) as error:
             failure = Malformed(_error_text(error))
             failure.api_version, failure.kind = api_version, kind
             raise failure from error
-        return Message(api_version, kind, value)
+        return DecodedMessage(api_version, kind, value)
 
-    def speaks(self, api_version: str, kind: str) -> bool:
+    def supports(self, api_version: str, kind: str) -> bool:
         """Return whether there is a message type for a kind."""
         spoken = self._supported.get((api_version, kind))
         if spoken is None:
             try:
-                spoken = bool(slots(self._get_type(api_version, kind)))
+                spoken = bool(wire_fields(self._get_type(api_version, kind)))
             except UnknownKind:
                 spoken = False
             self._supported[api_version, kind] = spoken
         return spoken
 
-    def write(self, obj: ReadOnlyObject) -> bytes:
+    def encode(self, obj: ReadOnlyObject) -> bytes:
         """Encode an object by its `kind` and `apiVersion`; raise UnknownKind if there is no message type."""
-        return wrap_in_envelope(obj.get("apiVersion", ""), obj["kind"], self.content(obj))
+        return wrap_in_envelope(obj.get("apiVersion", ""), obj["kind"], self.encode_content(obj))
 
-    def content(self, obj: ReadOnlyObject) -> bytes:
+    def encode_content(self, obj: ReadOnlyObject) -> bytes:
         """Encode an object's own message, the form it has in a list and in its envelope."""
-        return self._encoders.message(self._get_type(obj.get("apiVersion", ""), obj["kind"]))(obj)
+        return self._encoders.get_encoder(self._get_type(obj.get("apiVersion", ""), obj["kind"]))(obj)
 
-    def kept(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
+    def encode_content_cached(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
         """Encode an object's own message; cached by `source`, which must never change."""
         key = (id(source), api_version)
         found = self._cache.get(key)
         if found is None or found[0] is not source:
             # The source is kept as well as its id: a freed object's id may be given to another one.
-            found = (source, self.content(make()))
+            found = (source, self.encode_content(make()))
             self._cache.put(key, found)
         return found[1]
 
@@ -120,68 +120,77 @@ class ProtobufSerializer:
         self, api_version: str, kind: str, metadata: ReadOnlyObject, items_bytes: int
     ) -> tuple[bytes, bytes]:
         """Return the bytes before and after the items of a list, whose total size is given."""
-        about = wire.length_delimited(_FIRST, self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata))
-        size = wire.varint(len(about) + items_bytes)
+        about = wire.encode_length_delimited(
+            _FIRST, self._encoders.get_encoder(self._schema.get_type(f"{_META}ListMeta"))(metadata)
+        )
+        size = wire.encode_varint(len(about) + items_bytes)
         return b"".join((MAGIC, _encode_type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
 
-    def _get_type(self, api_version: str, kind: str) -> Node:
+    def _get_type(self, api_version: str, kind: str) -> TypeNode:
         node = self._nodes.get((api_version, kind))
         if node is None:
             node = self._nodes[api_version, kind] = self._find_type(api_version, kind)
         return node
 
-    def _find_type(self, api_version: str, kind: str) -> Node:
+    def _find_type(self, api_version: str, kind: str) -> TypeNode:
         group, _, version = api_version.rpartition("/")
-        node = self._schema.kind(group, version, kind)
+        node = self._schema.find_kind_type(group, version, kind)
         if node is None and kind in _META_KINDS:
-            node = self._schema.kind("", "v1", kind)
+            node = self._schema.find_kind_type("", "v1", kind)
         if node is None and group == "meta.k8s.io" and version in ("v1", "v1beta1"):
             node = self._find_metadata_only_type(kind)
         if node is None or node.shape is not Shape.STRUCT:
             raise UnknownKind(api_version, kind)
         return node
 
-    def _find_metadata_only_type(self, kind: str) -> Node | None:
+    def _find_metadata_only_type(self, kind: str) -> TypeNode | None:
         """Return the types of metadata-only objects, which the published schemas do not have."""
-        one = _make_struct_node("PartialObjectMetadata", metadata=self._schema.node(f"{_META}ObjectMeta"))
+        one = _make_struct_node("PartialObjectMetadata", metadata=self._schema.get_type(f"{_META}ObjectMeta"))
         if kind == "PartialObjectMetadata":
             return one
         if kind == "PartialObjectMetadataList":
-            items = Node(Shape.LIST, "[]v1.PartialObjectMetadata", item=one)
-            return _make_struct_node(kind, metadata=self._schema.node(f"{_META}ListMeta"), items=items)
+            items = TypeNode(Shape.LIST, "[]v1.PartialObjectMetadata", item=one)
+            return _make_struct_node(kind, metadata=self._schema.get_type(f"{_META}ListMeta"), items=items)
         return None
 
 
 def encode_list_items(items: Iterable[bytes]) -> list[bytes]:
     """Encode messages as the items of a list."""
-    return [wire.length_delimited(_SECOND, item) for item in items]
+    return [wire.encode_length_delimited(_SECOND, item) for item in items]
 
 
 def wrap_in_envelope(api_version: str, kind: str, content: bytes) -> bytes:
     """Wrap an object's message in its envelope."""
     return b"".join(
-        (MAGIC, _encode_type_meta(api_version, kind), wire.length_delimited(_SECOND, content), _NO_ENCODING_NOR_TYPE)
+        (
+            MAGIC,
+            _encode_type_meta(api_version, kind),
+            wire.encode_length_delimited(_SECOND, content),
+            _NO_ENCODING_NOR_TYPE,
+        )
     )
 
 
 def _encode_type_meta(api_version: str, kind: str) -> bytes:
-    return wire.length_delimited(
-        _FIRST, wire.length_delimited(_FIRST, api_version.encode()) + wire.length_delimited(_SECOND, kind.encode())
+    return wire.encode_length_delimited(
+        _FIRST,
+        wire.encode_length_delimited(_FIRST, api_version.encode())
+        + wire.encode_length_delimited(_SECOND, kind.encode()),
     )
 
 
 def encode_watch_frame(event_type: str, enclosed: bytes) -> bytes:
     """Encode one watch event: its length in four bytes, and a WatchEvent with the object's envelope."""
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go
-    event = wire.length_delimited(_FIRST, event_type.encode()) + wire.length_delimited(
-        _SECOND, wire.length_delimited(_FIRST, enclosed)
+    event = wire.encode_length_delimited(_FIRST, event_type.encode()) + wire.encode_length_delimited(
+        _SECOND, wire.encode_length_delimited(_FIRST, enclosed)
     )
     return len(event).to_bytes(4, "big") + event
 
 
-def _make_struct_node(name: str, **fields: Node) -> Node:
-    known = {key: Field(key, node, pointer=False, omit_empty=True, omit_zero=False) for key, node in fields.items()}
-    return Node(Shape.STRUCT, f"v1.{name}", f"{_META}{name}", fields=known)
+def _make_struct_node(name: str, **fields: TypeNode) -> TypeNode:
+    known = {key: TypeField(key, node, pointer=False, omit_empty=True, omit_zero=False) for key, node in fields.items()}
+    return TypeNode(Shape.STRUCT, f"v1.{name}", f"{_META}{name}", fields=known)
 
 
 def _error_text(error: Exception) -> str:
@@ -203,17 +212,17 @@ def _open_envelope(data: bytes) -> wire.MessageFields:
         )
     if len(data) == len(MAGIC):
         raise Malformed("empty body")
-    return wire.parts(data, len(MAGIC), len(data))
+    return wire.read_fields(data, len(MAGIC), len(data))
 
 
 def _format_go_bytes(data: bytes) -> str:
     return f"[{' '.join(map(str, data))}]"
 
 
-def _kind(type_meta: bytes, expected: GroupVersionKind | None) -> tuple[str, str]:
+def _decode_kind(type_meta: bytes, expected: GroupVersionKind | None) -> tuple[str, str]:
     """Return the `apiVersion` and `kind` of an object, or the expected ones."""
-    type_fields = wire.parts(type_meta, 0, len(type_meta))
-    api_version, kind = (type_fields.length_delimited(number).decode("utf-8", "replace") for number in (1, 2))
+    type_fields = wire.read_fields(type_meta, 0, len(type_meta))
+    api_version, kind = (type_fields.get_bytes(number).decode("utf-8", "replace") for number in (1, 2))
     if expected is not None:
         kind = kind or expected.kind
         api_version = api_version or f"{expected.group}/{expected.version}".removeprefix("/")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.schema import Field, Node, Shape
+from mockkube.api.schema import Shape, TypeField, TypeNode
 
 _META: Final = "meta/v1"
 # Named slices that upstream declares as messages of their own, with the single field `items`.
@@ -16,26 +16,26 @@ _ITEMS: Final = ("AttestationValue", "ExtraValue", "Verbs")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class WireField:
     """A numbered field; without a schema field, an embedded struct that JSON inlines and protobuf nests."""
 
     number: int
-    field: Field | None
-    inlined: "tuple[Slot, ...]" = ()
+    field: TypeField | None
+    inlined: "tuple[WireField, ...]" = ()
 
 
-def slots(node: Node) -> tuple[Slot, ...]:
+def wire_fields(node: TypeNode) -> tuple[WireField, ...]:
     """Return the numbered fields of a struct, by number."""
     *_, version_parent, version, name = node.definition.split(".")
     return _struct_fields(f"{version_parent}/{version}", name, node.fields)
 
 
-def is_items_message(node: Node) -> bool:
+def is_items_message(node: TypeNode) -> bool:
     """Return whether a list is a message that holds its items."""
     return node.shape is Shape.LIST and node.go.rpartition(".")[2] in _ITEMS
 
 
-def _struct_fields(package: str, name: str, fields: Mapping[str, Field]) -> tuple[Slot, ...]:
+def _struct_fields(package: str, name: str, fields: Mapping[str, TypeField]) -> tuple[WireField, ...]:
     rows = _load_go_types()["structs"].get(package, {}).get(name)
     if rows is None:
         alias = _load_go_types()["names"].get(package, {}).get(name, "")
@@ -45,9 +45,9 @@ def _struct_fields(package: str, name: str, fields: Mapping[str, Field]) -> tupl
         if not number:
             continue
         if not field_name:
-            found.append(Slot(number, None, _struct_fields(*_find_declaration(package, go), fields)))
+            found.append(WireField(number, None, _struct_fields(*_find_declaration(package, go), fields)))
         elif field_name in fields:
-            found.append(Slot(number, fields[field_name]))
+            found.append(WireField(number, fields[field_name]))
     return tuple(sorted(found, key=lambda slot: slot.number))
 
 

@@ -18,23 +18,23 @@ Leaf = Callable[[bytes, int, int], Any]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read_text(data: bytes, pos: int, end: int) -> Any:
+def decode_text(data: bytes, pos: int, end: int) -> Any:
     """Decode text; invalid UTF-8 is replaced, as Go's JSON does."""
     return data[pos:end].decode("utf-8", "replace")
 
 
-def read_bytes(data: bytes, pos: int, end: int) -> Any:
+def decode_bytes(data: bytes, pos: int, end: int) -> Any:
     """Decode bytes to the base64 form of JSON."""
     return base64.b64encode(data[pos:end]).decode()
 
 
 def decode_quantity(data: bytes, pos: int, end: int) -> Any:
     """Decode a quantity to its canonical form."""
-    found = wire.parts(data, pos, end)
+    found = wire.read_fields(data, pos, end)
     if 1 not in found:
         return "0"
     try:
-        return quantity.canonical(found.length_delimited(1).decode("utf-8", "replace"))
+        return quantity.to_canonical(found.get_bytes(1).decode("utf-8", "replace"))
     except ValueError as error:
         raise Malformed(str(error)) from error
 
@@ -42,19 +42,19 @@ def decode_quantity(data: bytes, pos: int, end: int) -> Any:
 def decode_time(data: bytes, pos: int, end: int) -> Any:
     """Decode a time of whole seconds; None without any bytes."""
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time_proto.go
-    return times.render_time(_decode_timestamp(wire.parts(data, pos, end))) if pos != end else None
+    return times.render_time(_decode_timestamp(wire.read_fields(data, pos, end))) if pos != end else None
 
 
 def decode_micro_time(data: bytes, pos: int, end: int) -> Any:
     """Decode a time of microseconds; None without any bytes."""
     if pos == end:
         return None
-    found = wire.parts(data, pos, end)
-    return times.render_micro_time(_decode_timestamp(found, micros=wire.to_int32(found.number(2)) // 1000))
+    found = wire.read_fields(data, pos, end)
+    return times.render_micro_time(_decode_timestamp(found, micros=wire.to_int32(found.get_number(2)) // 1000))
 
 
 def _decode_timestamp(found: wire.MessageFields, micros: int = 0) -> datetime:
-    seconds = found.number(1)
+    seconds = found.get_number(1)
     try:
         return _EPOCH + timedelta(seconds=seconds, microseconds=micros)
     except OverflowError as error:
@@ -63,19 +63,19 @@ def _decode_timestamp(found: wire.MessageFields, micros: int = 0) -> datetime:
 
 def decode_int_or_string(data: bytes, pos: int, end: int) -> Any:
     """Decode the number or the text, by the message's type field."""
-    found = wire.parts(data, pos, end)
-    match found.number(1):
+    found = wire.read_fields(data, pos, end)
+    match found.get_number(1):
         case 0:
-            return wire.to_int32(found.number(2))
+            return wire.to_int32(found.get_number(2))
         case 1:
-            return found.length_delimited(3).decode("utf-8", "replace")
+            return found.get_bytes(3).decode("utf-8", "replace")
         case unknown:
             raise Malformed(f"impossible IntOrString.Type: {unknown}")
 
 
-def read_json(data: bytes, pos: int, end: int) -> Any:
+def decode_json(data: bytes, pos: int, end: int) -> Any:
     """Decode the JSON text of a RawExtension, FieldsV1 or JSON; None without one."""
-    raw = wire.parts(data, pos, end).length_delimited(1)
+    raw = wire.read_fields(data, pos, end).get_bytes(1)
     try:
         return orjson.loads(raw) if raw else None
     except orjson.JSONDecodeError as error:
@@ -84,13 +84,13 @@ def read_json(data: bytes, pos: int, end: int) -> Any:
 
 def decode_empty(data: bytes, pos: int, end: int) -> Any:
     """Decode a struct without fields."""
-    wire.parts(data, pos, end)
+    wire.read_fields(data, pos, end)
     return {}
 
 
 DECODERS: Final[dict[Shape, Leaf]] = {
-    Shape.STRING: read_text,
-    Shape.BYTES: read_bytes,
+    Shape.STRING: decode_text,
+    Shape.BYTES: decode_bytes,
     Shape.QUANTITY: decode_quantity,
     Shape.TIME: decode_time,
     Shape.MICRO_TIME: decode_micro_time,

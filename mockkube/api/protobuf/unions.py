@@ -6,8 +6,8 @@ upstream 1.36: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.api.protobuf.layout import Slot
-from mockkube.api.schema import Field, Node, Schema, Shape
+from mockkube.api.protobuf.layout import WireField
+from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
 from mockkube.api.types import Object
 
 _SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
@@ -17,32 +17,32 @@ _MANY: Final = "many"
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class SchemaUnion:
     """One of these types: the fields of its message, and its value if none is present."""
 
-    slots: tuple[Slot, ...]
-    otherwise: bool | None = None
+    slots: tuple[WireField, ...]
+    default: bool | None = None
 
-    def fold(self, parts: Object) -> Any:
+    def to_json(self, parts: Object) -> Any:
         """Return the JSON form of a decoded message."""
-        return parts.get(_MANY) or parts.get(_ONE, parts.get(_ALLOWED, self.otherwise))
+        return parts.get(_MANY) or parts.get(_ONE, parts.get(_ALLOWED, self.default))
 
 
-def union(schema: Schema, name: str) -> Union | None:
+def find_union(schema: Schema, name: str) -> SchemaUnion | None:
     """Return the union type with this name; None for any other type."""
-    props = schema.node(_SCHEMA)
+    props = schema.get_type(_SCHEMA)
     match name:
         case "JSONSchemaPropsOrArray":
-            several = Node(Shape.LIST, "[]v1.JSONSchemaProps", item=props)
-            return Union((_make_field(1, _ONE, props), _make_field(2, _MANY, several)))
+            several = TypeNode(Shape.LIST, "[]v1.JSONSchemaProps", item=props)
+            return SchemaUnion((_make_field(1, _ONE, props), _make_field(2, _MANY, several)))
         case "JSONSchemaPropsOrBool":
-            return Union(
-                (_make_field(1, _ALLOWED, Node(Shape.BOOL), pointer=False), _make_field(2, _ONE, props)),
-                otherwise=False,
+            return SchemaUnion(
+                (_make_field(1, _ALLOWED, TypeNode(Shape.BOOL), pointer=False), _make_field(2, _ONE, props)),
+                default=False,
             )
         case "JSONSchemaPropsOrStringArray":
-            several = Node(Shape.LIST, "[]string", item=Node(Shape.STRING))
-            return Union((_make_field(1, _ONE, props), _make_field(2, _MANY, several)))
+            several = TypeNode(Shape.LIST, "[]string", item=TypeNode(Shape.STRING))
+            return SchemaUnion((_make_field(1, _ONE, props), _make_field(2, _MANY, several)))
         case _:
             return None
 
@@ -61,5 +61,5 @@ def from_json(value: Any) -> Object:
             return {}
 
 
-def _make_field(number: int, name: str, node: Node, *, pointer: bool = True) -> Slot:
-    return Slot(number, Field(name, node, pointer=pointer, omit_empty=True, omit_zero=False))
+def _make_field(number: int, name: str, node: TypeNode, *, pointer: bool = True) -> WireField:
+    return WireField(number, TypeField(name, node, pointer=pointer, omit_empty=True, omit_zero=False))

@@ -33,7 +33,7 @@ def raise_unexpected_eof() -> NoReturn:
     raise Malformed("unexpected EOF")
 
 
-def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
+def read_varint_tail(data: bytes, pos: int, low: int) -> tuple[int, int]:
     """Return the varint whose first byte, `low`, has been read, and its end."""
     value, shift = low & 0x7F, 7
     while shift < _VARINT_BITS:
@@ -50,7 +50,7 @@ def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
 def read_varint(data: bytes, pos: int) -> tuple[int, int]:
     """Return the varint at an offset, and its end."""
     low = data[pos]
-    return (low, pos + 1) if low < 0x80 else more(data, pos + 1, low)
+    return (low, pos + 1) if low < 0x80 else read_varint_tail(data, pos + 1, low)
 
 
 def read_size(data: bytes, pos: int, end: int) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def read_size(data: bytes, pos: int, end: int) -> tuple[int, int]:
     return pos, pos + size
 
 
-def skip(data: bytes, tag: int, pos: int, end: int) -> int:
+def skip_field(data: bytes, tag: int, pos: int, end: int) -> int:
     """Return the end of an unknown field's value; raise Malformed if there is none."""
     if tag >> 3 == 0:
         raise Malformed(f"proto: illegal tag 0 (wire type {tag & 7})")
@@ -114,14 +114,14 @@ def to_int64(value: int) -> int:
 class MessageFields(dict[int, int | bytes]):
     """Fields of a small message by number; of a repeated field, the last occurrence."""
 
-    def number(self, field: int) -> int:
+    def get_number(self, field: int) -> int:
         """Return an int64 field, 0 if it is absent."""
         value = self.get(field, 0)
         if isinstance(value, bytes):
             raise Malformed(f"proto: wrong wireType = {LENGTH_DELIMITED} for field {field}")
         return to_int64(value)
 
-    def length_delimited(self, field: int) -> bytes:
+    def get_bytes(self, field: int) -> bytes:
         """Return a text or bytes field, empty if it is absent."""
         value = self.get(field, b"")
         if isinstance(value, int):
@@ -129,7 +129,7 @@ class MessageFields(dict[int, int | bytes]):
         return value
 
 
-def parts(data: bytes, pos: int, end: int) -> MessageFields:
+def read_fields(data: bytes, pos: int, end: int) -> MessageFields:
     """Return the fields of the message between two offsets."""
     found = MessageFields()
     while pos < end:
@@ -140,13 +140,13 @@ def parts(data: bytes, pos: int, end: int) -> MessageFields:
             start, pos = read_size(data, pos, end)
             found[tag >> 3] = data[start:pos]
         else:
-            pos = skip(data, tag, pos, end)
+            pos = skip_field(data, tag, pos, end)
     if pos != end:
         raise_unexpected_eof()
     return found
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """Encode a number as a varint; negative numbers take 64 bits, as in Go."""
     value &= _UINT64
     if value < 0x80:
@@ -159,12 +159,12 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def tag(number: int, wire_type: int) -> bytes:
+def encode_tag(number: int, wire_type: int) -> bytes:
     """Encode the tag of a field."""
-    return varint(number << 3 | wire_type)
+    return encode_varint(number << 3 | wire_type)
 
 
-def length_delimited(before: bytes, content: bytes) -> bytes:
+def encode_length_delimited(before: bytes, content: bytes) -> bytes:
     """Return tag, length and content."""
     size = len(content)
-    return before + (_ONE_BYTE_VARINTS[size] if size < 0x80 else varint(size)) + content
+    return before + (_ONE_BYTE_VARINTS[size] if size < 0x80 else encode_varint(size)) + content

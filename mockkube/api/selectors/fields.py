@@ -13,7 +13,7 @@ _ESCAPED: Final = frozenset("\\,=")
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class FieldRequirement:
     """One condition: the field has the value or, if `negated`, has another one."""
 
     field: str
@@ -28,10 +28,10 @@ class Requirement:
 class FieldSelector:
     """Conjunction of requirements; without any it selects everything."""
 
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[FieldRequirement, ...] = ()
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True if everything is selected."""
         return not self.requirements
 
@@ -43,7 +43,7 @@ class FieldSelector:
                 return False
         return True
 
-    def exact(self, field: str) -> str | None:
+    def get_required_value(self, field: str) -> str | None:
         """Return the only value the field may have; None if the selector does not fix it."""
         wanted = (one.value for one in self.requirements if one.field == field and not one.negated)
         return next(wanted, None)
@@ -87,8 +87,8 @@ def _split_terms(text: str) -> Iterator[str]:
         yield piece[1]
 
 
-def _parse_requirement(term: str, text: str) -> Requirement:
+def _parse_requirement(term: str, text: str) -> FieldRequirement:
     parts = _TERM.fullmatch(term)
     if parts is None:
         raise BadSelector(f"invalid selector: '{text}'; can't understand '{term}'")
-    return Requirement(parts["field"], unescape(parts["value"]), parts["operator"] == "!=")
+    return FieldRequirement(parts["field"], unescape(parts["value"]), parts["operator"] == "!=")

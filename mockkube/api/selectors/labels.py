@@ -18,7 +18,7 @@ CACHE_MAX = 1024
 Labels = Mapping[str, str]
 
 
-class Operator(StrEnum):
+class SelectorOperator(StrEnum):
     """Operator of a requirement; the values are upstream's names."""
 
     IN = "in"
@@ -32,38 +32,42 @@ class Operator(StrEnum):
     NOT_EXISTS = "!"
 
 
-_BINARY: Final = tuple(one for one in Operator if one not in (Operator.EXISTS, Operator.NOT_EXISTS))
-_SETS: Final = (Operator.IN, Operator.NOT_IN)
-_ORDERS: Final = (Operator.GREATER, Operator.LESS)
-_SIGNS: Final = {">": Operator.GREATER, "<": Operator.LESS} | {one.value: one for one in _BINARY if one not in _ORDERS}
+_BINARY: Final = tuple(
+    one for one in SelectorOperator if one not in (SelectorOperator.EXISTS, SelectorOperator.NOT_EXISTS)
+)
+_SETS: Final = (SelectorOperator.IN, SelectorOperator.NOT_IN)
+_ORDERS: Final = (SelectorOperator.GREATER, SelectorOperator.LESS)
+_SIGNS: Final = {">": SelectorOperator.GREATER, "<": SelectorOperator.LESS} | {
+    one.value: one for one in _BINARY if one not in _ORDERS
+}
 _OBJECT_OPERATORS: Final = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.NOT_EXISTS,
+    "In": SelectorOperator.IN,
+    "NotIn": SelectorOperator.NOT_IN,
+    "Exists": SelectorOperator.EXISTS,
+    "DoesNotExist": SelectorOperator.NOT_EXISTS,
 }
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class LabelRequirement:
     """One condition on one label."""
 
     key: str
-    operator: Operator
+    operator: SelectorOperator
     values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         match self.operator:
-            case Operator.EXISTS:
+            case SelectorOperator.EXISTS:
                 return self.key
-            case Operator.NOT_EXISTS:
+            case SelectorOperator.NOT_EXISTS:
                 return f"!{self.key}"
-            case Operator.IN | Operator.NOT_IN:
+            case SelectorOperator.IN | SelectorOperator.NOT_IN:
                 return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
-            case Operator.GREATER:
+            case SelectorOperator.GREATER:
                 return f"{self.key}>{self.values[0]}"
-            case Operator.LESS:
+            case SelectorOperator.LESS:
                 return f"{self.key}<{self.values[0]}"
             case _:
                 return f"{self.key}{self.operator}{self.values[0]}"
@@ -72,19 +76,19 @@ class Requirement:
         """Return a function that tests whether labels meet the condition."""
         key, values = self.key, frozenset(self.values)
         match self.operator:
-            case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
+            case SelectorOperator.IN | SelectorOperator.EQUALS | SelectorOperator.DOUBLE_EQUALS:
                 return lambda labels: labels.get(key) in values
-            case Operator.NOT_IN | Operator.NOT_EQUALS:
+            case SelectorOperator.NOT_IN | SelectorOperator.NOT_EQUALS:
                 # Labels without the key match, unlike for `In`.
                 return lambda labels: labels.get(key) not in values
-            case Operator.EXISTS:
+            case SelectorOperator.EXISTS:
                 return lambda labels: key in labels
-            case Operator.NOT_EXISTS:
+            case SelectorOperator.NOT_EXISTS:
                 return lambda labels: key not in labels
-            case Operator.GREATER:
+            case SelectorOperator.GREATER:
                 bound = int(self.values[0])
                 return lambda labels: (number := _parse_int64(labels.get(key, ""))) is not None and number > bound
-            case Operator.LESS:
+            case SelectorOperator.LESS:
                 bound = int(self.values[0])
                 return lambda labels: (number := _parse_int64(labels.get(key, ""))) is not None and number < bound
 
@@ -94,12 +98,12 @@ class LabelSelector:
 
     __slots__ = ("_tests", "requirements")
 
-    def __init__(self, requirements: tuple[Requirement, ...] = ()) -> None:
+    def __init__(self, requirements: tuple[LabelRequirement, ...] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
         self._tests = tuple(requirement.compile() for requirement in self.requirements)
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True if everything is selected."""
         return not self._tests
 
@@ -127,7 +131,7 @@ class _NothingSelector(LabelSelector):
     __slots__ = ()
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return False
 
     def matches(self, labels: Labels) -> bool:
@@ -141,7 +145,7 @@ NOTHING: Final[LabelSelector] = _NothingSelector()
 @lru_cache(CACHE_MAX)
 def parse(text: str) -> LabelSelector:
     """Parse a selector of a query; raise BadSelector."""
-    return LabelSelector(tuple(_Parser(text).requirements()))
+    return LabelSelector(tuple(_Parser(text).parse_requirements()))
 
 
 def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
@@ -149,7 +153,8 @@ def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
     if selector is None:
         return NOTHING
     wanted = [
-        _make_requirement(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()
+        _make_requirement(key, SelectorOperator.EQUALS, (value,))
+        for key, value in selector.get("matchLabels", {}).items()
     ]
     for expression in selector.get("matchExpressions", ()):
         operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
@@ -168,24 +173,24 @@ def _parse_int64(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _make_requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+def _make_requirement(key: str, operator: SelectorOperator, values: tuple[str, ...]) -> LabelRequirement:
     """Return the requirement; raise BadSelector with all of its errors."""
     # upstream 1.36: apimachinery/pkg/labels/selector.go
-    found = _value_errors("key", key, names.qualified_name(key))
+    found = _value_errors("key", key, names.check_qualified_name(key))
     found += _value_count_errors(operator, values)
     for index, value in enumerate(values):
         found += _value_errors(f"values[{index}][{key}]", value, names.check_label_value(value))
     if found:
         texts = list(dict.fromkeys(map(str, found)))
         raise BadSelector(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
-    return Requirement(key, operator, values)
+    return LabelRequirement(key, operator, values)
 
 
 def _value_errors(path: str, value: str, complaints: list[str]) -> list[FieldError]:
     return [invalid(path, value, "; ".join(complaints))] if complaints else []
 
 
-def _value_count_errors(operator: Operator, values: tuple[str, ...]) -> list[FieldError]:
+def _value_count_errors(operator: SelectorOperator, values: tuple[str, ...]) -> list[FieldError]:
     given = list(values) or None
     if operator in _SETS and not values:
         return [invalid("values", given, "for 'in', 'notin' operators, values set can't be empty")]
@@ -219,8 +224,8 @@ class _Parser:
         self._at += 1
         return word
 
-    def requirements(self) -> list[Requirement]:
-        found: list[Requirement] = []
+    def parse_requirements(self) -> list[LabelRequirement]:
+        found: list[LabelRequirement] = []
         while (word := self._peek()) != _END:
             if word in _SPECIAL and word != "!":
                 raise BadSelector(f"found '{word}', expected: !, identifier, or 'end of string'")
@@ -238,17 +243,17 @@ class _Parser:
         if word == "," and (follower := self._peek()) in _SPECIAL and follower != "!":
             raise BadSelector(f"found '{follower}', expected: identifier after ','")
 
-    def _parse_requirement(self) -> Requirement:
+    def _parse_requirement(self) -> LabelRequirement:
         absent = self._peek() == "!"
         if absent:
             self._take()
         key = self._take()
         if key in _SPECIAL:
             raise BadSelector(f"found '{key}', expected: identifier")
-        if complaints := names.qualified_name(key):
+        if complaints := names.check_qualified_name(key):
             raise BadSelector(str(invalid("<nil>", key, "; ".join(complaints))))
         if absent or self._peek() in (",", _END):
-            return _make_requirement(key, Operator.NOT_EXISTS if absent else Operator.EXISTS, ())
+            return _make_requirement(key, SelectorOperator.NOT_EXISTS if absent else SelectorOperator.EXISTS, ())
         sign = self._take()
         operator = _SIGNS.get(sign)
         if operator is None:

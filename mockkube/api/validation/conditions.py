@@ -7,7 +7,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, invalid, required, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import one_of, qualified
+from mockkube.api.validation.formats import validate_one_of, validate_qualified_name
 
 STATUSES: Final = ("False", "True", "Unknown")
 REASON_BYTES_MAX: Final = 1024
@@ -33,19 +33,19 @@ def validate_conditions(conditions: Iterable[ReadOnlyObject] | None, at: str) ->
     return errors
 
 
-def is_true(conditions: Iterable[ReadOnlyObject] | None, kind: str) -> bool:
+def is_condition_true(conditions: Iterable[ReadOnlyObject] | None, kind: str) -> bool:
     """Return whether the condition of that type exists and is true."""
     return any(each.get("type") == kind and each.get("status") == "True" for each in conditions or [])
 
 
-def is_false(conditions: Iterable[ReadOnlyObject] | None, kind: str) -> bool:
+def is_condition_false(conditions: Iterable[ReadOnlyObject] | None, kind: str) -> bool:
     """Return whether the condition of that type exists and is false."""
     return any(each.get("type") == kind and each.get("status") == "False" for each in conditions or [])
 
 
 def _validate_condition(condition: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = qualified(condition.get("type", ""), f"{at}.type")
-    errors += one_of(condition.get("status"), f"{at}.status", STATUSES)
+    errors = validate_qualified_name(condition.get("type", ""), f"{at}.type")
+    errors += validate_one_of(condition.get("status"), f"{at}.status", STATUSES)
     if condition.get("observedGeneration", 0) < 0:
         value = condition["observedGeneration"]
         errors.append(invalid(f"{at}.observedGeneration", value, "must be greater than or equal to zero"))

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.fields import FieldError, Word, invalid, not_supported
+from mockkube.api.fields import FieldError, TypedString, invalid, not_supported
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 # Validates an item (a toleration, a requirement) at a path.
-Check = Callable[[ReadOnlyObject, str], list[FieldError]]
+ItemValidator = Callable[[ReadOnlyObject, str], list[FieldError]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class OperatorRule:
     """An operator behind a gate: its validation while the gate allows it, and its error otherwise."""
 
     gate: str
-    check: Check
-    refuse: Check
+    check: ItemValidator
+    refuse: ItemValidator
     # True if values need not be label values: only `check` validates them.
     any_values: bool = False
 
@@ -28,12 +28,12 @@ class FieldRule:
     """A field behind a gate: only this rule validates an item that has the field."""
 
     gate: str
-    check: Check
-    refuse: Check
+    check: ItemValidator
+    refuse: ItemValidator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Extensions:
+class ValidationExtensions:
     """Rules of proposals by operator or field name; compared by identity, so that it can be a cache key."""
 
     tolerations: Mapping[str, OperatorRule] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Extensions:
     node_selectors: Mapping[str, OperatorRule] = field(default_factory=dict)
     device_tolerations: Mapping[str, OperatorRule] = field(default_factory=dict)
 
-    def allowed(
+    def find_allowed_gates(
         self, caps: Capabilities, old_tolerations: Iterable[ReadOnlyObject], old_terms: Iterable[ReadOnlyObject]
     ) -> frozenset[str]:
         """Return the gates whose operators and fields are allowed: enabled ones, and those in use."""
@@ -66,7 +66,7 @@ class Extensions:
                     yield rule.gate
 
 
-NO_EXTENSIONS: Final = Extensions()
+NO_EXTENSIONS: Final = ValidationExtensions()
 
 
 def reject_toleration_operator(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -76,4 +76,4 @@ def reject_toleration_operator(toleration: ReadOnlyObject, at: str) -> list[Fiel
 
 def reject_requirement_operator(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
     """Reject an operator of node selectors as unknown."""
-    return [invalid(f"{at}.operator", Word(requirement.get("operator", "")), "not a valid selector operator")]
+    return [invalid(f"{at}.operator", TypedString(requirement.get("operator", "")), "not a valid selector operator")]

@@ -13,32 +13,34 @@ def validate_format(value: str, at: str, rule: Callable[[str], list[str]]) -> li
     return [invalid(at, value, message) for message in rule(value)]
 
 
-def label(value: str, at: str) -> list[FieldError]:
+def validate_label(value: str, at: str) -> list[FieldError]:
     """Validate a DNS label."""
     return validate_format(value, at, names.check_dns_label)
 
 
-def subdomain(value: str, at: str) -> list[FieldError]:
+def validate_subdomain(value: str, at: str) -> list[FieldError]:
     """Validate a DNS subdomain."""
     return validate_format(value, at, names.check_dns_subdomain)
 
 
-def qualified(value: str, at: str) -> list[FieldError]:
+def validate_qualified_name(value: str, at: str) -> list[FieldError]:
     """Validate a qualified name."""
-    return validate_format(value, at, names.qualified_name)
+    return validate_format(value, at, names.check_qualified_name)
 
 
-def one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
+def validate_one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
     """Validate a value that must be one of the supported ones, which errors show in that order."""
     return [] if value in supported else [not_supported(at, value or "", supported)]
 
 
 def validate_required_one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
     """Validate a required value that must be one of the supported ones."""
-    return one_of(value, at, supported) if value else [required(at)]
+    return validate_one_of(value, at, supported) if value else [required(at)]
 
 
-def immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str = "") -> list[FieldError]:
+def validate_immutable_field(
+    new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str = ""
+) -> list[FieldError]:
     """Reject a change of a field; `at` is the path of the object that has it."""
     value = new.get(name)
     if value == old.get(name):

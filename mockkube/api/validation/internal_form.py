@@ -11,21 +11,21 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from mockkube.api.fields import go_json
+from mockkube.api.fields import to_go_json
 from mockkube.api.types import ReadOnlyObject
 
 # Go name, JSON name, and the zero value or the shape of the field.
-Shape: TypeAlias = tuple[tuple[str, str, Any], ...]
+InternalShape: TypeAlias = tuple[tuple[str, str, Any], ...]
 
 
-def internal(obj: ReadOnlyObject | None, shape: Shape) -> dict[str, Any] | None:
+def to_internal(obj: ReadOnlyObject | None, shape: InternalShape) -> dict[str, Any] | None:
     """Return the object in its internal form; None stays None."""
     if obj is None:
         return None
     return {go: _to_internal_value(obj.get(name), inside) for go, name, inside in shape}
 
 
-def optional(shape: Shape) -> list[Shape]:
+def make_optional(shape: InternalShape) -> list[InternalShape]:
     """Mark a shape as that of a pointer, which is null when absent."""
     return [shape]
 
@@ -33,11 +33,11 @@ def optional(shape: Shape) -> list[Shape]:
 def _to_internal_value(value: Any, inside: Any) -> Any:
     match inside:
         case tuple():
-            return internal(value or {}, inside)
+            return to_internal(value or {}, inside)
         case [shape]:
             if isinstance(value, list):
-                return [internal(item, shape) for item in value]
-            return internal(value, shape)
+                return [to_internal(item, shape) for item in value]
+            return to_internal(value, shape)
         case _:
             return inside if value is None else value
 
@@ -138,6 +138,6 @@ def _move_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
 
 def diff_internal_forms(go_type: str, old: Any, new: Any) -> str:
     """Return a unified diff of two values in their internal form."""
-    before, after = (go_json(to_internal_form(go_type, value), indent=1).split("\n") for value in (old, new))
+    before, after = (to_go_json(to_internal_form(go_type, value), indent=1).split("\n") for value in (old, new))
     lines = list(difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)

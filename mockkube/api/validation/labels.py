@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, Word, forbidden, invalid, required
+from mockkube.api.fields import FieldError, TypedString, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
 
 NULL_SELECTOR_WARNING = "a null labelSelector results in matching no pod"
@@ -13,14 +13,14 @@ NULL_SELECTOR_WARNING = "a null labelSelector results in matching no pod"
 
 def validate_label_name(name: str, at: str) -> list[FieldError]:
     """Validate the key of a label."""
-    return [invalid(at, name, text) for text in names.qualified_name(name)]
+    return [invalid(at, name, text) for text in names.check_qualified_name(name)]
 
 
 def validate_labels(labels: Mapping[str, str], at: str) -> list[FieldError]:
     """Validate keys and values of labels."""
     found: list[FieldError] = []
     for key, value in labels.items():
-        found += [invalid(at, key, text) for text in names.qualified_name(key)]
+        found += [invalid(at, key, text) for text in names.check_qualified_name(key)]
         found += [invalid(at, value, text) for text in names.check_label_value(value)]
     return found
 
@@ -49,7 +49,7 @@ def _validate_requirement(requirement: ReadOnlyObject, at: str, allow_invalid_va
                 text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 found.append(forbidden(f"{at}.values", text))
         case _:
-            found.append(invalid(f"{at}.operator", Word(operator), "not a valid selector operator"))
+            found.append(invalid(f"{at}.operator", TypedString(operator), "not a valid selector operator"))
     found += validate_label_name(requirement.get("key", ""), f"{at}.key")
     if not allow_invalid_values:
         for i, value in enumerate(values):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required, too_long
+from mockkube.api.fields import FieldError, forbidden, invalid, quote, required, too_long
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import order_owner
 from mockkube.api.validation.labels import validate_labels
@@ -88,7 +88,7 @@ def _validate_namespace(meta: ReadOnlyObject, namespaced: bool, at: str) -> list
 def validate_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:
     """Validate the keys of annotations, and their total size."""
     # upstream lowercases annotation keys first: their prefix may have uppercase letters, unlike that of labels.
-    found = [invalid(at, key, text) for key in annotations for text in names.qualified_name(key.lower())]
+    found = [invalid(at, key, text) for key in annotations for text in names.check_qualified_name(key.lower())]
     if _annotations_size(annotations) > ANNOTATIONS_BYTES_MAX:
         found.append(too_long(at, ANNOTATIONS_BYTES_MAX))
     return found
@@ -142,7 +142,7 @@ def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def validate_finalizers(finalizers: Sequence[str], at: str) -> list[FieldError]:
     """Validate finalizers: qualified names, and only one way of treating dependents."""
-    found = [invalid(at, name, text) for name in finalizers for text in names.qualified_name(name)]
+    found = [invalid(at, name, text) for name in finalizers for text in names.check_qualified_name(name)]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         found.append(invalid(at, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
     return found
@@ -237,7 +237,7 @@ def _validate_no_new_finalizers(new: Sequence[str], old: Sequence[str], at: str)
     added = sorted(set(new).difference(old))
     if not added:
         return []
-    listed = f"[]string{{{', '.join(quoted(name) for name in added)}}}"
+    listed = f"[]string{{{', '.join(quote(name) for name in added)}}}"
     text = f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}"
     return [forbidden(f"{at}.finalizers", text)]
 

@@ -4,7 +4,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.node_selector import DEPRECATED_LABELS
 
 
-def deprecation(label: str) -> str | None:
+def get_label_deprecation(label: str) -> str | None:
     """Return the deprecation message of a label; None if it is not deprecated."""
     return DEPRECATED_LABELS.get(label)
 
@@ -17,7 +17,7 @@ def get_node_label_warnings(selector: ReadOnlyObject | None, at: str) -> list[st
     warnings = [
         f"{at}.matchExpressions[{index}].key: {each.get('key')} is {message}"
         for index, each in expressions
-        if (message := deprecation(each.get("key", "")))
+        if (message := get_label_deprecation(each.get("key", "")))
     ]
-    found = ((label, deprecation(label)) for label in selector.get("matchLabels") or {})
+    found = ((label, get_label_deprecation(label)) for label in selector.get("matchLabels") or {})
     return warnings + [f"{at}.matchLabels.{label}: {message}" for label, message in found if message]

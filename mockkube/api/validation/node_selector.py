@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, Word, forbidden, invalid, required
+from mockkube.api.fields import FieldError, TypedString, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, reject_requirement_operator
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions, reject_requirement_operator
 from mockkube.api.validation.labels import validate_label_name
 
 DEPRECATED_LABELS: Final = {
@@ -29,7 +29,7 @@ class NodeSelectorOptions:
     """Options of node selector validation: proposed operators, and whether invalid values are accepted."""
 
     allow_invalid_values: bool = False
-    extensions: Extensions = NO_EXTENSIONS
+    extensions: ValidationExtensions = NO_EXTENSIONS
     allowed: frozenset[str] = frozenset()
 
 
@@ -88,7 +88,7 @@ def _validate_field_requirement(requirement: ReadOnlyObject, at: str) -> list[Fi
     values, operator, key = requirement.get("values", ()), requirement.get("operator", ""), requirement.get("key", "")
     found = []
     if operator not in ("In", "NotIn"):
-        found.append(invalid(f"{at}.operator", Word(operator), "not a valid selector operator"))
+        found.append(invalid(f"{at}.operator", TypedString(operator), "not a valid selector operator"))
     elif len(values) != 1:
         text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         found.append(required(f"{at}.values", text))

@@ -26,7 +26,7 @@ def validate_positive(value: int | None, at: str) -> list[FieldError]:
 
 def validate_port(value: int | None, at: str) -> list[FieldError]:
     """Validate a port number; a missing one counts as 0."""
-    return in_range(value or 0, at, 1, 65535)
+    return validate_in_range(value or 0, at, 1, 65535)
 
 
 def validate_port_or_name(value: int | str | None, at: str) -> list[FieldError]:
@@ -36,33 +36,33 @@ def validate_port_or_name(value: int | str | None, at: str) -> list[FieldError]:
     return validate_port(value, at)
 
 
-def in_range(value: int, at: str, least: int, most: int) -> list[FieldError]:
+def validate_in_range(value: int, at: str, least: int, most: int) -> list[FieldError]:
     """Validate that a number is between `least` and `most`."""
-    return [invalid(at, value, message) for message in names.in_range(value, least, most)]
+    return [invalid(at, value, message) for message in names.check_in_range(value, least, most)]
 
 
 def validate_int_or_percent(value: int | str, at: str) -> list[FieldError]:
     """Validate a non-negative number or a percentage."""
     if isinstance(value, str):
-        return [invalid(at, value, message) for message in names.percent(value)]
+        return [invalid(at, value, message) for message in names.check_percent(value)]
     return validate_nonnegative(value, at)
 
 
 def validate_at_most_100_percent(value: int | str, at: str) -> list[FieldError]:
     """Validate that a percentage does not exceed 100."""
-    share = percent(value)
+    share = get_percent_value(value)
     return [invalid(at, value, "must not be greater than 100%")] if share is not None and share > 100 else []
 
 
-def percent(value: int | str) -> int | None:
+def get_percent_value(value: int | str) -> int | None:
     """Return the number of a percentage; None for anything else."""
-    return int(value[:-1]) if isinstance(value, str) and not names.percent(value) else None
+    return int(value[:-1]) if isinstance(value, str) and not names.check_percent(value) else None
 
 
-def amount(value: int | str | None) -> int:
+def get_int_or_percent_value(value: int | str | None) -> int:
     """Return the number of a percentage, or the number itself; 0 for any other text."""
     if isinstance(value, str):
-        share = percent(value)
+        share = get_percent_value(value)
         if share is not None:
             return share
         return int(value) if value.lstrip("+-").isdigit() else 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, invalid, quoted, required, too_long
+from mockkube.api.fields import FieldError, invalid, quote, required, too_long
 from mockkube.api.validation.metadata import validate_annotations_size
 
 _DRIVER_BYTES_MAX: Final = 63
@@ -51,7 +51,7 @@ def _validate_part(part: str, at: str, *, subdomains: bool) -> list[FieldError]:
     """Validate the labels of a part up to the first bad one."""
     for label in part.split("."):
         if texts := names.check_dns_subdomain(label) if subdomains else names.check_dns_label(label):
-            return [invalid(at, part, f"validating label {quoted(label)}: {text}") for text in texts]
+            return [invalid(at, part, f"validating label {quote(label)}: {text}") for text in texts]
     return []
 
 
@@ -71,7 +71,7 @@ def validate_user_annotations(annotations: Mapping[str, str], at: str) -> list[F
 def _validate_prefixed_key(key: str, at: str) -> list[FieldError]:
     if not key:
         return [required(at)]
-    if texts := names.qualified_name(key):
+    if texts := names.check_qualified_name(key):
         return [invalid(at, key, text) for text in texts]
     if "/" not in key:
         return [invalid(at, key, 'must be a domain-prefixed key (such as "acme.io/foo")')]

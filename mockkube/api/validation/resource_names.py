@@ -5,7 +5,7 @@ from typing import Final
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kinds.core.pod.containers.resources import (
     HUGE_PAGES_PREFIX,
-    is_extended,
+    is_extended_resource,
     is_native_resource,
     is_standard_resource,
     validate_resource_name,
@@ -27,7 +27,7 @@ def validate_container_resource_name(name: str, at: str) -> list[FieldError]:
     if "/" not in name:
         if not name.startswith(HUGE_PAGES_PREFIX):
             errors.append(invalid(at, name, "must be a standard resource for containers"))
-    elif not is_native_resource(name) and not is_extended(name):
+    elif not is_native_resource(name) and not is_extended_resource(name):
         errors.append(invalid(at, name, "doesn't follow extended resource name standard"))
     return errors
 

@@ -10,10 +10,10 @@ _PROTECTED_FIELDS: Final = ("deletionTimestamp", "generation", "labels", "annota
 def reset_metadata_for_status(new: Object, old: ReadOnlyObject) -> None:
     """Restore the metadata of the stored object, except resourceVersion and managedFields."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus
-    restore(new["metadata"], old["metadata"], *_PROTECTED_FIELDS)
+    restore_fields(new["metadata"], old["metadata"], *_PROTECTED_FIELDS)
 
 
-def restore(new: Object, old: ReadOnlyObject, *fields: str) -> None:
+def restore_fields(new: Object, old: ReadOnlyObject, *fields: str) -> None:
     """Restore the named fields; those that the old object lacks are removed."""
     for name in fields:
         if name in old:

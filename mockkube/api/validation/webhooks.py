@@ -44,7 +44,7 @@ def _validate_service(service: ReadOnlyObject, at: str) -> list[FieldError]:
     pairs = (("name", "namespace"), ("namespace", "name"))
     errors = [required(f"{at}.{blamed}") for blamed, looked_at in pairs if not service.get(looked_at)]
     port = service.get("port", 0)
-    wrong = names.port_number(port)
+    wrong = names.check_port_number(port)
     if wrong:
         errors.append(invalid(f"{at}.port", port, f"port is not valid: {', '.join(wrong)}"))
     path = service.get("path")

@@ -71,10 +71,10 @@ class CertificateSubjectRestriction(Plugin):
         if spec.get("signerName") != _CLIENT_SIGNER:
             return
         # Imported late, because it loads the cryptography package; the kind's strategy has loaded it by now.
-        from mockkube.api.kinds.certificates.certificate_signing_request import organizations, parse_request
+        from mockkube.api.kinds.certificates.certificate_signing_request import parse_request, subject_organizations
 
         try:
-            groups = organizations(parse_request(spec.get("request", "")))
+            groups = subject_organizations(parse_request(spec.get("request", "")))
         except ValueError as error:
             raise refuse(request, f"failed to parse CSR: {error}") from error
         if MASTERS in groups:

@@ -1,6 +1,6 @@
 """ExtendedResourceToleration: let pods tolerate the taints of the extended resources they request."""
 
-from mockkube.api.kinds.core.pod.containers.resources import is_extended
+from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
 from mockkube.api.pod_amounts import iter_containers
 from mockkube.apiserver.registry.admission import Plugin, Request
 
@@ -20,7 +20,7 @@ class ExtendedResourceToleration(Plugin):
             name
             for container in iter_containers(spec)
             for name in (container.get("resources") or {}).get("requests") or ()
-            if is_extended(name)
+            if is_extended_resource(name)
         }
         given = spec.get("tolerations") or []
         wanted = [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in sorted(requested)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from mockkube.api.pod_amounts import Amounts, calculate_pod_quantities, iter_containers, read
+from mockkube.api.pod_amounts import Quantities, calculate_pod_quantities, iter_containers, parse_resource_list
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.refusals import refuse, together
@@ -67,7 +67,7 @@ def _limits(record: Record) -> list[ReadOnlyObject]:
     limits: list[ReadOnlyObject] = record.load()["spec"].get("limits") or []
     for limit in limits:
         for name in _AMOUNTS:
-            read(limit.get(name))
+            parse_resource_list(limit.get(name))
     return limits
 
 
@@ -108,14 +108,16 @@ def _pod_complaints(spec: ReadOnlyObject, limits: Iterable[ReadOnlyObject], *, p
         if limit.get("type") == "Container":
             for container in iter_containers(spec):
                 resources = container.get("resources") or {}
-                yield from _outside(limit, read(resources.get("requests")), read(resources.get("limits")))
+                yield from _outside(
+                    limit, parse_resource_list(resources.get("requests")), parse_resource_list(resources.get("limits"))
+                )
         elif limit.get("type") == "Pod":
             requests = calculate_pod_quantities(spec, "requests", pod_level=pod_level)
             yield from _outside(limit, requests, calculate_pod_quantities(spec, "limits", pod_level=pod_level))
 
 
 def _claim_complaints(spec: ReadOnlyObject, limits: Iterable[ReadOnlyObject]) -> Iterator[str]:
-    requests = read((spec.get("resources") or {}).get("requests"))
+    requests = parse_resource_list((spec.get("resources") or {}).get("requests"))
     for limit in limits:
         if limit.get("type") == "PersistentVolumeClaim":
             for name, least in (limit.get("min") or {}).items():
@@ -124,7 +126,7 @@ def _claim_complaints(spec: ReadOnlyObject, limits: Iterable[ReadOnlyObject]) ->
                 yield from _asks_too_much(name, parse(most), requests)
 
 
-def _outside(limit: ReadOnlyObject, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _outside(limit: ReadOnlyObject, requests: Quantities, limits: Quantities) -> Iterator[str]:
     kind = limit["type"]
     for name, least in (limit.get("min") or {}).items():
         yield from _below(name, kind, parse(least), requests, limits)
@@ -134,7 +136,7 @@ def _outside(limit: ReadOnlyObject, requests: Amounts, limits: Amounts) -> Itera
         yield from _stretched(name, kind, parse(ratio), requests, limits)
 
 
-def _below(name: str, kind: str, least: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _below(name: str, kind: str, least: Quantity, requests: Quantities, limits: Quantities) -> Iterator[str]:
     request, limit = requests.get(name), limits.get(name)
     text = f"minimum {name} usage per {kind} is {least}"
     if request is None:
@@ -147,7 +149,7 @@ def _below(name: str, kind: str, least: Quantity, requests: Amounts, limits: Amo
         yield f"{text}, but limit is {limit}"
 
 
-def _above(name: str, kind: str, most: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _above(name: str, kind: str, most: Quantity, requests: Quantities, limits: Quantities) -> Iterator[str]:
     request, limit = requests.get(name), limits.get(name)
     text = f"maximum {name} usage per {kind} is {most}"
     if limit is None:
@@ -160,7 +162,7 @@ def _above(name: str, kind: str, most: Quantity, requests: Amounts, limits: Amou
         yield f"{text}, but request is {request}"
 
 
-def _asks_too_much(name: str, most: Quantity, requests: Amounts) -> Iterator[str]:
+def _asks_too_much(name: str, most: Quantity, requests: Quantities) -> Iterator[str]:
     request = requests.get(name)
     text = f"maximum {name} usage per PersistentVolumeClaim is {most}"
     if request is None:
@@ -171,7 +173,7 @@ def _asks_too_much(name: str, most: Quantity, requests: Amounts) -> Iterator[str
         yield f"{text}, but request is {request}"
 
 
-def _stretched(name: str, kind: str, ratio: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _stretched(name: str, kind: str, ratio: Quantity, requests: Quantities, limits: Quantities) -> Iterator[str]:
     asked, allowed, _ = _comparable(requests.get(name, _NOTHING), limits.get(name, _NOTHING), ratio)
     text = f"{name} max limit to request ratio per {kind} is {ratio}, but"
     if not asked:

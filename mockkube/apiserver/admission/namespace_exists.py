@@ -17,4 +17,4 @@ class NamespaceExists(Plugin):
         if not namespace or request.of_kind("", "namespaces"):
             return
         if request.find("", "namespaces").record("", namespace) is None:
-            raise NotFound.object("", "namespaces", namespace)
+            raise NotFound.for_object("", "namespaces", namespace)

@@ -40,5 +40,5 @@ class NamespaceLifecycle(Plugin):
 def _phase(request: Request, namespace: str) -> str:
     record = request.find("", "namespaces").record("", namespace)
     if record is None:
-        raise NotFound.object("", "namespaces", namespace)
+        raise NotFound.for_object("", "namespaces", namespace)
     return record.fields["status.phase"]

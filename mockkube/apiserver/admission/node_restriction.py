@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from mockkube.api.errors import NotFound
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.api_references import reference_to
 from mockkube.apiserver.admission.refusals import refuse
@@ -45,7 +45,7 @@ class NodeRestriction(Plugin):
             return
         # The user is in the group system:nodes, but its name is no node name.
         if not node:
-            raise refuse(request, f"could not determine node from user {quoted(request.call.user.name)}")
+            raise refuse(request, f"could not determine node from user {quote(request.call.user.name)}")
         resource = request.resource.home
         judge = _JUDGES.get((resource.group, resource.plural))
         if judge is not None:
@@ -53,7 +53,7 @@ class NodeRestriction(Plugin):
 
 
 def _pod(node: str, request: Request) -> None:
-    who = f"node {quoted(node)}"
+    who = f"node {quote(node)}"
     match request.call.subresource, request.operation:
         case "", Operation.CREATE:
             _mirror_pod(node, request)
@@ -66,7 +66,7 @@ def _pod(node: str, request: Request) -> None:
         case "status", _:
             _pod_status(node, request)
         case subresource, _:
-            why = f"unexpected pod subresource {quoted(subresource)}, only 'status' and 'eviction' are allowed"
+            why = f"unexpected pod subresource {quote(subresource)}, only 'status' and 'eviction' are allowed"
             raise refuse(request, why)
 
 
@@ -77,9 +77,9 @@ def _node_name(pod: ReadOnlyObject | None) -> str:
 
 
 def _mirror_pod(node: str, request: Request) -> None:
-    who, pod = f"node {quoted(node)}", request.given
+    who, pod = f"node {quote(node)}", request.given
     if _MIRROR not in request.annotations:
-        why = f"pod does not have {quoted(_MIRROR)} annotation, {who} can only create mirror pods"
+        why = f"pod does not have {quote(_MIRROR)} annotation, {who} can only create mirror pods"
         raise refuse(request, why)
     if _node_name(pod) != node:
         raise refuse(request, f"{who} can only create pods with spec.nodeName set to itself")
@@ -95,7 +95,7 @@ def _mirror_pod(node: str, request: Request) -> None:
 
 
 def _owning_node(node: str, owner: ReadOnlyObject, request: Request) -> None:
-    who = f"node {quoted(node)}"
+    who = f"node {quote(node)}"
     if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
         raise refuse(request, f"{who} can only create pods with an owner reference set to itself")
     if not owner.get("controller"):
@@ -104,14 +104,14 @@ def _owning_node(node: str, owner: ReadOnlyObject, request: Request) -> None:
         raise refuse(request, f"{who} must not set blockOwnerDeletion on an owner reference")
     record = request.find("", "nodes").record("", node)
     if record is None:
-        raise NotFound.object("", "node", node)
+        raise NotFound.for_object("", "node", node)
     uid = record.load()["metadata"]["uid"]
     if owner.get("uid") != uid:
         raise refuse(request, f"node {node} UID mismatch: expected {owner.get('uid', '')} got {uid}")
 
 
 def _pod_status(node: str, request: Request) -> None:
-    who, new, old = f"node {quoted(node)}", request.given, request.old
+    who, new, old = f"node {quote(node)}", request.given, request.old
     assert old is not None, "a status belongs to an object that is there"
     if _node_name(old) != node:
         raise refuse(request, f"{who} can only update pod status for pods with spec.nodeName set to itself")
@@ -125,10 +125,10 @@ def _pod_status(node: str, request: Request) -> None:
 
 
 def _node(node: str, request: Request) -> None:
-    who = f"node {quoted(node)}"
+    who = f"node {quote(node)}"
     name = request.call.name or request.given["metadata"].get("name", "")
     if name != node:
-        raise refuse(request, f"{who} is not allowed to modify node {quoted(name)}")
+        raise refuse(request, f"{who} is not allowed to modify node {quote(name)}")
     if request.operation is Operation.DELETE:
         return
     new, old = request.given, request.old
@@ -177,7 +177,7 @@ def _claim(node: str, request: Request) -> None:
         raise refuse(request, "may only update PVC status")
     assert request.old is not None, "a status belongs to an object that is there"
     if _unreported(request.given) != _unreported(request.old):
-        why = f"node {quoted(node)} is not allowed to update fields other than status.quantity and status.conditions"
+        why = f"node {quote(node)} is not allowed to update fields other than status.quantity and status.conditions"
         raise refuse(request, why)
 
 
@@ -192,7 +192,7 @@ def _unreported(claim: ReadOnlyObject) -> Object:
 
 def _lease(node: str, request: Request) -> None:
     if request.call.namespace != _LEASES_IN:
-        raise refuse(request, f"can only access leases in the {quoted(_LEASES_IN)} system namespace")
+        raise refuse(request, f"can only access leases in the {quote(_LEASES_IN)} system namespace")
     _named_alike(node, request, "can only access node lease with the same name as the requesting node")
 
 
@@ -223,10 +223,10 @@ def _signing_request(node: str, request: Request) -> None:
     if request.operation is not Operation.CREATE or request.given["spec"].get("signerName") not in _SIGNERS:
         return
     # Imported late, because it loads the cryptography package; the kind's strategy has loaded it by now.
-    from mockkube.api.kinds.certificates.certificate_signing_request import common_name, parse_request
+    from mockkube.api.kinds.certificates.certificate_signing_request import parse_request, subject_common_name
 
     try:
-        name = common_name(parse_request(request.given["spec"].get("request", "")))
+        name = subject_common_name(parse_request(request.given["spec"].get("request", "")))
     except ValueError as error:
         raise refuse(request, f"unable to parse csr: {error}") from error
     if name != f"{PREFIX}{node}":

@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockkube.api.errors import Forbidden
-from mockkube.api.pod_amounts import add, calculate_pod_quantities, read
+from mockkube.api.pod_amounts import add_quantities, calculate_pod_quantities, parse_resource_list
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.refusals import refuse
@@ -53,7 +53,7 @@ def _refuse(request: Request, why: str, reason: str) -> Forbidden:
 
 def _short_of(spec: ReadOnlyObject, node: ReadOnlyObject) -> list[str]:
     requests = calculate_pod_quantities(spec, "requests", pod_level=True)
-    add(requests, read(spec.get("overhead")))
+    add_quantities(requests, parse_resource_list(spec.get("overhead")))
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     none = parse("0")
     short = []

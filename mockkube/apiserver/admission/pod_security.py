@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import Invalid
-from mockkube.api.fields import FieldError, invalid, keyed
+from mockkube.api.fields import FieldError, invalid, map_entry_path
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.pod_security_checks import Finding, containers, judges_of
 from mockkube.apiserver.admission.refusals import refuse
@@ -78,12 +78,12 @@ def _standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) ->
     level = labels.get(_LABEL + mode, "privileged")
     if level not in LEVELS:
         detail = f"must be one of {', '.join(LEVELS)}"
-        errors.append(invalid(keyed("metadata.labels", _LABEL + mode), level, detail))
+        errors.append(invalid(map_entry_path("metadata.labels", _LABEL + mode), level, detail))
         level = "restricted" if mode == "enforce" else "privileged"
     version = labels.get(f"{_LABEL}{mode}-version", "latest")
     match = _VERSION.fullmatch(version)
     if version != "latest" and match is None:
-        at = keyed("metadata.labels", f"{_LABEL}{mode}-version")
+        at = map_entry_path("metadata.labels", f"{_LABEL}{mode}-version")
         errors.append(invalid(at, version, 'must be "latest" or "v1.x"'))
     return Standard(level, int(match[1]) if match else None)
 

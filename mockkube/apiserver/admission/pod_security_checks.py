@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.pod_security_words import counted, joined, named, setters
 
@@ -54,16 +54,16 @@ def _bad(spec: ReadOnlyObject, wrong: Callable[[ReadOnlyObject], Any]) -> list[s
     return [container["name"] for container in containers(spec) if wrong(_context(container))]
 
 
-def _unless_windows(judge: Judge) -> Judge:
+def _unless_windows(context: Judge) -> Judge:
     def judged(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-        return None if (spec.get("os") or {}).get("name") == "windows" else judge(metadata, spec)
+        return None if (spec.get("os") or {}).get("name") == "windows" else context(metadata, spec)
 
     return judged
 
 
-def _unless_own_users(judge: Judge) -> Judge:
+def _unless_own_users(context: Judge) -> Judge:
     def judged(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-        return None if spec.get("hostUsers") is False else judge(metadata, spec)
+        return None if spec.get("hostUsers") is False else context(metadata, spec)
 
     return judged
 
@@ -79,7 +79,7 @@ def _app_armor(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None
     found, values = _profiles(spec, "appArmorProfile", allowed)
     prefix = "container.apparmor.security.beta.kubernetes.io/"
     annotations = sorted(
-        f"{key}={quoted(value)}"
+        f"{key}={quote(value)}"
         for key, value in (metadata.get("annotations") or {}).items()
         if key.startswith(prefix) and value not in ("", "runtime/default") and not value.startswith("localhost/")
     )
@@ -240,7 +240,7 @@ def _seccomp_annotations(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Find
     keys = ["seccomp.security.alpha.kubernetes.io/pod"]
     keys += [f"container.seccomp.security.alpha.kubernetes.io/{one['name']}" for one in containers(spec)]
     bad = sorted({
-        f"{key}={quoted(annotations[key])}"
+        f"{key}={quote(annotations[key])}"
         for key in keys
         if key in annotations
         and annotations[key] not in ("runtime/default", "docker/default")

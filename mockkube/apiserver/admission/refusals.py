@@ -7,7 +7,7 @@ from mockkube.apiserver.registry.admission import Request
 def refuse(request: Request, why: str) -> Forbidden:
     """Return the Forbidden error for a request, with the plugin's reason."""
     resource = request.resource
-    return Forbidden.object(resource.group, resource.plural, name_of(request), why)
+    return Forbidden.for_object(resource.group, resource.plural, name_of(request), why)
 
 
 def name_of(request: Request) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api import quota_usage
 from mockkube.api.errors import Conflict, NotFound
-from mockkube.api.pod_amounts import Amounts, add, read
+from mockkube.api.pod_amounts import Quantities, add_quantities, parse_resource_list
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.identity.user import MASTERS, User
@@ -52,7 +52,7 @@ def _read(record: Record) -> bool:
     quota = record.load()
     spec, status = quota.get("spec") or {}, quota.get("status") or {}
     for amounts in (spec.get("hard"), status.get("hard"), status.get("used")):
-        read(amounts)
+        parse_resource_list(amounts)
     scopes = [one["scopeName"] for one in (spec.get("scopeSelector") or {}).get("matchExpressions") or ()]
     # Scopes are looked up in tables later, which fails for unhashable values.
     hash((*scopes, *(spec.get("scopes") or ())))
@@ -80,18 +80,18 @@ def _recounts(request: Request) -> bool:
     # Resizing changes requests; other updates only matter if the pod starts or stops to be terminating.
     if request.call.subresource == "resize":
         return True
-    changed = quota_usage.terminating(request.old) != quota_usage.terminating(request.given)
+    changed = quota_usage.is_terminating(request.old) != quota_usage.is_terminating(request.given)
     return not request.call.subresource and changed
 
 
-def _charge(request: Request, quota: ReadOnlyObject) -> Amounts:
+def _charge(request: Request, quota: ReadOnlyObject) -> Quantities:
     """Return what the request adds to the usage of a quota; raise Forbidden if that is too much."""
     if not _applies(request, quota, request.given):
         return {}
     storage = request.resource.home
     name, status = quota["metadata"]["name"], quota.get("status") or {}
-    hard, used = read(status.get("hard")), read(status.get("used"))
-    names = quota_usage.tracked(storage.group, storage.plural, hard)
+    hard, used = parse_resource_list(status.get("hard")), parse_resource_list(status.get("used"))
+    names = quota_usage.matching_resources(storage.group, storage.plural, hard)
     _check_stated(request, name, names)
     unknown = sorted(one for one in names if one not in used)
     if unknown:
@@ -110,7 +110,7 @@ def _applies(request: Request, quota: ReadOnlyObject, obj: ReadOnlyObject) -> bo
     """Return whether the quota tracks objects of this kind, and this one is in its scopes."""
     storage = request.resource.home
     hard = (quota.get("status") or {}).get("hard") or {}
-    if not quota_usage.tracked(storage.group, storage.plural, hard):
+    if not quota_usage.matching_resources(storage.group, storage.plural, hard):
         return False
     spec, caps = quota.get("spec") or {}, storage.services.caps
     requirements = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
@@ -121,19 +121,19 @@ def _applies(request: Request, quota: ReadOnlyObject, obj: ReadOnlyObject) -> bo
 def _check_stated(request: Request, quota: str, names: list[str]) -> None:
     storage = request.resource.home
     if (storage.group, storage.plural) == ("", "pods"):
-        why = quota_usage.missing(request.given, names, storage.services.caps)
+        why = quota_usage.find_missing_resources(request.given, names, storage.services.caps)
         if why:
             raise refuse(request, f"failed quota: {quota}: {why}")
 
 
-def _added(request: Request, quota: ReadOnlyObject) -> Amounts:
+def _added(request: Request, quota: ReadOnlyObject) -> Quantities:
     """Return the usage of the object, minus what this quota counted for its old state."""
     storage = request.resource.home
-    moment = quota_usage.Moment(storage.services.caps, storage.services.clock.now())
-    now = quota_usage.usage(storage.group, storage.plural, request.given, moment)
+    moment = quota_usage.UsageContext(storage.services.caps, storage.services.clock.now())
+    now = quota_usage.calculate_usage(storage.group, storage.plural, request.given, moment)
     if request.old is None or not _applies(request, quota, request.old):
         return now
-    before = quota_usage.usage(storage.group, storage.plural, request.old, moment)
+    before = quota_usage.calculate_usage(storage.group, storage.plural, request.old, moment)
     return {name: amount - before[name] if name in before else amount for name, amount in now.items()}
 
 
@@ -144,8 +144,8 @@ async def _book(request: Request, name: str) -> None:
 
     def book(quota: Object) -> Object:
         status = quota.get("status") or {}
-        used = read(status.get("used"))
-        add(used, _charge(request, quota))
+        used = parse_resource_list(status.get("used"))
+        add_quantities(used, _charge(request, quota))
         return {**quota, "status": {**status, "used": {one: str(amount) for one, amount in used.items()}}}
 
     for remaining in reversed(range(TRIES_MAX)):

@@ -35,7 +35,7 @@ class ServiceAccount(Plugin):
         spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccountName") or DEFAULT
         account = _account(request)
         if _automounts(account, spec):
-            _mount_token(spec, _VOLUME + request.resource.services.chance.suffix())
+            _mount_token(spec, _VOLUME + request.resource.services.chance.new_suffix())
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
         _validate_secrets(request, account, ephemeral=False)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from mockkube.api.conditions import condition, find_condition, with_condition
+from mockkube.api.conditions import find_condition, make_condition, with_condition
 from mockkube.api.errors import Conflict, NotFound
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.conditions import is_true
+from mockkube.api.validation.conditions import is_condition_true
 from mockkube.apiserver.aggregation.availability import Finding, find
 from mockkube.apiserver.aggregation.routes import SERVICE_NAME
 from mockkube.apiserver.aggregation.transport import FrontProxy, Transport
@@ -108,7 +108,7 @@ class Backends:
             return
         key = spec.get("group", ""), spec["version"]
         before = self.known.get(key)
-        available = is_true(_conditions(obj), _AVAILABLE)
+        available = is_condition_true(_conditions(obj), _AVAILABLE)
         # An unavailable server's resources are dropped: aggregated discovery then lists its version as stale.
         resources = before.resources if before is not None and available else None
         self.known[key] = Backend(spec, available, resources)
@@ -160,7 +160,7 @@ def _conditions(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
 
 
 def _condition(found: Finding) -> Object:
-    return condition(_AVAILABLE, holds=found.available, reason=found.reason, message=found.message)
+    return make_condition(_AVAILABLE, holds=found.available, reason=found.reason, message=found.message)
 
 
 def _said(obj: ReadOnlyObject, found: Finding) -> bool:

@@ -47,7 +47,7 @@ class KeptTokens:
     def _judge_account(self, namespace: str, name: str, uid: str) -> None:
         account = self._stored("serviceaccounts", namespace, name)
         if account is None:
-            raise InvalidCredentials(NotFound.object("", "serviceaccounts", name).message)
+            raise InvalidCredentials(NotFound.for_object("", "serviceaccounts", name).message)
         metadata = account["metadata"]
         if metadata.get("deletionTimestamp"):
             raise InvalidCredentials(f"ServiceAccount {namespace}/{name} has been deleted")

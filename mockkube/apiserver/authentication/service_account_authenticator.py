@@ -26,7 +26,7 @@ class ServiceAccountReviewer:
     """Authenticator of service account tokens; a TokenReviewer."""
 
     def __init__(self, registry: Registry, used: Callable[[str, str], None] = lambda namespace, name: None) -> None:
-        """Call `used` with namespace and name of each secret whose token is presented."""
+        """Call `record_use` with namespace and name of each secret whose token is presented."""
         self._registry = registry
         self._issuer = registry.services.accounts
         self._kept = KeptTokens(registry, used)
@@ -67,7 +67,7 @@ class ServiceAccountReviewer:
         name = claimed["name"]
         account = self._metadata("serviceaccounts", namespace, name)
         if account is None:
-            raise InvalidCredentials(NotFound.object("", "serviceaccounts", name).message)
+            raise InvalidCredentials(NotFound.for_object("", "serviceaccounts", name).message)
         if account["uid"] != claimed["uid"]:
             why = f"service account UID ({account['uid']}) does not match claim ({claimed['uid']})"
             raise InvalidCredentials(why)

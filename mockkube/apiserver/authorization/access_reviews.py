@@ -9,15 +9,15 @@ from mockkube.api.fields import FieldError, forbidden, invalid, required
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors import labels as label_selectors
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.selectors.fields import Requirement
+from mockkube.api.selectors.fields import FieldRequirement
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.internal_form import Shape, internal
+from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.labels import validate_label_name
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.authorizer import Attributes, Decision
 
 _AT: Final = "spec.resourceAttributes"
-_PATH: Final[Shape] = (("Path", "path", ""), ("Verb", "verb", ""))
+_PATH: Final[InternalShape] = (("Path", "path", ""), ("Verb", "verb", ""))
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
@@ -25,7 +25,7 @@ def complaints(review: ReadOnlyObject) -> list[FieldError]:
     """Validate a SelfSubjectAccessReview, SubjectAccessReview or LocalSubjectAccessReview."""
     spec, local = review.get("spec") or {}, review["kind"] == "LocalSubjectAccessReview"
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    shown = None if path is None else internal(path, _PATH)
+    shown = None if path is None else to_internal(path, _PATH)
     errors = []
     if resource is not None and path is not None:
         detail = "cannot be specified in combination with resourceAttributes"
@@ -122,7 +122,7 @@ def _evaluation_errors(resource: ReadOnlyObject) -> list[str]:
     return errors
 
 
-def _field_requirements(selector: ReadOnlyObject) -> tuple[list[Requirement], bool]:
+def _field_requirements(selector: ReadOnlyObject) -> tuple[list[FieldRequirement], bool]:
     """Return the requirements that can be parsed, and whether there are others."""
     if raw := selector.get("rawSelector", ""):
         try:
@@ -131,7 +131,7 @@ def _field_requirements(selector: ReadOnlyObject) -> tuple[list[Requirement], bo
             return [], True
     given: Any = selector.get("requirements") or ()
     read = [
-        Requirement(one.get("key", ""), one["values"][0], one["operator"] == "NotIn")
+        FieldRequirement(one.get("key", ""), one["values"][0], one["operator"] == "NotIn")
         for one in given
         if one.get("operator") in ("In", "NotIn") and len(one.get("values") or ()) == 1
     ]

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.errors import aggregate
+from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.authorization.grants import Grants, Holdings
 from mockkube.apiserver.authorization.node import NodeAuthorizer, node_of
 from mockkube.apiserver.authorization.roles import GROUP, MissingRole, Roles
@@ -59,7 +59,7 @@ class Authorizer:
         errors = ["node authorizer does not support user rule resolution"] if is_node else []
         errors += map(_absence, holdings.missing)
         rules = tuple(held.rule for held in holdings.held)
-        return Enumeration(rules, is_node, aggregate(errors) if errors else "")
+        return Enumeration(rules, is_node, aggregate_messages(errors) if errors else "")
 
 
 def _absence(missing: MissingRole) -> str:
@@ -68,4 +68,4 @@ def _absence(missing: MissingRole) -> str:
 
 
 def _absences(missing: tuple[MissingRole, ...]) -> str:
-    return aggregate([_absence(one) for one in missing])
+    return aggregate_messages([_absence(one) for one in missing])

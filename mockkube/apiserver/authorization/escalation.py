@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.errors import Forbidden, NotFound
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.covering import missing
@@ -65,7 +65,7 @@ class Escalation(Plugin):
         try:
             rules = self._authorizer.roles.rules(reference, namespace)
         except MissingRole as error:
-            raise NotFound.object(GROUP, plural, error.name) from error
+            raise NotFound.for_object(GROUP, plural, error.name) from error
         self._refuse_more(request, rules)
 
     def _refuse_more(self, request: Request, rules: Sequence[Rule]) -> None:
@@ -73,7 +73,7 @@ class Escalation(Plugin):
         if not lacking:
             return
         user = request.call.user
-        who = f"user {quoted(user.name)} (groups={go_list(user.groups)})"
+        who = f"user {quote(user.name)} (groups={go_list(user.groups)})"
         rights = "\n".join(sorted({str(rule) for rule in lacking}))
         absent = self._authorizer.holdings(user, request.call.namespace).missing
         errors = ", ".join(dict.fromkeys(map(str, absent)))
@@ -88,7 +88,7 @@ class Escalation(Plugin):
 
 
 def _refusal(request: Request, why: str) -> Forbidden:
-    return Forbidden.object(GROUP, request.resource.plural, request.given["metadata"].get("name", ""), why)
+    return Forbidden.for_object(GROUP, request.resource.plural, request.given["metadata"].get("name", ""), why)
 
 
 def _aggregates(role: ReadOnlyObject) -> bool:

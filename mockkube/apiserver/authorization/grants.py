@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.authorization.roles import MissingRole, Roles, resource_of
 from mockkube.apiserver.authorization.rules import Rule
@@ -147,7 +147,7 @@ def _grants_of(record: Record) -> Iterator[tuple[Subject, Grant]]:
     reference, namespace = binding.get("roleRef") or {}, record.namespace
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = f"{record.name}/{namespace}" if namespace else record.name
-    title = f"{kind} {quoted(name)} of {reference.get('kind', '')} {quoted(reference.get('name', ''))}"
+    title = f"{kind} {quote(name)} of {reference.get('kind', '')} {quote(reference.get('name', ''))}"
     for position, subject in enumerate(binding.get("subjects") or ()):
         named = _subject(subject, namespace)
         if named is not None:
@@ -171,4 +171,4 @@ def _described(subject: ReadOnlyObject, namespace: str) -> str:
     kind, name = subject["kind"], subject.get("name", "")
     if kind == "ServiceAccount":
         name = f"{name}/{subject.get('namespace') or namespace}"
-    return f"{kind} {quoted(name)}"
+    return f"{kind} {quote(name)}"

@@ -16,7 +16,7 @@ from multidict import CIMultiDictProxy
 
 from mockkube.api import names
 from mockkube.api.errors import BadRequest, Forbidden
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.impersonation_fields import extra_complaint
 from mockkube.apiserver.authorization.node import NODES, PREFIX
@@ -200,17 +200,17 @@ def _wanted(headers: CIMultiDictProxy[str]) -> User:
 def _nameless(wanted: User, *, constrained: bool) -> str:
     """Return the error text for headers that name no user."""
     if constrained:
-        groups = ", ".join(map(quoted, wanted.groups))
+        groups = ", ".join(map(quote, wanted.groups))
         shown = f"[]string{{{groups}}}" if wanted.groups else "[]string(nil)"
-        extra = ", ".join(f"{quoted(key)}:[]string{{{_texts(values)}}}" for key, values in wanted.extra.items())
+        extra = ", ".join(f"{quote(key)}:[]string{{{_texts(values)}}}" for key, values in wanted.extra.items())
         more = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
-        user = f'&user.DefaultInfo{{Name:"", UID:{quoted(wanted.uid)}, Groups:{shown}, Extra:{more}}}'
+        user = f'&user.DefaultInfo{{Name:"", UID:{quote(wanted.uid)}, Groups:{shown}, Extra:{more}}}'
         return f"requested {user} without impersonating a user name"
     return f"requested [{' '.join(_references(wanted))}] without impersonating a user"
 
 
 def _texts(values: tuple[str, ...]) -> str:
-    return ", ".join(map(quoted, values))
+    return ", ".join(map(quote, values))
 
 
 def _references(wanted: User) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.errors import aggregate
-from mockkube.api.fields import FieldError, invalid, quoted
+from mockkube.api.errors import aggregate_messages
+from mockkube.api.fields import FieldError, invalid, quote
 
 _PATH_FORM: Final = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
 _PATH: Final = re.compile(_PATH_FORM)
@@ -20,9 +20,9 @@ def extra_complaint(extra: Mapping[str, tuple[str, ...]]) -> str:
         if not key:
             return "impersonating the empty string key in extra is not allowed"
         if errors := _key_complaints(key):
-            return f"impersonating an invalid key in extra is not allowed: {aggregate(errors)}"
+            return f"impersonating an invalid key in extra is not allowed: {aggregate_messages(errors)}"
         if key != key.lower():
-            return f"impersonating a non-lowercase key in extra is not allowed: {quoted(key)}"
+            return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
         if "" in values:
             return "impersonating the empty string value in extra is not allowed"
     return ""

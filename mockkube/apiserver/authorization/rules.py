@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry.authorizer import Attributes
 
@@ -72,7 +72,7 @@ class Rule:
 
 def go_list(texts: Iterable[str]) -> str:
     """Return texts as Go prints a list of quoted strings."""
-    return f"[{' '.join(map(quoted, texts))}]"
+    return f"[{' '.join(map(quote, texts))}]"
 
 
 def _url_matches(pattern: str, path: str) -> bool:

@@ -10,7 +10,7 @@ import orjson
 from mockkube.api.custom.definition import Definition
 from mockkube.api.errors import ApiError
 from mockkube.api.fields import FieldError
-from mockkube.api.patching.gotext import go_type, json_kind_name
+from mockkube.api.patching.gotext import go_type_name, json_kind_name
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
@@ -48,7 +48,7 @@ class Converter:
         about = f"conversion webhook for {self._about(objects, target)}"
         if not self._version:
             raise failed("no supported conversion review versions")
-        uid = self._services.chance.uid()
+        uid = self._services.chance.new_uid()
         try:
             answer = await self._services.call_webhook(self._client, self._review(objects, target, uid), _SECONDS)
             converted = self._objects(answer, uid)
@@ -157,17 +157,17 @@ def _metadata(before: ReadOnlyObject, after: ReadOnlyObject) -> Object:
         raise _Bad("missing metadata in converted object")
     given, metadata = after["metadata"], dict(before["metadata"])
     if not isinstance(given, dict):
-        raise _Bad(f"invalid metadata of type {go_type(given)} in converted object")
+        raise _Bad(f"invalid metadata of type {go_type_name(given)} in converted object")
     for name in _CHANGEABLE:
         texts = given.get(name)
         if texts is None:
             metadata.pop(name, None)
             continue
         if not isinstance(texts, dict):
-            raise _Bad(f"invalid metadata.{name} of type {go_type(texts)} in converted object")
+            raise _Bad(f"invalid metadata.{name} of type {go_type_name(texts)} in converted object")
         for key, text in texts.items():
             if not isinstance(text, str):
-                raise _Bad(f"metadata.{name}[{key}] must be a string, but is {go_type(text)} in converted object")
+                raise _Bad(f"metadata.{name}[{key}] must be a string, but is {go_type_name(text)} in converted object")
         if texts != metadata.get(name, {}) and (errors := _complaints(name, texts)):
             joined = ", ".join(map(str, errors))
             raise _Bad(f"[{joined}]" if len(errors) > 1 else joined)

@@ -60,7 +60,7 @@ class Conversions:
             self._records.put((target, record.key, record.revision), record)
 
     def moved(self, obj: Object, target: str) -> Object:
-        """Return the object in another version; raise Unconverted if it must be converted first."""
+        """Return the object in another version; raise ConversionNeeded if it must be converted first."""
         if obj["apiVersion"] == target:
             return obj
         known = self._objects.get((target, orjson.dumps(obj)))

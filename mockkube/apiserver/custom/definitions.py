@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from mockkube.api.conditions import condition
+from mockkube.api.conditions import make_condition
 from mockkube.api.custom import naming
 from mockkube.api.custom.conditions import (
     ESTABLISHED,
@@ -89,7 +89,7 @@ class Definitions:
         for end in watches:
             end()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a CRD is queued."""
         return bool(self._pending)
 
@@ -114,7 +114,7 @@ class Definitions:
         except ApiError as error:
             _LOG.warning("CustomResourceDefinition %s cannot be served: %s", name, error)
         except Exception as error:
-            self._registry.services.cache.bad.fail("Definitions", "customresourcedefinitions", name, error)
+            self._registry.services.cache.bad.record_failure("Definitions", "customresourcedefinitions", name, error)
 
     async def ensure(self, name: str) -> None:
         """Reconcile one CRD: accept its names and serve it, or finalize it."""
@@ -249,7 +249,7 @@ class Definitions:
             return
         if name not in self._ending:
             message = "CustomResource deletion is in progress"
-            begun = condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
+            begun = make_condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
             await self._report(name, lambda one: with_condition(one, begun, self._now()))
             self._ending[name] = listener = self._listener(name)
             storage.collection.listeners[listener] = None
@@ -275,5 +275,5 @@ class Definitions:
                 continue
 
     async def _finish(self, name: str, *, reason: str, message: str) -> None:
-        done = condition(TERMINATING, holds=False, reason=reason, message=message)
+        done = make_condition(TERMINATING, holds=False, reason=reason, message=message)
         await self._report(name, lambda one: without_finalizer(with_condition(one, done, self._now())))

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from mockkube.api.custom.structural import Structural
-from mockkube.api.fields import keyed
+from mockkube.api.fields import map_entry_path
 
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\['((?:\\.|[^'\\])*)'\]")
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
@@ -17,7 +17,7 @@ class BadPath(ValueError):
 
 
 def resolve(path: str, schema: Structural) -> str:
-    """Return the path as field errors write it; raise BadPath."""
+    """Return the path as field errors write it; raise FieldPathError."""
     at, start = "", 0
     while start < len(path):
         step = _STEP.match(path, start)
@@ -28,7 +28,7 @@ def resolve(path: str, schema: Structural) -> str:
             at = f"{at}.{name}" if at else name
             child = schema.properties.get(name)
         else:
-            at, child = keyed(at, name), schema.additional
+            at, child = map_entry_path(at, name), schema.additional
         if child is None:
             raise BadPath(path)
         schema, start = child, step.end()

@@ -9,7 +9,7 @@ from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Forbidden
 from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
 from mockkube.api.printers.custom import make_custom_printer
-from mockkube.api.schema import Node, Schema
+from mockkube.api.schema import Schema, TypeNode
 from mockkube.api.types import Object
 from mockkube.apiserver.custom.scaling import CustomScaling
 from mockkube.apiserver.custom.strategy import CustomStrategy
@@ -50,12 +50,14 @@ class _Types(Schema):
         self._definition = definition
         self._codec = codec
 
-    def kind(self, group: str, version: str, kind: str) -> Node | None:
+    def find_kind_type(self, group: str, version: str, kind: str) -> TypeNode | None:
+        """Return the type of the CRD's kind at a version; None for other kinds."""
         known = self._definition.versions.get(version)
         return self._codec.node_of(known) if known is not None and group == self._definition.group else None
 
-    def node(self, definition: str) -> Node:
-        return self._plain.node(definition)
+    def get_type(self, definition: str) -> TypeNode:
+        """Return a type of the server's schema."""
+        return self._plain.get_type(definition)
 
 
 class Ending(Plugin):
@@ -68,11 +70,11 @@ class Ending(Plugin):
         """Reject the creation."""
         resource, why = request.resource, "create not allowed while custom resource definition is terminating"
         name = request.obj["metadata"].get("name", "") if request.obj is not None else ""
-        raise Forbidden.object(resource.group, resource.plural, name, why)
+        raise Forbidden.for_object(resource.group, resource.plural, name, why)
 
 
 class CustomResource(Resource):
-    """One version of a CRD; `home` is its storage version."""
+    """One version of a CRD; `storage_resource` is its storage version."""
 
     open_kind = True
     whole_items = True
@@ -141,7 +143,7 @@ class CustomResource(Resource):
         if validation == "Strict" and (repeats or unknown):
             raise BadRequest(self.cannot_handle(value, f"strict decoding error: {repeats.join_errors(unknown)}"))
         if validation == "Warn":
-            call.warn(repeats.told(unknown))
+            call.warn(repeats.list_errors(unknown))
         given = obj.get("apiVersion") or ""
         if given != self.api_version:
             expected = f"does not match the expected API version ({self.api_version})"

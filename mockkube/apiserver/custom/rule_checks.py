@@ -14,8 +14,8 @@ from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.schemas import SchemaReader
 from mockkube.api.custom.structural import Structural, read
 from mockkube.api.custom.validation import validate
-from mockkube.api.fields import FieldError, forbidden, internal, invalid, keyed
-from mockkube.api.strategy import Judge
+from mockkube.api.fields import FieldError, forbidden, internal, invalid, map_entry_path
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.custom import rule_verdicts
 from mockkube.apiserver.custom.patterns import found_in
@@ -31,10 +31,12 @@ _ADVICE: Final = (
 _RULES: Final = "x-kubernetes-validations"
 
 
-def custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+def custom_schema(
+    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, context: StrategyContext
+) -> list[FieldError]:
     """Validate the rules and defaults of a schema that is otherwise well-formed."""
     structural = read(schema)
-    defaults = list(_validate_defaults(structural, at, SchemaReader(judge.caps.version, found_in)))
+    defaults = list(_validate_defaults(structural, at, SchemaReader(context.caps.version, found_in)))
     # Rules are only validated if all defaults are valid, as upstream.
     if defaults:
         return defaults
@@ -51,7 +53,7 @@ def _validate_defaults(schema: Structural, at: str, reader: SchemaReader) -> Ite
     if schema.items is not None:
         yield from _validate_defaults(schema.items, f"{at}.items", reader)
     for name, each in schema.properties.items():
-        yield from _validate_defaults(each, keyed(f"{at}.properties", name), reader)
+        yield from _validate_defaults(each, map_entry_path(f"{at}.properties", name), reader)
 
 
 def _validate_default(schema: Structural, at: str, reader: SchemaReader) -> Iterator[FieldError]:
@@ -143,7 +145,7 @@ def _validate(schema: Structural, rules: Rules, place: _Place, costs: _Costs) ->
         inner = place.within(schema, f"{at}.additionalProperties")
         yield from _validate(schema.additional, rules.additional, inner, costs)
     for name, each in rules.properties.items():
-        inner = place.within(schema, keyed(f"{at}.properties", name))
+        inner = place.within(schema, map_entry_path(f"{at}.properties", name))
         yield from _validate(schema.properties[name], each, inner, costs)
     if rules.items is not None and schema.items is not None:
         # Items of lists other than maps have no key by which old and new items could be matched.

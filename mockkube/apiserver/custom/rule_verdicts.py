@@ -11,10 +11,10 @@ from mockkube_cel.values import NONE, CelError, Optional
 
 from mockkube.api.custom.correlation import Correlated, Items
 from mockkube.api.custom.outcomes import NOWHERE
-from mockkube.api.fields import OMITTED, ErrorType, FieldError, duplicate, forbidden, invalid, keyed, required
+from mockkube.api.fields import OMITTED, ErrorType, FieldError, duplicate, forbidden, invalid, map_entry_path, required
 from mockkube.apiserver.custom.cel_values import to_cel
 from mockkube.apiserver.custom.rules import OLD_SELF, SELF, Rule, Rules
-from mockkube.matching.cel.metered import evaluate
+from mockkube.matching.cel.metered import evaluate_metered
 
 CALL_COST_MAX: Final = 1_000_000
 # Cost limit of all rules for one object, in units of CEL's cost model.
@@ -111,7 +111,7 @@ class _Judge:
                 at = f"{case.at}.{name}" if case.at else name
                 self.visit(rules.properties[name], _Case(item, old.get(name), at, spared))
             elif rules.additional is not None:
-                self.visit(rules.additional, _Case(item, old.get(name), keyed(case.at, name), spared))
+                self.visit(rules.additional, _Case(item, old.get(name), map_entry_path(case.at, name), spared))
 
     def _evaluate_all(self, rules: Rules, case: _Case) -> None:
         kind = rules.schema.type
@@ -128,7 +128,7 @@ class _Judge:
 
     def _evaluate(self, rule: Rule, case: _Case, kind: str, bound: dict[str, Any]) -> None:
         assert rule.compiled.program is not None, "a rule without an error has a program"
-        found = evaluate(rule.compiled.program, bound, CALL_COST_MAX)
+        found = evaluate_metered(rule.compiled.program, bound, CALL_COST_MAX)
         # A call that was cancelled at its own limit is reported as such rather than as an exceeded budget.
         if min(found.cost, CALL_COST_MAX + 1) > self._budget:
             self._out_of_budget(case, kind)
@@ -161,7 +161,7 @@ class _Judge:
         default = str(rule.raw.get("message") or "").strip() or f"failed rule: {rule.shown}"
         if rule.message is None or rule.message.program is None or rule.message_error:
             return default
-        found = evaluate(rule.message.program, bound, CALL_COST_MAX)
+        found = evaluate_metered(rule.message.program, bound, CALL_COST_MAX)
         self._check_message(rule, case, kind, found)
         self._budget -= found.cost
         if not isinstance(found.value, str):

@@ -13,7 +13,7 @@ from mockkube.api.custom.structural import Structural
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.custom.cel_types import REQUEST_BYTES_MAX, Declared, Declarer, Sizes
 from mockkube.apiserver.custom.field_paths import BadPath, resolve
-from mockkube.matching.cel.environment import environment
+from mockkube.matching.cel.environment import kubernetes_environment
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
@@ -97,7 +97,7 @@ def has_rules(raw: Any) -> bool:
 
 
 def compile_rules(schema: Structural, *, whole: bool) -> Rules | None:
-    """Compile the rules of a schema; None if it has none. `whole`: the schema describes a whole object."""
+    """Compile the rules of a schema; None if it has none. `is_resource_root`: the schema describes a whole object."""
     # Most schemas have no rules; this search is much cheaper than declaring their types.
     if not has_rules(schema.raw):
         return None
@@ -139,7 +139,7 @@ def _environments(schema: Structural, *, whole: bool) -> tuple[Declared | None, 
         return None, ()
     old = (declared.type, types.optional_of(declared.type))
     schemas = (Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages) for one in old)
-    return declared, tuple(environment(one, Sizes(declared)) for one in schemas)
+    return declared, tuple(kubernetes_environment(one, Sizes(declared)) for one in schemas)
 
 
 def _rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> Rule:

@@ -23,7 +23,7 @@ def steps(path: str) -> list[str]:
 
 
 def replicas_at(obj: ReadOnlyObject, path: str) -> int | None:
-    """Return the number at a path; None if there is nothing. Raise Misplaced."""
+    """Return the number at a path; None if there is nothing. Raise ScalePathError."""
     found = _find(obj, steps(path))
     if found is _ABSENT:
         return None
@@ -33,7 +33,7 @@ def replicas_at(obj: ReadOnlyObject, path: str) -> int | None:
 
 
 def text_at(obj: ReadOnlyObject, path: str) -> str:
-    """Return the string at a path; empty if there is nothing. Raise Misplaced."""
+    """Return the string at a path; empty if there is nothing. Raise ScalePathError."""
     found = _find(obj, steps(path))
     if found is _ABSENT:
         return ""

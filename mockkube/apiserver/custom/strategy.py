@@ -13,9 +13,9 @@ from mockkube.api.custom.list_types import validate_lists
 from mockkube.api.custom.metadata import validate_embedded
 from mockkube.api.custom.outcomes import NOWHERE
 from mockkube.api.custom.validation import validate
-from mockkube.api.fields import ErrorType, FieldError, invalid, quoted
-from mockkube.api.printers.jsonpath import Path, PathError, compile_path
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.fields import ErrorType, FieldError, invalid, quote
+from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
 from mockkube.apiserver.custom import rule_verdicts
@@ -41,28 +41,28 @@ class CustomStrategy(Strategy):
     """Strategy of the objects of one version."""
 
     allow_unconditional_update = False
-    native = False
+    requires_qualified_finalizers = False
 
     def __init__(self, definition: Definition, version: CustomVersion) -> None:
         self._definition = definition
         self._version = version
         self._fields = [(path.removeprefix("."), _read(path)) for path in version.selectable]
-        self.selectable = tuple(name for name, _ in self._fields)
+        self.selectable_field_names = tuple(name for name, _ in self._fields)
 
     @cached_property
     def _rules(self) -> Rules | None:
         spend(_COMPILE_UNITS * self._version.size)
         return compile_rules(self._version.structural, whole=True)
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop the status if it is a subresource; set the first generation."""
         if self._version.has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the status, or everything but the status; a change of content increases the generation."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             _prepare_status(new, old)
             return
         if self._version.has_status:
@@ -72,7 +72,7 @@ class CustomStrategy(Strategy):
         generation = old["metadata"].get("generation", 0)
         new["metadata"]["generation"] = generation if _content(new) == _content(old) else generation + 1
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a new object: kind, schema, lists, rules."""
         if errors := self._validate_kind(obj):
             return errors
@@ -83,13 +83,13 @@ class CustomStrategy(Strategy):
         errors += validate_lists(seen, version.structural)
         return errors + self._judge_rules(errors, seen, None, None).errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a change; with ratcheting, errors in unchanged parts are ignored."""
         if errors := self._validate_kind(new):
             return errors
         seen, before, structural = self._seen(new), self._seen(old), self._version.structural
-        correlated = Correlated(seen, before, structural) if judge.caps.enabled(_RATCHETING) else None
-        if judge.subresource == "status":
+        correlated = Correlated(seen, before, structural) if context.caps.enabled(_RATCHETING) else None
+        if context.subresource == "status":
             errors = self._validate_status(seen, correlated)
         else:
             errors = validate(seen, self._version.checks, correlated)
@@ -100,24 +100,24 @@ class CustomStrategy(Strategy):
             errors += validate_lists(seen, structural)
         return errors + self._judge_rules(errors, seen, before, correlated).errors
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return warnings about finalizer names that may collide."""
         return list(_finalizer_warnings(obj["metadata"].get("finalizers") or ()))
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return warnings about new finalizers, and about rules that unchanged parts violate."""
         warnings: list[str] = []
-        if self._rules is not None and judge.caps.enabled(_RATCHETING):
+        if self._rules is not None and context.caps.enabled(_RATCHETING):
             seen, before = self._seen(new), self._seen(old)
             correlated = Correlated(seen, before, self._version.structural)
             warnings += self._judge_rules([], seen, before, correlated).warnings
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return warnings
         known = old["metadata"].get("finalizers") or ()
         added = [one for one in new["metadata"].get("finalizers") or () if one not in known]
         return warnings + list(_finalizer_warnings(added))
 
-    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return the values of the selectable fields of the CRD."""
         return {name: _first(path, obj) for name, path in self._fields}
 
@@ -171,22 +171,22 @@ def _prepare_status(new: Object, old: ReadOnlyObject) -> None:
 def _finalizer_warnings(finalizers: Any) -> Iterator[str]:
     at = "metadata.finalizers"
     for name in sorted(set(finalizers)):
-        for text in names.qualified_name(name):
-            yield f"{at}: {quoted(name)}: {text}"
+        for text in names.check_qualified_name(name):
+            yield f"{at}: {quote(name)}: {text}"
         if "/" not in name and name not in STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in name else ""
             why = f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts"
-            yield f"{at}: {quoted(name)}: {why} with other finalizer writers"
+            yield f"{at}: {quote(name)}: {why} with other finalizer writers"
 
 
-def _read(path: str) -> Path | None:
+def _read(path: str) -> CompiledJsonPath | None:
     try:
         return compile_path(path)
     except PathError:
         return None
 
 
-def _first(path: Path | None, obj: ReadOnlyObject) -> str:
+def _first(path: CompiledJsonPath | None, obj: ReadOnlyObject) -> str:
     """Return the first value at a path as text; empty if there is none."""
     try:
         found = path.find(obj) if path is not None else []

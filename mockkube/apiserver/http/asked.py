@@ -37,7 +37,7 @@ class Asked:
         if accept in ("", negotiation.JSON):
             return negotiation.PLAIN
         resource = self.resource
-        speaks = resource.services.protobuf.speaks(resource.api_version, resource.kind.kind)
+        speaks = resource.services.protobuf.supports(resource.api_version, resource.kind.kind)
         return negotiation.negotiate(
             accept,
             watch=self.target.watch,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from aiohttp.web import BaseRequest
 
-from mockkube.api.errors import aggregate
+from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.identity.user import (
     ANONYMOUS,
     AUDIENCE,
@@ -88,7 +88,7 @@ class Authenticator:
             else:
                 if authenticated is not None:
                     return replace(authenticated, user=with_authenticated_group(authenticated.user))
-        raise InvalidCredentials(aggregate(errors))
+        raise InvalidCredentials(aggregate_messages(errors))
 
 
 def bearer_token(authorization: str) -> str | None:

@@ -51,7 +51,7 @@ def asking_for_resource(user: User, target: Target, query: Query = _NOTHING) -> 
     # A list or watch of one name by field selector is authorized with that name, so that a rule with resourceNames can
     # allow it.
     if not name and target.verb in ("list", "watch"):
-        exact = selector.exact("metadata.name")
+        exact = selector.get_required_value("metadata.name")
         name = exact if exact and not names.check_path_segment(exact) else ""
     return Attributes(
         user=user,

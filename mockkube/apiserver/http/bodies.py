@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from mockkube.api import complaints, documents
-from mockkube.api.codec import DecodingError, Found
+from mockkube.api.codec import DecodingError, DecodingState
 from mockkube.api.complaints import find_decoding_error
 from mockkube.api.errors import BadRequest
 from mockkube.api.patching.gotext import json_kind_name
@@ -36,7 +36,7 @@ async def delete_body(asked: Asked) -> Object | None:
 def _delete_options(asked: Asked, text: bytes) -> Object:
     try:
         document = _read(asked, text, _DELETE_OPTIONS)
-    except documents.Unreadable as error:
+    except documents.InvalidDocument as error:
         raise BadRequest(_unversioned(str(error))) from error
     except Malformed as error:
         raise BadRequest(str(error)) from error
@@ -48,9 +48,9 @@ def _delete_options(asked: Asked, text: bytes) -> Object:
         # upstream decodes DeleteOptions with the codec of the metainternalversion scheme, whose registration the text
         # names.
         raise BadRequest(f"no kind {_q(given)} is registered for version {_q(version)} in scheme {_q(_META_SCHEME)}")
-    node = asked.registry.schema.node("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+    node = asked.registry.schema.get_type("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
     try:
-        return asked.registry.services.codec.decode(node, value, Found())
+        return asked.registry.services.codec.decode(node, value, DecodingState())
     except DecodingError as error:
         raise BadRequest(find_decoding_error(node, value)) from error
 
@@ -81,7 +81,7 @@ def _decode(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     resource, expected = asked.resource, asked.resource.kind.kind
     try:
         document = _read(asked, text, GroupVersionKind(resource.group, resource.version, expected))
-    except documents.Unreadable as error:
+    except documents.InvalidDocument as error:
         raise BadRequest(_unrecognised(expected, str(error), text)) from error
     except UnknownKind as error:
         check_kind(asked, {"kind": error.kind, "apiVersion": error.api_version})
@@ -182,7 +182,7 @@ def _decode_other(
     group, _, version = versions[0].rpartition("/")
     try:
         document = _read(asked, text, GroupVersionKind(group, version, kind))
-    except documents.Unreadable as error:
+    except documents.InvalidDocument as error:
         raise BadRequest(_unrecognised(kind, str(error), text)) from error
     except Malformed as error:
         raise BadRequest(str(error)) from error
@@ -197,15 +197,15 @@ def _decode_other(
 
 def decode_as(asked: Asked, definition: str, value: Any, *, validation: str = "Ignore") -> Object:
     """Decode a value as another kind than the resource's."""
-    node, found = asked.registry.schema.node(definition), Found()
+    node, found = asked.registry.schema.get_type(definition), DecodingState()
     kind, version = definition.rpartition(".")[2], definition.split(".")[-2]
     try:
         obj = asked.registry.services.codec.decode(node, value, found)
     except DecodingError as error:
         why = complaints.find_decoding_error(node, value)
         raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}') from error
-    if found.unknown and validation != "Ignore":
-        texts = [f'unknown field "{path}"' for path in complaints.unknown_fields(node, value)]
+    if found.has_unknown_fields and validation != "Ignore":
+        texts = [f'unknown field "{path}"' for path in complaints.find_unknown_fields(node, value)]
         if validation == "Strict":
             why = f"strict decoding error: {', '.join(texts)}"
             raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')

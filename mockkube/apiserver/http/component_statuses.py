@@ -32,7 +32,7 @@ def handler_of(target: Target) -> Callable[[Asked], Awaitable[web.StreamResponse
         case "list":
             return list_
         case "watch":
-            raise MethodNotAllowed.verb("", "componentstatuses", "watch")
+            raise MethodNotAllowed.for_verb("", "componentstatuses", "watch")
     raise MethodNotAllowed
 
 
@@ -41,7 +41,7 @@ async def get(asked: Asked) -> web.StreamResponse:
     for obj in _statuses(asked.resource):
         if obj["metadata"]["name"] == asked.call.name:
             return await asked.answer(_record(asked.resource, obj))
-    raise NotFound.object("", "componentstatus", asked.call.name)
+    raise NotFound.for_object("", "componentstatus", asked.call.name)
 
 
 async def list_(asked: Asked) -> web.StreamResponse:

@@ -138,8 +138,8 @@ class Exchange:
     def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
         """Build a response with a JSON value in the negotiated format."""
         if representation.media == PROTOBUF:
-            if self.protobuf is not None and self.protobuf.speaks(value.get("apiVersion", ""), value["kind"]):
-                return self.respond(self.protobuf.write(value), status=status, media=PROTOBUF)
+            if self.protobuf is not None and self.protobuf.supports(value.get("apiVersion", ""), value["kind"]):
+                return self.respond(self.protobuf.encode(value), status=status, media=PROTOBUF)
             representation = PLAIN
         body = rendering.to_bytes(value, representation, pretty=self.view().pretty)
         return self.respond(body, status=status, media=representation.media)
@@ -182,7 +182,7 @@ class Document:
     def repeats(self) -> DuplicateFields:
         """Return the fields that occur more than once."""
         # The YAML parser reports repeated keys itself; JSON is only searched for them when field validation needs it.
-        return documents.repeats(self.text, self.value) if self.media == JSON else self.marked
+        return documents.find_duplicate_fields(self.text, self.value) if self.media == JSON else self.marked
 
 
 def read_document(text: bytes, content_type: str, protobuf: ProtobufSerializer, expected: GroupVersionKind) -> Document:
@@ -192,12 +192,12 @@ def read_document(text: bytes, content_type: str, protobuf: ProtobufSerializer, 
     """
     media = negotiation.body_media(content_type)
     if media == PROTOBUF:
-        return Document(text, protobuf.read(text, expected).value, media)
+        return Document(text, protobuf.decode(text, expected).value, media)
     # The YAML parser finds repeated keys while it reads; for JSON see `find_repeats`.
     if media == YAML:
         read = documents.parse_yaml(text)
-        return Document(text, read.value, media, read.repeats)
-    return Document(text, documents.read_json(text), media)
+        return Document(text, read.value, media, read.duplicates)
+    return Document(text, documents.parse_json(text), media)
 
 
 def status_success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Object:

@@ -32,7 +32,7 @@ async def get(asked: Asked) -> web.StreamResponse:
     await resource.services.cache.fresh()
     record = resource.record(scope.namespace, scope.name)
     if record is None:
-        raise NotFound.object(resource.group, resource.plural, scope.name)
+        raise NotFound.for_object(resource.group, resource.plural, scope.name)
     return await asked.answer(record)
 
 
@@ -150,9 +150,9 @@ def handler_of(target: Target, resource: Resource) -> Handler:
     """Return the handler of a verb; raise MethodNotAllowed or NotFound if the resource has none at this path."""
     if bool(target.namespace) != resource.kind.namespaced:
         if target.namespace and resource.plural != "namespaces":
-            raise NotFound.path()
+            raise NotFound.for_path()
         if not target.namespace and target.name:
-            raise NotFound.path()
+            raise NotFound.for_path()
         if not target.namespace and target.verb not in ("list", "watch"):
             raise MethodNotAllowed
     if (resource.group, resource.plural) == component_statuses.KIND:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.apiserver.registry.options import Query
 
 
@@ -79,7 +79,7 @@ def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> R
             lines.append(f"[-]{check.name} failed: reason withheld")
             failed.append(check.name)
     if unknown := sorted(excluded - {check.name for check in checks}):
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(quoted, unknown))}")
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(quote, unknown))}")
     if failed:
         return Report(500, "\n".join([*lines, f"{endpoint} check failed\n"]))
     if "verbose" in query:

@@ -29,7 +29,9 @@ def message_list(resource: Resource, records: Sequence[Record], metadata: ReadOn
 
 def _content(resource: Resource, record: Record) -> bytes:
     # The encoded message is kept with the object, so that watchers and lists share one encoding.
-    return resource.services.protobuf.kept(record, resource.api_version, lambda: resource.served(record.load()))
+    return resource.services.protobuf.encode_content_cached(
+        record, resource.api_version, lambda: resource.served(record.load())
+    )
 
 
 def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from mockkube.apiserver.http.request_metrics import RequestMetrics
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.gates import State
+from mockkube.features.gates import GateState
 from mockkube.features.versions import binary_version
 
 # Python writes a whole number as `1.0`, Go as `1`.
@@ -56,7 +56,7 @@ class Metrics:
         return self._requests.render() + render(self.registry)
 
 
-def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Iterable[State]) -> None:
+def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Iterable[GateState]) -> None:
     """Register the metrics of the compatibility version and the feature gates."""
     # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
     versions = Gauge(
@@ -66,14 +66,16 @@ def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Ite
         ("binary", "component", "emulation", "min_compat"),
         registry=registry,
     )
-    versions.labels(binary_version(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
+    versions.labels(
+        binary_version(standing.binary), "kube", str(standing.emulated), str(standing.min_compatibility)
+    ).set(1)
     registry.register(_Gates(tuple(gates)))
 
 
 class _Gates(Collector):
     """Collector of kubernetes_feature_enabled; it builds the hundreds of gates only when it is scraped."""
 
-    def __init__(self, gates: Sequence[State]) -> None:
+    def __init__(self, gates: Sequence[GateState]) -> None:
         self._gates = gates
 
     def describe(self) -> Iterator[Metric]:

@@ -129,7 +129,7 @@ class PlainPaths:
             if parts[0] == "apis" and (len(parts) == _GROUP_DEPTH or not self.discovery.is_builtin(parts[1])):
                 return exchange.nothing_here()
             # An unknown version of a built-in group is answered by the group's handler with a Status.
-            raise NotFound.path()
+            raise NotFound.for_path()
         return exchange.json(document, representation=representation)
 
     def _aggregated(self, exchange: Exchange, *, core: bool) -> web.StreamResponse:
@@ -181,14 +181,14 @@ _GO: Final = "go1.25.5"
 
 def version_info(version: Version) -> Object:
     """Return the content of `/version` for the emulated version."""
-    standing = EffectiveVersion.of(version)
+    standing = EffectiveVersion.from_version(version)
     return {
         "major": str(version.major),
         "minor": str(version.minor),
         "emulationMajor": str(version.major),
         "emulationMinor": str(version.minor),
-        "minCompatibilityMajor": str(standing.minimum.major),
-        "minCompatibilityMinor": str(standing.minimum.minor),
+        "minCompatibilityMajor": str(standing.min_compatibility.major),
+        "minCompatibilityMinor": str(standing.min_compatibility.minor),
         "gitVersion": f"v{binary_version(version)}",
         "gitCommit": hashlib.sha1(binary_version(version).encode(), usedforsecurity=False).hexdigest(),
         "gitTreeState": "",

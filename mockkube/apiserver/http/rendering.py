@@ -45,7 +45,7 @@ def to_bytes(value: Any, representation: Representation, *, pretty: bool = False
 def written(resource: Resource, value: Object, representation: Representation, view: "View") -> bytes:
     """Encode an object that was built for this response."""
     if representation.media == PROTOBUF:
-        return resource.services.protobuf.write(value)
+        return resource.services.protobuf.encode(value)
     return to_bytes(value, representation, pretty=view.pretty)
 
 

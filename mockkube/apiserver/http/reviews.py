@@ -57,7 +57,7 @@ def table(registry: Registry, authorizer: Authorizer, authenticator: Authenticat
 
 
 def _review(registry: Registry, kind: KindInfo, answer: Answer) -> Review:
-    node = registry.schema.kind(kind.group, "v1", kind.kind)
+    node = registry.schema.find_kind_type(kind.group, "v1", kind.kind)
     assert node is not None, f"every version has {kind.kind}"
     resource = Resource(kind, "v1", node, Strategy, registry.services)
     # upstream: reviews have no table converter.
@@ -94,7 +94,7 @@ def _binding(registry: Registry) -> Review:
 def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: Target) -> Asked:
     # A create-only kind has no objects below its collection.
     if target.name or target.misplaced or bool(target.namespace) != resource.kind.namespaced:
-        raise NotFound.path()
+        raise NotFound.for_path()
     scope = Call(exchange.user, target.namespace, user_agent=exchange.user_agent, warnings=exchange.warnings)
     return Asked(registry, resource, target, exchange, scope)
 

@@ -25,7 +25,7 @@ from mockkube.apiserver.registry.authorizer import Attributes
 from mockkube.apiserver.registry.options import Query, flag, judge_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
@@ -51,7 +51,7 @@ class Router:
         self._metrics = metrics
         self._plain = plain
         self._proxy = proxy
-        self._chance = Chance()  # not seeded: these ids are never stored
+        self._chance = Random()  # not seeded: these ids are never stored
         self.streams = Streams()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -61,7 +61,7 @@ class Router:
         protobuf = self._registry.services.protobuf
         # The id comes back as a response header, so a client's id is only taken if it cannot break the header.
         given_id = request.headers.get("Audit-Id", "")
-        audit_id = given_id if given_id and given_id.isascii() and given_id.isprintable() else self._chance.uid()
+        audit_id = given_id if given_id and given_id.isascii() and given_id.isprintable() else self._chance.new_uid()
         context = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf, audit_id=audit_id)
         target: Target | None = None
         try:
@@ -125,7 +125,7 @@ class Router:
             # upstream: inside an installed group the group's handler answers with a Status, elsewhere the mux with
             # plain text.
             if registry.has_group(target.group):
-                raise NotFound.path()
+                raise NotFound.for_path()
             return exchange.nothing_here()
         namespace = target.namespace if resource.kind.namespaced else ""
         scope = Call(
@@ -147,7 +147,7 @@ class Router:
             or target.rest
             or resource.kind.namespaced != bool(target.namespace)
         ):
-            raise NotFound.path()
+            raise NotFound.for_path()
         if target.verb != "get":
             raise MethodNotAllowed
         scope = Call(exchange.user, target.namespace, target.name, target.subresource, exchange.user_agent)

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from mockkube.api.codec import Found
+from mockkube.api.codec import DecodingState
 from mockkube.api.errors import ApiError, BadRequest, Expired
 from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
@@ -61,10 +61,10 @@ def _media(representation: Representation) -> str:
 
 
 def _only(name: str, options: ListOptions) -> ListOptions:
-    if options.fields.exact("metadata.name") not in (None, "", name):
+    if options.fields.get_required_value("metadata.name") not in (None, "", name):
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     term = f"metadata.name={fields.escape(name)}"
-    text = f"{options.fields},{term}" if not options.fields.empty else term
+    text = f"{options.fields},{term}" if not options.fields.is_empty else term
     return replace(options, fields=fields.parse(text))
 
 
@@ -169,7 +169,7 @@ class _Sender:
     def made(self, obj: Object) -> bytes:
         """Encode an object that was built for this watch."""
         if self.representation.media == PROTOBUF:
-            return self.resource.services.protobuf.write(obj)
+            return self.resource.services.protobuf.encode(obj)
         return orjson.dumps(obj)
 
     def line(self, kind: str, body: bytes) -> bytes:
@@ -185,7 +185,7 @@ class _Sender:
             metadata["annotations"] = {_INITIAL_END: "true"}
         resource, kind = self.resource, self.resource.kind
         # upstream's bookmark is a new object of the kind: fields that Go writes even when they are empty are in it.
-        empty = resource.services.codec.decode(resource.node, {"metadata": {}}, Found())
+        empty = resource.services.codec.decode(resource.node, {"metadata": {}}, DecodingState())
         obj: Object = {**empty, "kind": kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if self.representation.transform:
             record = Record("", "", "", watch.revision, b"", orjson.dumps(obj))

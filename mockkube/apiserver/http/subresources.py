@@ -99,7 +99,7 @@ async def connect(asked: Asked) -> web.StreamResponse:
         name, port = split_name_port(name, asked.resource.plural.removesuffix("s"))
     record = asked.resource.record(asked.call.namespace, name)
     if record is None:
-        raise NotFound.object("", asked.resource.plural, name)
+        raise NotFound.for_object("", asked.resource.plural, name)
     obj = record.load()
     if asked.resource.plural == "services" and port.isdigit() and not _has_port(obj, int(port)):
         raise Unavailable(f'no service port {port} found for service "{name}"')
@@ -161,14 +161,14 @@ def handler_of(target: Target, resource: Resource) -> Handler:
     # `namespaces` is cluster-scoped, but its own name parses as the namespace of the path.
     misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
     if sub is None and resource.open_kind:
-        raise NotFound.object(resource.group, resource.plural, target.name)
+        raise NotFound.for_object(resource.group, resource.plural, target.name)
     if sub == STATUS and not resource.open_kind and "status" not in resource.node.fields:
-        raise NotFound.path()  # a later version gave it one
+        raise NotFound.for_path()  # a later version gave it one
     if sub is None or misplaced or (target.rest and sub.name != "proxy"):
-        raise NotFound.path()
+        raise NotFound.for_path()
     table = ACTIONS.get(sub.name, _PARTS)
     if target.verb not in sub.verbs or target.verb not in table:
         if resource.open_kind:
-            raise MethodNotAllowed.verb(resource.group, resource.plural, target.verb)
+            raise MethodNotAllowed.for_verb(resource.group, resource.plural, target.verb)
         raise MethodNotAllowed
     return table[target.verb]

@@ -51,7 +51,7 @@ def _answer(asked: Asked, request: Object) -> Object:
     _check_identity(asked, request["metadata"])
     record = asked.resource.record(scope.namespace, scope.name)
     if record is None:
-        raise NotFound.object("", "serviceaccounts", scope.name)
+        raise NotFound.for_object("", "serviceaccounts", scope.name)
     account, now = record.load(), services.clock.now()
     _check_uid(asked, request["metadata"].get("uid", ""), account["metadata"]["uid"])
     spec = request.setdefault("spec", {})
@@ -87,7 +87,7 @@ def _check_uid(asked: Asked, given: str, actual: str) -> None:
     differ = f"the UID in the token request ({given}) does not match the UID of the service account ({actual})"
     gate = "TokenRequestServiceAccountUIDValidation"
     if asked.resource.services.caps.enabled(gate):
-        raise Conflict.object(_GROUP, "TokenRequest", asked.call.name, differ)
+        raise Conflict.for_object(_GROUP, "TokenRequest", asked.call.name, differ)
     # upstream: versions before the gate issue the token and only warn.
     future = f"{differ} but {gate} is not enabled. In the future, this will return a conflict error"
     asked.call.warn([future])
@@ -113,7 +113,7 @@ def _terms(asked: Asked, spec: ReadOnlyObject, bound: _Bound, now: datetime) -> 
         issued=now,
         expires=expires,
         # The `jti` claim, by which audit logs tell tokens apart.
-        identity=services.chance.uid(),
+        identity=services.chance.new_uid(),
         bound=bound.obj,
         node=bound.node,
         warn_after=warn_after,
@@ -131,7 +131,7 @@ def _bound(asked: Asked, reference: ReadOnlyObject | None) -> _Bound:
         raise BadRequest(f"cannot bind token to object of type {shown}, Kind={kind}")
     obj = _found(asked, plural, name)
     if obj is None:
-        raise NotFound.object("", plural, name)
+        raise NotFound.for_object("", plural, name)
     account = asked.call.name
     if plural == "pods" and obj["spec"].get("serviceAccountName", "") != account:
         why = f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
@@ -139,7 +139,7 @@ def _bound(asked: Asked, reference: ReadOnlyObject | None) -> _Bound:
     uid, actual = reference.get("uid", ""), obj["metadata"]["uid"]
     if uid and uid != actual:
         why = f"the UID in the bound object reference ({uid}) does not match the UID in record. "
-        raise Conflict.object("", kind, name, why + "The object might have been deleted and then recreated")
+        raise Conflict.for_object("", kind, name, why + "The object might have been deleted and then recreated")
     return _Bound(obj, _node_of(asked, obj) if plural == "pods" else None)
 
 

@@ -138,6 +138,6 @@ def _answer(status: int, body: bytes, media: str) -> Any:
     if not body:
         raise CallFailed(f"0-length response with status code: {status} and content type: {media}")
     try:
-        return documents.read_json(body)
-    except documents.Unreadable as error:
+        return documents.parse_json(body)
+    except documents.InvalidDocument as error:
         raise CallFailed(f"couldn't get version/kind; {error}") from error

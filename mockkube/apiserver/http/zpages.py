@@ -105,7 +105,7 @@ class Pages:
         return text if self._subject.caps.version < _PATHS_SINCE else f"{text}{paths}\n"
 
     def _facts(self) -> Object:
-        standing = EffectiveVersion.of(self._subject.caps.version)
+        standing = EffectiveVersion.from_version(self._subject.caps.version)
         folders = {f"/{path.split('/')[1]}" for path in self._paths() if path.strip("/")}
         return {
             "startTime": render_time(self._subject.started),

@@ -10,28 +10,29 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from mockkube_storage import errors as store_errors
+
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authorization.refusals import refusal
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.local import reviews, subresources
 from mockkube.apiserver.local.endpoint import Desk, LocalDoor
+from mockkube.apiserver.local.view import LocalWatch, View
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
 from mockkube.apiserver.registry.authorizer import Attributes
+from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.client.identity import Identity
-from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection
+from mockkube.client.identity import ClientIdentity
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
 from mockkube.client.sight import VersionedDecoder
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
-from mockkube_storage import errors as store_errors
-
-from mockkube.apiserver.local import reviews, subresources
-from mockkube.apiserver.local.view import LocalWatch, View
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _WRITE: Final = WriteOptions(field_validation="Ignore")
@@ -45,6 +46,7 @@ def _unheard(warnings: Sequence[str]) -> None:
 
 
 _SLICE_BYTES: Final = 256 * 1024
+_LARGE_BYTES: Final = 8 * 1024
 
 
 class LocalClient:
@@ -57,7 +59,7 @@ class LocalClient:
     def __init__(
         self,
         door: LocalDoor,
-        identity: Identity,
+        identity: ClientIdentity,
         sight: VersionedDecoder | None = None,
         *,
         writes: WriteOptions = _WRITE,
@@ -85,10 +87,10 @@ class LocalClient:
             await resource.services.cache.fresh()
             record = resource.record(request.call.namespace, request.call.name)
             if record is None:
-                raise NotFound.object(resource.group, resource.plural, key.name)
+                raise NotFound.for_object(resource.group, resource.plural, key.name)
             return request.view.show(record)
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects."""
         options = _options(selection)
         with self._ask("list", kind, Key(selection.namespace, ""), options=options) as request:
@@ -100,7 +102,7 @@ class LocalClient:
                 if size > _SLICE_BYTES:  # decoding takes milliseconds, which others need not wait for
                     await yield_to_event_loop()
                     size = 0
-            return Listed(objects, str(page.revision))
+            return ObjectList(objects, str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Watch the selected objects from a resource version on; raise Expired if it is too old."""
@@ -120,7 +122,9 @@ class LocalClient:
             if subresource:
                 return await subresources.post(request.resource, request.call, obj, self._writes)
             decoded = request.decoded(obj)
-            return request.view.show(await creation.create(request.resource, request.call, decoded, self._writes))
+            created = await creation.create(request.resource, request.call, decoded, self._writes)
+            await _give_way_after(created)
+            return request.view.show(created)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object; raise Conflict if its resource version is outdated."""
@@ -131,6 +135,7 @@ class LocalClient:
                 return await subresources.put_scale(request.resource, request.call, obj, self._writes)
             decoded = request.decoded(obj)
             updated = await updating.replace(request.resource, request.call, decoded, self._writes)
+            await _give_way_after(updated.record)
             return request.view.show(updated.record)
 
     async def patch(
@@ -146,14 +151,16 @@ class LocalClient:
             if subresource == "scale":
                 return await subresources.patch_scale(request.resource, request.call, given, self._writes)
             write = patching.apply if media is PatchType.APPLY else patching.patch
-            return request.view.show((await write(request.resource, request.call, given, self._writes)).record)
+            patched = (await write(request.resource, request.call, given, self._writes)).record
+            await _give_way_after(patched)
+            return request.view.show(patched)
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete an object; finalizers or its grace period may keep it."""
         with self._ask("delete", kind, key) as request:
             await deletion.delete(request.resource, request.call, _deletion(how))
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete the selected objects."""
         options, wanted = _options(selection), _deletion(how)
         with self._ask("deletecollection", kind, Key(selection.namespace, ""), options=options) as request:
@@ -228,7 +235,7 @@ class _Request:
     def _admit(self) -> None:
         scope, resource, options = self.call, self.resource, self.options
         requirements = options.fields.requirements if options is not None else ()
-        name = scope.name or (options is not None and options.fields.exact("metadata.name")) or ""
+        name = scope.name or (options is not None and options.fields.get_required_value("metadata.name")) or ""
         attributes = Attributes(
             scope.user, self.verb, resource.group, resource.plural, scope.subresource, scope.namespace, name,
             fields=requirements,
@@ -242,7 +249,7 @@ class _Request:
         kind, name = self.resource.kind, self.call.subresource
         sub = kind.subresource(name) if name else None
         if name and sub is None:
-            raise NotFound.path()
+            raise NotFound.for_path()
         if self.verb not in (kind.verbs if sub is None else sub.verbs):
             raise MethodNotAllowed
 
@@ -270,7 +277,7 @@ class _Request:
         namespace = ("namespaces", scope.namespace) if scope.namespace else ()
         root = ("apis", resource.group) if resource.group else ("api",)
         parts = (*root, resource.version, *namespace, resource.plural, scope.name, scope.subresource)
-        uri, agent = quoted("/" + "/".join(filter(None, parts))), quoted(scope.user_agent)
+        uri, agent = quote("/" + "/".join(filter(None, parts))), quote(scope.user_agent)
         text = f'"HTTP" verb="{verb}" URI={uri} userAgent={agent} resp={code}'
         self.desk.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
 
@@ -287,3 +294,9 @@ def _deletion(how: Deletion) -> DeleteOptions:
         uid=how.uid or None,
         resource_version=how.resource_version or None,
     )
+
+
+async def _give_way_after(record: Record) -> None:
+    """Let others run after a large object: a component may write hundreds of them in one step."""
+    if len(record.tail) > _LARGE_BYTES:
+        await yield_to_event_loop()

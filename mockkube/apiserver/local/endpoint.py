@@ -8,7 +8,7 @@ from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.local.view import LocalWatch, View
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
-from mockkube.client.sight import VersionedDecoder, unchanged
+from mockkube.client.sight import VersionedDecoder, keep_all_fields
 from mockkube.runtime.component_log import ComponentLog
 
 
@@ -42,7 +42,7 @@ class Desk:
             views = self._views[schema] = self._seen_with(None if schema is self.registry.schema else sight)
         view = views.get(kind)
         if view is None:
-            raise NotFound.path()
+            raise NotFound.for_path()
         return view
 
     def scribbled(self) -> list[str]:
@@ -74,8 +74,8 @@ class Desk:
         kind = (resource.group, resource.version, resource.kind.kind)
         built_in = self.registry.schema.find_definition(*kind) is not None
         if sight is None or not built_in:
-            return View(resource, unchanged)
-        return View(resource, sight.lens(*kind)) if sight.knows(*kind) else None
+            return View(resource, keep_all_fields)
+        return View(resource, sight.decoder_for(*kind)) if sight.has_kind(*kind) else None
 
 
 def _equal(one: Schema, other: Schema) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mockkube.api import complaints
-from mockkube.api.codec import DecodingError, Found
+from mockkube.api.codec import DecodingError, DecodingState
 from mockkube.api.errors import BadRequest, MethodNotAllowed
 from mockkube.api.types import Object
 from mockkube.apiserver.http.exchange import status_success
@@ -46,9 +46,9 @@ async def patch_scale(resource: Resource, call: Call, given: Patch, wanted: Writ
 
 def _decoded(resource: Resource, definition: str, value: Any) -> Object:
     codec = resource.services.codec
-    node = codec.schema.node(definition)
+    node = codec.schema.get_type(definition)
     try:
-        obj = codec.decode(node, value, Found())
+        obj = codec.decode(node, value, DecodingState())
     except DecodingError as error:
         raise BadRequest(complaints.find_decoding_error(node, value)) from error
     obj.setdefault("metadata", {})

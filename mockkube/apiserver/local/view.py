@@ -104,7 +104,7 @@ class LocalWatch:
     """Watch within the process; it takes over the registry watch's place as a listener, and its filter."""
 
     def __init__(self, watch: watching.Watch, view: View, siblings: "dict[LocalWatch, None]") -> None:
-        self.bell = Signal()
+        self.signal = Signal()
         self._watch, self._view = watch, view
         self._collection = watch.resource.collection
         self._waiting: deque[Seen] = deque(watch.take())
@@ -120,7 +120,7 @@ class LocalWatch:
         siblings[self] = None
         view.watched += 1
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether `take` returns events or raises."""
         return bool(self._waiting) or self._lagged or self._ended
 
@@ -156,7 +156,7 @@ class LocalWatch:
         self._reached = self._reached or str(self._watch.revision)
         self._leave()
         self._ended = True
-        self.bell.ring()
+        self.signal.notify()
 
     def _leave(self) -> None:
         self._collection.listeners.pop(self._offer, None)
@@ -178,4 +178,4 @@ class LocalWatch:
             self._lagged = True
             self._waiting.clear()
             self._leave()
-        self.bell.ring()
+        self.signal.notify()

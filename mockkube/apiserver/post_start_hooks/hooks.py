@@ -13,7 +13,7 @@ from mockkube.apiserver.registry.registry import Registry
 
 
 class Chores:
-    """Post-start hooks of one server. The owner of the server's tasks runs the coroutines of `work`."""
+    """Post-start hooks of one server. The owner of the server's tasks runs the coroutines of `workers`."""
 
     def __init__(self, registry: Registry, authority: str, identity: str, trust: Mapping[str, str]) -> None:
         """Build the hooks; `authority` is the PEM certificate that signs the API, or empty. No `identity`, no lease."""

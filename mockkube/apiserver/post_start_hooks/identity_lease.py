@@ -51,7 +51,7 @@ class IdentityLease:
         self._registry = registry
         self._host = identity.partition("/")[0]
         self._name = lease_name(identity)
-        self._holder = f"{self._name}_{registry.services.chance.uid()}"
+        self._holder = f"{self._name}_{registry.services.chance.new_uid()}"
 
     async def renew(self) -> None:
         """Renew the lease; create it if it is missing."""
@@ -83,7 +83,7 @@ class IdentityLease:
         services = self._registry.services
         while True:
             await self._try(self.renew)
-            await services.clock.sleep(RENEW_SECONDS * (1 + services.chance.random.random() * _JITTER))
+            await services.clock.sleep(RENEW_SECONDS * (1 + services.chance.generator.random() * _JITTER))
 
     async def collecting(self) -> None:
         """Delete expired leases until cancelled."""
@@ -123,7 +123,9 @@ class IdentityLease:
         except (ApiError, store_errors.Unavailable) as error:
             _LOG.warning("lease %s: %s", self._name, error)
         except Exception as error:
-            self._registry.services.cache.bad.fail("IdentityLease", "leases", f"{NAMESPACE}/{self._name}", error)
+            self._registry.services.cache.bad.record_failure(
+                "IdentityLease", "leases", f"{NAMESPACE}/{self._name}", error
+            )
 
 
 def expired(lease: ReadOnlyObject, now: datetime) -> bool:

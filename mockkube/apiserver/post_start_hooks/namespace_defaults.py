@@ -82,7 +82,7 @@ class Accounts:
             for collection, listener in heeded:
                 del collection.listeners[listener]
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a namespace is queued."""
         return bool(self._pending)
 
@@ -101,7 +101,7 @@ class Accounts:
             except ApiError as error:
                 _LOG.warning("namespace %s: %s", namespace, error)
             except Exception as error:  # what is stored in one namespace must not take the server down
-                self._registry.services.cache.bad.fail("Accounts", "namespaces", namespace, error)
+                self._registry.services.cache.bad.record_failure("Accounts", "namespaces", namespace, error)
         if not self._pending:
             self._wake.clear()
 

@@ -21,7 +21,7 @@ from mockkube.apiserver.registry.creation import DEFINITIONS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.client.bad_objects import name_of
+from mockkube.client.bad_objects import reader_name
 
 API_SERVICES: Final = ("apiregistration.k8s.io", "apiservices")
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
@@ -65,7 +65,11 @@ class Registrations:
     def _names_in(self, record: Record, *, served: bool = False) -> list[str]:
         bad = self._registry.services.cache.bad
         return bad.attempt(
-            name_of(self), "customresourcedefinitions", record.name, lambda: _names(record.load(), served=served), []
+            reader_name(self),
+            "customresourcedefinitions",
+            record.name,
+            lambda: _names(record.load(), served=served),
+            [],
         )
 
     def stop(self) -> None:

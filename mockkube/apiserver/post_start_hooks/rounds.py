@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import ApiError
-from mockkube.client.bad_objects import BadObjects, name_of
+from mockkube.client.bad_objects import BadObjects, reader_name
 from mockkube.runtime.clock import Clock
 
 # Delay of the first retry; it doubles with every further one.
@@ -22,12 +22,12 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Rounds(Generic[_Key]):
-    """Queue that calls `see_to` with every added key; a key added several times meanwhile is processed once."""
+    """Queue that calls `process` with every added key; a key added several times meanwhile is processed once."""
 
     def __init__(self, see_to: Callable[[_Key], Awaitable[None]], clock: Clock, bad: BadObjects | None = None) -> None:
-        """Report keys that fail because of a stored object to `bad`."""
+        """Report keys that fail because of a stored object to `bad_objects`."""
         self._see_to = see_to
-        self._name = name_of(see_to)
+        self._name = reader_name(see_to)
         self._bad = BadObjects() if bad is None else bad
         self._clock = clock
         self._pending: dict[_Key, None] = {}
@@ -78,13 +78,13 @@ class Rounds(Generic[_Key]):
             except (ApiError, store_errors.Unavailable) as error:
                 self._come_back(key, str(error))
             except Exception as error:  # what is stored under one key must not take the server down
-                self._bad.fail(self._name, "", key, error)
+                self._bad.record_failure(self._name, "", key, error)
                 self._come_back(key, repr(error))
             else:
                 self._failures.pop(key, None)
                 if self._bad:
                     self._bad.forget("", key, self._name)
-        # Cleared only after the key was processed, because `busy` reads it.
+        # Cleared only after the key was processed, because `is_busy` reads it.
         if not self._pending:
             self._wake.clear()
 

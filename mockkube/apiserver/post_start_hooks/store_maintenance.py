@@ -21,7 +21,7 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Housekeeping:
-    """Maintenance of one store. The owner of the server's tasks runs the coroutines of `work`."""
+    """Maintenance of one store. The owner of the server's tasks runs the coroutines of `workers`."""
 
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/storage/etcd3/compact.go
 

@@ -77,7 +77,7 @@ class Plugin:
     async def amend(self, request: Request, *, again: bool) -> bool:
         """Call webhooks or policies that may change the object; return whether it changed.
 
-        They run after `admit` of every plugin. `again`: this is a reinvocation, because the object changed since.
+        They run after `admit` of every plugin. `reinvocation`: called again, because the object changed since.
         """
         return False
 
@@ -109,5 +109,5 @@ class Admission(Protocol):
         ...
 
     async def settle(self, request: Request) -> None:
-        """Call `settle` of every plugin, in order."""
+        """Call `validate_async` of every plugin, in order."""
         ...

@@ -18,7 +18,7 @@ from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kinds.core.service import allocation as wants
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import Address, Network, parse_cidr, parse_ip
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.cache import Change, Collection, Record
@@ -129,12 +129,12 @@ def _held_by(record: Record) -> Iterable[Taken]:
 class Allocators:
     """Allocator of one cluster. `cidrs` has one range, or one for each IP family, the primary one first."""
 
-    def __init__(self, cidrs: Sequence[str] = (SERVICE_CIDR,), chance: Chance | None = None) -> None:
+    def __init__(self, cidrs: Sequence[str] = (SERVICE_CIDR,), chance: Random | None = None) -> None:
         self.cidrs = tuple(cidrs)
         self._ranges = [network for network in map(parse_cidr, cidrs) if network is not None]
         assert len(self._ranges) == len(cidrs), "the ranges have been checked where they were said"
         self.families = tuple(_family(network) for network in self._ranges)
-        self._chance = chance or Chance()
+        self._chance = chance or Random()
         self._pool = Pool()
         self._none = Reservation(self._pool)
 
@@ -178,7 +178,7 @@ class Allocators:
         # upstream: dynamic allocation prefers the upper band (KEP-3070), so that static addresses rarely collide.
         for first, count in ((spread, size - spread), (0, spread)):
             if count > 0:
-                start = self._chance.random.randrange(count)
+                start = self._chance.generator.randrange(count)
                 yield from (first + (start + step) % count for step in range(count))
 
     def has(self, one: Taken) -> bool:
@@ -288,10 +288,10 @@ class _Allocation:
     def _put_node_port(self, wanted: wants.NodePortRequest) -> None:
         ports = self.service["spec"]["ports"]
         # The same port number for TCP and UDP shares one node port.
-        if wanted.like is not None:
-            number = ports[wanted.like]["nodePort"]
-        elif wanted.number:
-            number = wanted.number
+        if wanted.shared_with_index is not None:
+            number = ports[wanted.shared_with_index]["nodePort"]
+        elif wanted.node_port:
+            number = wanted.node_port
             why = self._take_port(number)
             if why:
                 raise _invalid(self.service, [invalid(f"spec.ports[{wanted.index}].nodePort", number, why)])

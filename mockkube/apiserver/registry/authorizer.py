@@ -3,7 +3,7 @@
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
 from dataclasses import dataclass
 
-from mockkube.api.selectors.fields import Requirement
+from mockkube.api.selectors.fields import FieldRequirement
 from mockkube.apiserver.identity.user import User
 
 
@@ -20,7 +20,7 @@ class Attributes:
     name: str = ""
     path: str | None = None
     # Requirements of the field selector that limits a list, watch or deletion of a collection.
-    fields: tuple[Requirement, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
 
     @property
     def combined(self) -> str:

@@ -1,8 +1,8 @@
 """Watch cache: objects of every resource and their recent changes, fed by one watch on the store.
 
 There is one `Collection` for each stored resource, all updated in revision order. Reads and watches are served from
-here. A `Record` is immutable and shared: its bytes are the response, its labels and fields are what selectors match;
-readers that need the object decode a copy.
+here. A `CachedObject` is immutable and shared: its bytes are the response, its labels and fields are what selectors
+match; readers that need the object decode a copy.
 
 upstream 1.36: apiserver/pkg/storage/cacher/{cacher,watch_cache}.go
 """
@@ -22,7 +22,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.bulk import Bulk
-from mockkube.client.bad_objects import BadObjects, name_of
+from mockkube.client.bad_objects import BadObjects, reader_name
 from mockkube.runtime.loop_board import HotLoops
 from mockkube.runtime.waiters import Waiters
 
@@ -159,7 +159,7 @@ class Collection:
     """Cached objects of one stored resource, in key order, and its recent changes."""
 
     def __init__(self, prefix: str, reader: Reader, bad: BadObjects | None = None) -> None:
-        """Report objects on which a listener fails to `bad`."""
+        """Report objects on which a listener fails to `bad_objects`."""
         self.prefix = prefix
         self.reader = reader
         self.bad = BadObjects() if bad is None else bad
@@ -206,7 +206,7 @@ class Collection:
     def _check(self, record: Record, reader: str) -> bool:
         if is_well_formed(record.load()):
             return True
-        self.bad.fail(reader, self.kind, record.place, TypeError("a field is not of the type it must be"))
+        self.bad.record_failure(reader, self.kind, record.place, TypeError("a field is not of the type it must be"))
         return False
 
     def _between(self, start: str, prefix: str) -> list[Record]:
@@ -262,8 +262,8 @@ class Collection:
             try:
                 listener(change)
             except Exception as error:  # whoever else listens, and what comes next, must not be lost over it
-                show = self.bad.log if change.type is ChangeType.DELETED else self.bad.fail
-                show(name_of(listener), self.kind, record.place, error)
+                show = self.bad.log_failure if change.type is ChangeType.DELETED else self.bad.record_failure
+                show(reader_name(listener), self.kind, record.place, error)
 
     def _remember(self, change: Change) -> None:
         history, self.revision = self.history, change.revision
@@ -311,7 +311,7 @@ class Cache:
         return self._collections[name]
 
     def drop(self, name: str) -> None:
-        """Remove a collection with its history; `open` reads it from the store again."""
+        """Remove a collection with its history; `open_collection` reads it from the store again."""
         self._collections.pop(name, None)
 
     async def start(self) -> None:

@@ -10,7 +10,7 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Entry
 
 from mockkube.api.errors import AlreadyExists, BadRequest, Invalid
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.api.validation.metadata import validate_metadata
@@ -40,7 +40,7 @@ async def create(
 ) -> Record:
     """Store a new object of the resource's version and return what was stored.
 
-    `tracked`: the managedFields of the object are set already.
+    `managers_updated`: the managedFields of the object are set already.
     """
     metadata = obj["metadata"]
     _place(resource, call, obj)
@@ -83,14 +83,14 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     services, storage = resource.services, resource.home
     new = resource.stored(obj)
     metadata = new["metadata"]
-    metadata["uid"] = services.chance.uid()
+    metadata["uid"] = services.chance.new_uid()
     metadata["creationTimestamp"] = render_time(services.clock.now())
     request = Request(Operation.CREATE, resource, call, new, None, dry_run=options.dry_run)
     await resource.decided(partial(services.admission.admit, request), call.size)
     await services.admission.amend(request)
     if stem:
         # Named after mutating admission, as upstream: webhooks see an empty name with generateName.
-        request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.suffix()
+        request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.new_suffix()
     return await insert(storage, call, request, options)
 
 
@@ -113,13 +113,15 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
         reserved.release()  # a stored service holds its addresses through the collection
 
 
-def _validate(home: Resource, strategy: Strategy, judge: Judge, call: Call, new: Object) -> None:
+def _validate(home: Resource, strategy: Strategy, context: StrategyContext, call: Call, new: Object) -> None:
     """Raise Invalid or add warnings, and bring the object into its canonical form."""
-    errors = strategy.validate_create(new, judge)
-    metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced, native=strategy.native)
+    errors = strategy.validate(new, context)
+    metadata_errors = validate_metadata(
+        new, strategy.validate_name, home.kind.namespaced, native=strategy.requires_qualified_finalizers
+    )
     if errors or metadata_errors:
         raise Invalid(home.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
-    call.warn(strategy.warnings_on_create(new, judge))
+    call.warn(strategy.warnings_on_create(new, context))
     strategy.canonicalize(new)
 
 
@@ -153,7 +155,7 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
 
 def _taken(home: Resource, existing: Record | None, name: str) -> AlreadyExists:
     """Return the AlreadyExists error for a name that is in use."""
-    error = AlreadyExists.object(home.group, home.plural, name)
+    error = AlreadyExists.for_object(home.group, home.plural, name)
     if existing is not None and existing.load()["metadata"].get("deletionTimestamp"):
         return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
     return error

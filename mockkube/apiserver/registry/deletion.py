@@ -62,11 +62,11 @@ async def delete(resource: Resource, call: Call, options: DeleteOptions) -> Dele
     while True:
         record = storage.record(call.namespace, call.name)
         if record is None:
-            raise NotFound.object(resource.group, resource.plural, call.name)
-        # Upstream rejects this in the registry of priority classes, before admission.
+            raise NotFound.for_object(resource.group, resource.plural, call.name)
+        # Upstream rejects this in the registry of priority classes, whatever the authorizer and admission say.
         if (storage.group, storage.plural) == _CLASSES and call.name in _SYSTEM_CLASSES:
             why = "this is a system priority class and cannot be deleted"
-            raise Forbidden.object(resource.group, resource.plural, call.name, why)
+            raise Forbidden.for_object(resource.group, resource.plural, call.name, why)
         try:
             return await _attempt(resource, call, record, options)
         # Another write came first. Preconditions and admission apply to the new state, so everything is repeated.
@@ -121,13 +121,13 @@ def _check_preconditions(resource: Resource, call: Call, old: ReadOnlyObject, op
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated"
         )
-        raise Conflict.object(resource.group, resource.kind.kind, call.name, why)
+        raise Conflict.for_object(resource.group, resource.kind.kind, call.name, why)
     if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({metadata['resourceVersion']}). The object might have been modified"
         )
-        raise Conflict.object(resource.group, resource.kind.kind, call.name, why)
+        raise Conflict.for_object(resource.group, resource.kind.kind, call.name, why)
 
 
 def _check_namespace_preconditions(resource: Resource, call: Call, old: ReadOnlyObject, options: DeleteOptions) -> None:
@@ -135,14 +135,14 @@ def _check_namespace_preconditions(resource: Resource, call: Call, old: ReadOnly
     uid = old["metadata"]["uid"]
     if options.uid is not None and options.uid != uid:
         why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {uid}"
-        raise Conflict.object(resource.group, resource.plural, call.name, why)
+        raise Conflict.for_object(resource.group, resource.plural, call.name, why)
     version = old["metadata"]["resourceVersion"]
     if options.resource_version is not None and options.resource_version != version:
         why = (
             f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
             f"ResourceVersion in object meta: {version}"
         )
-        raise Conflict.object(resource.group, resource.plural, call.name, why)
+        raise Conflict.for_object(resource.group, resource.plural, call.name, why)
 
 
 def _decide_namespace(obj: Object, options: DeleteOptions, now: datetime) -> tuple[Object, bool]:

@@ -53,18 +53,18 @@ def selector(resource: Resource, options: ListOptions) -> Callable[[Record], boo
     """Return the filter of a list's selectors; None if every object matches."""
     check_fields(resource, options)
     labels, fields = options.labels, options.fields
-    if labels.empty and fields.empty:
+    if labels.is_empty and fields.is_empty:
         return None
-    if fields.empty:
+    if fields.is_empty:
         return lambda record: labels.matches(record.labels)
-    if labels.empty:
+    if labels.is_empty:
         return lambda record: fields.matches(record.fields)
     return lambda record: labels.matches(record.labels) and fields.matches(record.fields)
 
 
 def check_fields(resource: Resource, options: ListOptions) -> None:
     """Raise BadRequest for a field selector that the kind does not support."""
-    known = {"metadata.name", *resource.strategy.selectable}
+    known = {"metadata.name", *resource.strategy.selectable_field_names}
     if resource.kind.namespaced:
         known.add("metadata.namespace")
     for requirement in options.fields.requirements:
@@ -76,9 +76,9 @@ def unsupported_field(resource: Resource, name: str) -> str:
     """Return the error text for an unsupported field selector."""
     # Upstream words it differently for kinds with a conversion function of their own and for those with the default
     # one.
-    if resource.group == "resource.k8s.io" and resource.strategy.selectable:
+    if resource.group == "resource.k8s.io" and resource.strategy.selectable_field_names:
         return f"field label not supported for {resource.api_version}, Kind={resource.kind.kind}: {name}"
-    if resource.strategy.selectable or resource.open_kind:
+    if resource.strategy.selectable_field_names or resource.open_kind:
         return f"field label not supported: {name}"
     return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
@@ -192,7 +192,7 @@ def _read_token(text: str) -> Token:
     try:
         value: Any = orjson.loads(plain)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(problem + go_json.complaint(plain)) from error
+        raise BadRequest(problem + go_json.find_syntax_error(plain)) from error
     version = value.get("v", "") if isinstance(value, dict) else ""
     if version != _FORMAT:
         raise BadRequest(f"{problem}server does not recognize this encoded version {version}")

@@ -13,14 +13,14 @@ from typing import Any
 import orjson
 
 from mockkube.api import complaints, documents
-from mockkube.api.codec import DecodingError, Found
+from mockkube.api.codec import DecodingError, DecodingState
 from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
 from mockkube.api.patching.gotext import json_kind_name
-from mockkube.api.schema import Node
+from mockkube.api.schema import TypeNode
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, tracking, updating
 from mockkube.apiserver.registry.options import WriteOptions
@@ -44,7 +44,7 @@ class Patch:
     type: PatchType
     text: bytes
     document: Any
-    # Duplicate keys of the text; only YAML parsing finds them early, JSON is searched in `_ready`.
+    # Duplicate keys of the text; only YAML parsing finds them early, JSON is searched in `_check_patch`.
     repeats: DuplicateFields = NO_DUPLICATES
 
     @classmethod
@@ -53,8 +53,8 @@ class Patch:
         if kind is PatchType.APPLY:
             return cls._read_yaml(text)
         try:
-            return cls(kind, text, documents.read_json(text))
-        except documents.Unreadable as error:
+            return cls(kind, text, documents.parse_json(text))
+        except documents.InvalidDocument as error:
             # Upstream parses a strategic patch into a map before it decodes it, so that error has no prefix.
             prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
             raise BadRequest(prefix + str(error).removeprefix("json parse error: ")) from error
@@ -63,14 +63,14 @@ class Patch:
     def _read_yaml(cls, text: bytes) -> "Patch":
         try:
             read = documents.parse_yaml(text)
-        except documents.Unreadable as error:
+        except documents.InvalidDocument as error:
             # Go's YAML parser names the line only in documents of several lines.
             why = re.sub(r"^yaml: line \d+: ", "yaml: ", str(error)) if b"\n" not in text else str(error)
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from error
         if read.value is not None and not isinstance(read.value, dict):
             why = f"json: cannot unmarshal {json_kind_name(read.value)} into Go value of type map[string]interface {{}}"
             raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
-        return cls(PatchType.APPLY, text, read.value, read.repeats)
+        return cls(PatchType.APPLY, text, read.value, read.duplicates)
 
 
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
@@ -91,7 +91,7 @@ def _ready(given: Patch, options: WriteOptions) -> Patch:
     if given.type is PatchType.JSON:
         given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
     if options.field_validation != "Ignore":
-        given = replace(given, repeats=documents.repeats(given.text, given.document))
+        given = replace(given, repeats=documents.find_duplicate_fields(given.text, given.document))
     return given
 
 
@@ -108,11 +108,11 @@ async def apply(resource: Resource, call: Call, given: Patch, options: WriteOpti
         return await updating.update(resource, call, change, options, tracked=True)
     # Apply creates objects only through the main resource.
     if call.subresource:
-        raise NotFound.object(resource.group, resource.plural, call.name)
+        raise NotFound.for_object(resource.group, resource.plural, call.name)
     new = await resource.decided(partial(_applied, resource, call, None, given, options), call.size)
     if uid := new["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise Conflict.object(resource.group, resource.plural, call.name, why)
+        raise Conflict.for_object(resource.group, resource.plural, call.name, why)
     # Apply ignores the resourceVersion of an object that does not exist yet; create would reject it.
     new["metadata"].pop("resourceVersion", None)
     record = await creation.create(resource, call, new, options, tracked=True)
@@ -129,24 +129,24 @@ def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, o
         why = f"error converting YAML to JSON: {given.repeats.join_errors()}"
         raise BadRequest(f"error strict decoding YAML: {why}")
     if options.field_validation == "Warn":
-        call.warn(given.repeats.told())
+        call.warn(given.repeats.list_errors())
     return new
 
 
 def operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
     """Return the operations of a JSON patch; raise BadRequest or TooLarge before any object is read."""
     try:
-        return json_patch.read(given.document, typed=typed)
+        return json_patch.parse_operations(given.document, typed=typed)
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
     except patch_errors.TooManyOperations as error:
         raise TooLarge(f"Request entity too large: {error}") from error
 
 
-def patched(node: Node, given: Patch, old: Object) -> Any:
+def patched(node: TypeNode, given: Patch, old: Object) -> Any:
     """Return the patched object; raise upstream's error if the patch does not apply.
 
-    The document of a JSON patch must have been checked by `operations`.
+    The document of a JSON patch must have been checked by `read_json_patch`.
     """
     try:
         match given.type:
@@ -169,7 +169,7 @@ def patched(node: Node, given: Patch, old: Object) -> Any:
 def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options: WriteOptions) -> Object:
     """Decode the patched object; errors are field errors of `patch`, as upstream words them."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
-    found = Found()
+    found = DecodingState()
     # A strategic patch is applied to the typed object, so kind and apiVersion of the patch have no effect.
     if given.type is not PatchType.STRATEGIC and (why := _other_kind(resource, patched)) is not None:
         raise _unfit(given, patched, why)
@@ -181,11 +181,11 @@ def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options:
         # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/validator.go, ValidateTypeMeta
         wrong = [invalid("apiVersion", version, f"must be {resource.api_version}")]
         raise Invalid(resource.group, resource.kind.kind, call.name, wrong)
-    texts = given.repeats.told()
+    texts = given.repeats.list_errors()
     if given.type is PatchType.JSON:
-        texts = [f"json patch {text}" for text in texts] + json_patch.unknown_fields(given.document)
+        texts = [f"json patch {text}" for text in texts] + json_patch.find_unknown_fields(given.document)
     # Finding the paths walks the whole object again, so it is only done when decoding met unknown fields.
-    if found.unknown:
+    if found.has_unknown_fields:
         texts += [f'unknown field "{path}"' for path in resource.unknown_fields(patched)]
     if texts and options.field_validation == "Strict":
         raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
@@ -217,7 +217,7 @@ def _mismatch(resource: Resource, given: Patch, patched: Any) -> str:
 
 
 def _unfit(given: Patch, patched: Any, why: str) -> Invalid:
-    shown = gotext.printed(given.document) if given.type is PatchType.STRATEGIC else _json(patched)
+    shown = gotext.format_go_value(given.document) if given.type is PatchType.STRATEGIC else _json(patched)
     return Invalid("", "", "", [invalid("patch", shown, why)])
 
 

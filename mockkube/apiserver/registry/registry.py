@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockkube_storage.store import Store
 
-from mockkube.api.catalogue import KINDS, KindInfo, load, stable
+from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version, load_kind
 from mockkube.api.codec import Codec
 from mockkube.api.errors import Timeout
 from mockkube.api.kind import Kind
@@ -24,7 +24,7 @@ from mockkube.apiserver.registry.elsewhere import Backend
 from mockkube.apiserver.registry.resource import Resource, Services
 from mockkube.apiserver.registry.tracking import Trackers
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.heavy_work import InlineRunner, ThreadedRunner
 from mockkube.runtime.loop_board import HotLoops
@@ -45,7 +45,7 @@ class KindSet:
 
 def built_in(strategies: Strategies) -> KindSet:
     """Return the built-in kinds with the strategies of one server."""
-    return KindSet(KINDS, lambda kind: load(kind.group, kind.kind), strategies.of)
+    return KindSet(KINDS, lambda kind: load_kind(kind.group, kind.kind), strategies.for_kind)
 
 
 BUILT_IN: Final = built_in(Strategies())
@@ -74,7 +74,7 @@ class Registry:
         *,
         store: Store,
         clock: Clock,
-        chance: Chance,
+        chance: Random,
         caps: Capabilities,
         schema: Schema,
         admission: Admission,
@@ -144,14 +144,14 @@ class Registry:
         return self._adopted.get(group, self)
 
     def _add(self, kind: KindInfo, runtime_config: Mapping[str, bool]) -> None:
-        existing = [version for version in kind.versions if self.schema.kind(kind.group, version, kind.kind)]
+        existing = [version for version in kind.versions if self.schema.find_kind_type(kind.group, version, kind.kind)]
         # Kinds without GET, such as reviews, are never stored; the HTTP layer answers them.
         if not existing or "get" not in kind.verbs:
             return
         family = self.family
         storage = self._stored.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
-            node = self.schema.kind(kind.group, version, kind.kind)
+            node = self.schema.find_kind_type(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(
                 kind, version, node, lambda: family.strategy(kind), self.services, lambda: family.load(kind)
@@ -162,7 +162,7 @@ class Registry:
                 # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection
             # Beta and alpha versions are off by default, as upstream, but objects are still stored in them.
-            if runtime_config.get(resource.api_version, stable(version)):
+            if runtime_config.get(resource.api_version, is_stable_version(version)):
                 self.resources[kind.group, version, kind.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -202,7 +202,11 @@ class Registry:
                 version
                 for version in kind.versions
                 if (kind.group, version, kind.plural) in self.resources
-                or ("get" not in kind.verbs and stable(version) and self.schema.kind(kind.group, version, kind.kind))
+                or (
+                    "get" not in kind.verbs
+                    and is_stable_version(version)
+                    and self.schema.find_kind_type(kind.group, version, kind.kind)
+                )
             )
             if versions:
                 served.append((kind, versions))

@@ -1,7 +1,7 @@
 """Resource: one kind at one version, with what reading and writing it needs.
 
 Verbs live beside it, one module each: creation, updating, deletion, listing, watching. They take a `Resource` and a
-`Call` and deal in objects, records and errors; nothing here knows HTTP.
+`RequestScope` and deal in objects, records and errors; nothing here knows HTTP.
 
 upstream 1.36: apiserver/pkg/registry/generic/registry/store.go
 """
@@ -20,15 +20,15 @@ from mockkube_storage.store import Store
 
 from mockkube.api import complaints, conversions
 from mockkube.api.catalogue import KindInfo
-from mockkube.api.codec import Codec, DecodingError, Found
+from mockkube.api.codec import Codec, DecodingError, DecodingState
 from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.api.kind import Kind
-from mockkube.api.printers.plain import CREATED
+from mockkube.api.printers.plain import CREATED_AT_PRINTER
 from mockkube.api.printers.table import Printer
 from mockkube.api.protobuf.envelope import ProtobufSerializer
-from mockkube.api.schema import Node
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.schema import TypeNode
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.identity.user import User
@@ -40,7 +40,7 @@ from mockkube.apiserver.registry.authorizer import Decision
 from mockkube.apiserver.registry.cache import Cache, Collection, Index, Record, labels_of
 from mockkube.apiserver.registry.scaling import Scaling
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.heavy_work import HeavyWorkRunner, InlineRunner
 
@@ -93,7 +93,7 @@ class Services:
     store: Store
     cache: Cache
     clock: Clock
-    chance: Chance
+    chance: Random
     caps: Capabilities
     codec: Codec
     protobuf: ProtobufSerializer
@@ -130,7 +130,7 @@ class Services:
 
 
 class Resource:
-    """One kind at one version. `home` is the same kind in its storage version, often this very resource."""
+    """One kind at one version. `storage_resource` is the same kind in its storage version, often this very resource."""
 
     # Whether decoding accepts objects of another kind, which validation then rejects: custom resources are
     # unstructured.
@@ -148,7 +148,7 @@ class Resource:
         self,
         kind: KindInfo,
         version: str,
-        node: Node,
+        node: TypeNode,
         strategy: Callable[[], Strategy],
         services: Services,
         load: Callable[[], Kind] | None = None,
@@ -165,7 +165,7 @@ class Resource:
         self.home: Resource = self
         self.head = encoding.head(kind.kind, self.api_version)
         self.tag = f"{services.caps.version}{services.codec.schema.overlay_digest}".encode()
-        self._decode = services.codec.decoder(node)
+        self._decode = services.codec.get_decoder(node)
 
     @cached_property
     def strategy(self) -> Strategy:
@@ -185,7 +185,7 @@ class Resource:
     @cached_property
     def printer(self) -> Printer:
         """Printer of the kind's tables."""
-        return CREATED if self._load is None else self._load().printer
+        return CREATED_AT_PRINTER if self._load is None else self._load().printer
 
     @cached_property
     def collection(self) -> Collection:
@@ -208,11 +208,11 @@ class Resource:
         folder = f"/registry/{_ETCD_FOLDERS.get(self.plural, self.plural)}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
-    def judge(self, subresource: str = "", *, user: User | None = None) -> Judge:
+    def judge(self, subresource: str = "", *, user: User | None = None) -> StrategyContext:
         """Return the context for the strategy's hooks at this moment."""
         services = self.services
         requester = {} if user is None else user.info()
-        return Judge(services.caps, services.clock.now(), subresource, services.namespace_labels, requester)
+        return StrategyContext(services.caps, services.clock.now(), subresource, services.namespace_labels, requester)
 
     def record(self, namespace: str, name: str) -> Record | None:
         """Return the cached object; None if it does not exist as far as this server has read the store."""
@@ -229,8 +229,8 @@ class Resource:
     def _message_size(self, obj: Object, size: int) -> int:
         """Return the size that upstream's storage would find: protobuf for built-in kinds, else JSON."""
         protobuf = self.services.protobuf
-        speaks = not self.open_kind and protobuf.speaks(self.api_version, self.kind.kind)
-        return len(protobuf.write(obj)) if speaks else size
+        speaks = not self.open_kind and protobuf.supports(self.api_version, self.kind.kind)
+        return len(protobuf.encode(obj)) if speaks else size
 
     def read_entry(self, entry: Entry) -> Record:  # hot: every write, and every object at the start
         """Return a stored entry as a record; what another binary version wrote is decoded by this version's schema."""
@@ -272,7 +272,7 @@ class Resource:
     def index(self, obj: ReadOnlyObject) -> Index:
         """Return the labels and fields of an object that selectors match (upstream: GetAttrs)."""
         metadata = obj["metadata"]
-        fields = dict(self.strategy.fields(obj))
+        fields = dict(self.strategy.selectable_fields(obj))
         fields["metadata.name"] = metadata["name"]
         if self.kind.namespaced:
             fields["metadata.namespace"] = metadata.get("namespace", "")
@@ -280,7 +280,7 @@ class Resource:
 
     def revise(self, obj: Object) -> Object:
         """Decode an object that another binary version stored: drop unknown fields, set defaults."""
-        found = Found()
+        found = DecodingState()
         revised: Object = self._decode(obj, found)
         if self.default is not None:
             self.default(revised, self.services.caps)
@@ -309,11 +309,11 @@ class Resource:
     # Conversion webhooks: the following methods await the webhook before code that cannot wait needs another version.
     # Without a webhook they return their argument.
     async def seen(self, record: Record) -> Record:
-        """Return the record in a form that `served` can convert without waiting."""
+        """Return the record in a form that `to_served_version` can convert without waiting."""
         return record
 
     async def all_seen(self, records: Sequence[Record], *, anew: bool = False) -> Sequence[Record]:
-        """Return the records in a form that `served` can convert; with `anew` cached conversions are not used."""
+        """Return the records in a form that `to_served_version` can convert; with `reconvert` the cache is not used."""
         return records
 
     async def laid_down(self, obj: Object) -> Object:
@@ -333,20 +333,20 @@ class Resource:
 
     def unknown_fields(self, value: Any) -> list[str]:
         """Return the paths of fields that this version does not have."""
-        return list(complaints.unknown_fields(self.node, value))
+        return list(complaints.find_unknown_fields(self.node, value))
 
     def decode(self, value: Any, call: Call, validation: str, repeats: DuplicateFields = NO_DUPLICATES) -> Object:
         """Decode and default the value of a request; the object is in this version.
 
         Unknown and duplicate fields are rejected, reported as warnings, or ignored, as `validation` says.
         """
-        found = Found()
+        found = DecodingState()
         try:
             obj: Object = self._decode(value, found)
         except DecodingError as error:
             # The decoder is fast because it does not track paths; the error text comes from a second, slower walk.
             raise BadRequest(self.cannot_handle(value, complaints.find_decoding_error(self.node, value))) from error
-        if found.unknown or repeats:
+        if found.has_unknown_fields or repeats:
             self._report(value, call, validation, repeats)
         call.forgets_managers, call.given = empties_managers(value), value
         self.complete(obj)
@@ -373,7 +373,7 @@ class Resource:
         if validation == "Strict":
             why = repeats.join_errors(unknown, typed=True)
             raise BadRequest(self.cannot_handle(value, f"strict decoding error: {why}"))
-        call.warn(repeats.told(unknown, typed=True))
+        call.warn(repeats.list_errors(unknown, typed=True))
 
 
 def empties_managers(value: Any) -> bool:

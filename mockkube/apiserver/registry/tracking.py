@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockkube.api import conversions
 from mockkube.api.bounded_cache import BoundedCache
-from mockkube.api.codec import Codec, Found
+from mockkube.api.codec import Codec, DecodingState
 from mockkube.api.errors import BadRequest, Conflict
 from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
 from mockkube.api.managed_fields.managers import ManagerId
@@ -18,7 +18,7 @@ from mockkube.api.managed_fields.merging import Merger, Typed
 from mockkube.api.managed_fields.reach import Reach, reach
 from mockkube.api.managed_fields.tracking import Tracker, Write
 from mockkube.api.managed_fields.types import Type, TypeCompiler
-from mockkube.api.schema import Node, Schema
+from mockkube.api.schema import Schema, TypeNode
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
@@ -52,14 +52,14 @@ class Trackers:
 
     def scale(self, subresource: str = "scale") -> Tracker:
         """Return the updater for writes to the Scale of a workload."""
-        node = self._schema.node("io.k8s.api.autoscaling.v1.Scale")
+        node = self._schema.get_type("io.k8s.api.autoscaling.v1.Scale")
         key = ("autoscaling", "v1", "Scale", subresource)
         if key not in self._trackers:
             self._trackers[key] = self._make(node, "autoscaling", "autoscaling/v1", "Scale", subresource)
         return self._trackers[key]
 
-    def _make(self, node: Node, group: str, api_version: str, kind: str, subresource: str) -> Tracker:
-        empty = self._codec.decode(node, {"apiVersion": api_version, "kind": kind}, Found())
+    def _make(self, node: TypeNode, group: str, api_version: str, kind: str, subresource: str) -> Tracker:
+        empty = self._codec.decode(node, {"apiVersion": api_version, "kind": kind}, DecodingState())
         converter = VersionConverter(self._schema, self._types, group, kind, self.moved)
         merger = Merger(converter, self.reach(group, kind, api_version, subresource))
         return Tracker(kind, api_version, self._types.type_of(node), empty, merger, subresource)
@@ -88,7 +88,7 @@ class VersionConverter:
         if typed.version == version:
             return typed
         group, _, short = version.rpartition("/")
-        node = self.schema.kind(group, short, self.kind)
+        node = self.schema.find_kind_type(group, short, self.kind)
         if node is None or not isinstance(typed.value, dict):
             return None
         kind_of: Type = self.types.type_of(node)

@@ -77,13 +77,13 @@ def broken_precondition(resource: Resource, call: Call, what: str, asked: str, a
     key = resource.etcd_key(call.namespace, call.name)
     why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {actual}"
     text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-    return Conflict.object(resource.group, resource.plural, call.name, text)
+    return Conflict.for_object(resource.group, resource.plural, call.name, text)
 
 
 async def _create_on_update(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Updated:
     metadata = obj["metadata"]
     if not resource.strategy.allow_create_on_update:
-        raise NotFound.object(resource.group, resource.plural, call.name)
+        raise NotFound.for_object(resource.group, resource.plural, call.name)
     if metadata.get("uid"):
         raise broken_precondition(resource, call, "UID", metadata["uid"], "")
     metadata.pop("resourceVersion", None)
@@ -95,7 +95,7 @@ async def update(
 ) -> Updated:
     """Apply a change to the stored object. A resourceVersion in the new object must be the current one.
 
-    `tracked`: the change sets managedFields itself, or they are not to be updated.
+    `managers_updated`: the change sets managedFields itself, or they are not to be updated.
     """
     services, storage = resource.services, resource.home
     for _ in range(TRIES_MAX):
@@ -109,7 +109,7 @@ async def update(
             # A client that named the replaced resourceVersion gets a Conflict in the next attempt; a patch is applied
             # to the new state.
             await services.cache.reach(revision_after(conflict, storage))
-    raise Conflict.changed(resource.group, resource.plural, call.name)
+    raise Conflict.for_modified_object(resource.group, resource.plural, call.name)
 
 
 def _changed(
@@ -135,7 +135,7 @@ async def _current(resource: Resource, call: Call) -> Record:
         await resource.services.cache.fresh()
         record = resource.home.record(call.namespace, call.name)
     if record is None:
-        raise NotFound.object(resource.group, resource.plural, call.name)
+        raise NotFound.for_object(resource.group, resource.plural, call.name)
     return record
 
 
@@ -206,7 +206,7 @@ def _check_version(resource: Resource, call: Call, new: Object, record: Record) 
         raise result_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
     # Upstream compares numbers, so leading zeros do not matter.
     if version.lstrip("0") != str(record.revision):
-        raise Conflict.changed(resource.group, resource.plural, call.name)
+        raise Conflict.for_modified_object(resource.group, resource.plural, call.name)
 
 
 def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
@@ -241,7 +241,9 @@ def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject
     # ValidateUpdate does so again; the errors appear twice.
     errors = validate_metadata(new, names.check_path_segment, resource.kind.namespaced, native=False)
     errors += validate_metadata_update(new, old)
-    again = validate_native_metadata_update if resource.strategy.native else validate_metadata_update
+    again = (
+        validate_native_metadata_update if resource.strategy.requires_qualified_finalizers else validate_metadata_update
+    )
     errors += again(new, old)
     errors += resource.strategy.validate_update(new, old, context)
     if not errors:

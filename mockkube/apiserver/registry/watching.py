@@ -1,6 +1,6 @@
 """Watches: the initial objects and every later change, as one client selected them.
 
-A `Watch` listens to a collection and keeps matching changes until its client takes them. It is bounded: a client
+A `CacheWatcher` listens to a collection and keeps matching changes until its client takes them. It is bounded: a client
 that does not read loses its watch, so that it neither holds memory nor delays writers. An object that starts or stops
 matching the selector becomes an ADDED or a DELETED event.
 

@@ -8,7 +8,7 @@ from mockkube.api.types import ReadOnlyObject
 Call = Callable[[ReadOnlyObject, ReadOnlyObject, float], Awaitable[Any]]
 """Post a review (second) to the address of a `clientConfig` (first), with a timeout in seconds (third).
 
-Return the decoded JSON of the response. Raise CallFailed when there is none.
+Return the decoded JSON of the response. Raise WebhookCallError when there is none.
 """
 
 
@@ -17,5 +17,5 @@ class CallFailed(Exception):
 
 
 async def nobody(client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
-    """Raise CallFailed: the default of servers without an HTTP client."""
+    """Raise WebhookCallError: the default of servers without an HTTP client."""
     raise CallFailed("this server calls no webhooks")

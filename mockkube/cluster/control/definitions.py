@@ -209,7 +209,7 @@ class ControlSchema(Schema):
         """JSON schemas of types by full name."""
         return {**Schema(self.version).definitions, **DEFINITIONS}
 
-    def node(self, definition: str) -> TypeNode:
+    def get_type(self, definition: str) -> TypeNode:
         """Return the type of a full name."""
         node = super().get_type(definition)
         for name in _POINTERS.get(definition, ()):

@@ -10,8 +10,8 @@ from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
-from mockkube.controllers.certificates.rate_limits import limits
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.certificates.rate_limits import csr_rate_limiter
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.runtime.rate_limits import RateLimiter
 
 _KIND: Final = "CertificateSigningRequest"
@@ -26,20 +26,20 @@ class CSRApprovingController(Controller):
     """Approver of kubelet client certificates; keys are CertificateSigningRequests."""
 
     name: ClassVar[str] = "certificatesigningrequest-approving-controller"
-    queue: ClassVar[str] = "certificate"
+    queue_name: ClassVar[str] = "certificate"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.requests = self.follow(_KIND)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.requests = self.watch(_KIND)
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""
-        return limits(self.clock)
+        return csr_rate_limiter(self.clock)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Approve a kubelet's request if the requester is authorized; retry one that is not."""
         csr = self.requests.get(key)
-        if csr is None or requests.issued(csr) or requests.decided(csr):
+        if csr is None or requests.is_issued(csr) or requests.is_decided(csr):
             return DONE
         tried = False
         for permission in _recognize(csr):
@@ -56,7 +56,7 @@ class CSRApprovingController(Controller):
                 return DONE
         # The requester may be granted the permission later; requests that the controller does not recognize are left
         # alone.
-        return Again() if tried else DONE
+        return Requeue() if tried else DONE
 
     async def _authorize(self, spec: ReadOnlyObject, permission: str) -> bool:
         """Return whether the requester is allowed to create a subresource of requests."""
@@ -74,8 +74,8 @@ class CSRApprovingController(Controller):
 def _recognize(csr: ReadOnlyObject) -> Iterator[str]:
     """Yield the permissions that entitle the requester to approval; none for other than kubelets."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # slow to import: loads cryptography
-        common_name,
         parse_request,
+        subject_common_name,
     )
 
     spec = csr["spec"]
@@ -86,6 +86,6 @@ def _recognize(csr: ReadOnlyObject) -> Iterator[str]:
     except ValueError as error:
         raise ApiError(f'unable to parse csr "{csr["metadata"]["name"]}": {error}') from error
     if requests.validate_kubelet_client_csr(request, spec["usages"]) is None:
-        if spec.get("username") == common_name(request):
+        if spec.get("username") == subject_common_name(request):
             yield "selfnodeclient"
         yield "nodeclient"

@@ -51,16 +51,20 @@ _ATTRIBUTE_ORDER: Final = {f"2.5.4.{part}": place for place, part in enumerate((
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SigningPolicy:
     """Usages and validity of a certificate to sign."""
 
     usages: Sequence[str]
-    lasts: timedelta
+    ttl: timedelta
 
 
-def duration(asked: int | None, longest: timedelta) -> timedelta:
+def signing_duration(requested_seconds: int | None, max_duration: timedelta) -> timedelta:
     """Return the validity of a certificate for the requested seconds, within the bounds."""
-    return longest if asked is None else max(min(timedelta(seconds=asked), longest), min(DURATION_MIN, longest))
+    return (
+        max_duration
+        if requested_seconds is None
+        else max(min(timedelta(seconds=requested_seconds), max_duration), min(DURATION_MIN, max_duration))
+    )
 
 
 class CertificateAuthority:
@@ -69,7 +73,7 @@ class CertificateAuthority:
     def __init__(self, certificate: Path, key: Path) -> None:
         self._paths = certificate, key
 
-    def sign(self, request: "x509.CertificateSigningRequest", order: Order, now: datetime) -> bytes:
+    def sign(self, request: "x509.CertificateSigningRequest", policy: SigningPolicy, now: datetime) -> bytes:
         """Return the signed certificate in PEM; ApiError if it cannot be signed."""
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import Encoding
@@ -77,7 +81,7 @@ class CertificateAuthority:
         authority = self._certificate
         # A certificate must not outlive the one that signs it.
         until = min(
-            now + order.lasts - (BACKDATE if order.lasts >= SHORT else timedelta()), authority.not_valid_after_utc
+            now + policy.ttl - (BACKDATE if policy.ttl >= SHORT else timedelta()), authority.not_valid_after_utc
         )
         if now >= authority.not_valid_after_utc:
             ended = authority.not_valid_after_utc
@@ -88,20 +92,20 @@ class CertificateAuthority:
             .not_valid_before(now - BACKDATE)
             .not_valid_after(until)
         )
-        for extension, critical in self._extensions(request, order):
+        for extension, critical in self._extensions(request, policy):
             builder = builder.add_extension(extension, critical=critical)
         return builder.sign(self._key, self._hash_algorithm).public_bytes(Encoding.PEM)
 
     def _extensions(
-        self, request: "x509.CertificateSigningRequest", order: Order
+        self, request: "x509.CertificateSigningRequest", policy: SigningPolicy
     ) -> "list[tuple[x509.ExtensionType, bool]]":
         """Return the extensions of the certificate, with whether each is critical."""
         from cryptography import x509
 
         found: list[tuple[x509.ExtensionType, bool]] = []
-        if (usage := _build_key_usage(order.usages)) is not None:
+        if (usage := _build_key_usage(policy.usages)) is not None:
             found.append((usage, True))
-        extended = dict.fromkeys(_EXTENDED_USAGES[one] for one in order.usages if one in _EXTENDED_USAGES)
+        extended = dict.fromkeys(_EXTENDED_USAGES[one] for one in policy.usages if one in _EXTENDED_USAGES)
         if extended:
             oids = [x509.ObjectIdentifier(oid) for oid in extended]
             found.append((x509.ExtendedKeyUsage(oids), False))

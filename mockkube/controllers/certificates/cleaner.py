@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates.requests import deletion_time
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 
 PERIOD: Final = timedelta(hours=1)
 _KIND: Final = "CertificateSigningRequest"
@@ -25,14 +25,14 @@ class CSRCleanerController(Controller):
 
     name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
         # Upstream polls all requests once an hour. A key per request needs no step in between, but ends at the same
         # hours.
         self._started = self.clock.now()
-        self.requests = self.follow(_KIND)
+        self.requests = self.watch(_KIND)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Delete a request at the first check after its retention, else come back then."""
         csr = self.requests.get(key)
         until = None if csr is None else deletion_time(csr)
@@ -40,7 +40,7 @@ class CSRCleanerController(Controller):
             return DONE
         left = (next_check_after(self._started, until) - self.clock.now()).total_seconds()
         if left > 0:
-            return Again(after=left)
+            return Requeue(after=left)
         try:
             await self.client.delete(_KIND, key)
         except NotFound:

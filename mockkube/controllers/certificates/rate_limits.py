@@ -14,6 +14,6 @@ from mockkube.runtime.rate_limits import (
 _FIRST_SECONDS: Final = 0.2
 
 
-def limits(clock: Clock) -> RateLimiter:
+def csr_rate_limiter(clock: Clock) -> RateLimiter:
     """Return the rate limiter for failed requests."""
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(_FIRST_SECONDS), BucketRateLimiter(clock))

@@ -30,27 +30,27 @@ def conditions(csr: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     return found
 
 
-def decided(csr: ReadOnlyObject) -> bool:
+def is_decided(csr: ReadOnlyObject) -> bool:
     """Return whether a request was approved or denied."""
     return any(one["type"] in ("Approved", "Denied") for one in conditions(csr))
 
 
-def approved(csr: ReadOnlyObject) -> bool:
+def is_approved(csr: ReadOnlyObject) -> bool:
     """Return whether a request was approved and not denied."""
     return {"Approved"} == {one["type"] for one in conditions(csr)} & {"Approved", "Denied"}
 
 
-def failed(csr: ReadOnlyObject) -> bool:
+def has_failed(csr: ReadOnlyObject) -> bool:
     """Return whether the signer failed on a request."""
     return any(one["type"] == "Failed" and one.get("status", "True") == "True" for one in conditions(csr))
 
 
-def issued(csr: ReadOnlyObject) -> bool:
+def is_issued(csr: ReadOnlyObject) -> bool:
     """Return whether a request has its certificate."""
     return bool((csr.get("status") or {}).get("certificate"))
 
 
-def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+def validate_for_signer(signer: str, request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return why a built-in signer rejects a request; None if it signs it."""
     match signer:
         case "kubernetes.io/kubelet-serving":
@@ -66,26 +66,26 @@ def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequenc
 def validate_kubelet_client_csr(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return why a request is not a kubelet's request for its own client certificate."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # slow to import: loads cryptography
-        common_name,
-        organizations,
+        subject_common_name,
+        subject_organizations,
     )
 
-    if organizations(request) != _NODES:
+    if subject_organizations(request) != _NODES:
         return "subject organization is not system:nodes"
     names = alternative_names(request)
     for kind in ("DNS", "Email", "IP", "URI"):
         if names[kind]:
             return f"{kind} subjectAltNames are not allowed"
-    if not common_name(request).startswith(_NODE_PREFIX):
+    if not subject_common_name(request).startswith(_NODE_PREFIX):
         return "subject common name does not begin with system:node:"
     return _validate_usages(usages, _CLIENT_USAGES)
 
 
 def _validate_kubelet_serving_csr(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return why a request is not a kubelet's request for its own serving certificate."""
-    from mockkube.api.kinds.certificates.certificate_signing_request import common_name, organizations
+    from mockkube.api.kinds.certificates.certificate_signing_request import subject_common_name, subject_organizations
 
-    if organizations(request) != _NODES:
+    if subject_organizations(request) != _NODES:
         return "subject organization is not system:nodes"
     names = alternative_names(request)
     if not names["DNS"] and not names["IP"]:
@@ -95,7 +95,7 @@ def _validate_kubelet_serving_csr(request: "CertificateSigningRequest", usages: 
             return f"{kind} subjectAltNames are not allowed"
     if (wrong := _validate_usages(usages, _SERVING_USAGES)) is not None:
         return wrong
-    if not common_name(request).startswith(_NODE_PREFIX):
+    if not subject_common_name(request).startswith(_NODE_PREFIX):
         return "subject common name does not begin with system:node:"
     return None
 
@@ -153,8 +153,8 @@ def _deletion_times(csr: ReadOnlyObject) -> Iterator[datetime]:
         if one["type"] in ("Denied", "Failed"):
             yield parse_time(at) + _RETENTION
         elif one["type"] == "Approved":
-            yield parse_time(at) + (_RETENTION if issued(csr) else _RETENTION_PENDING)
-    if issued(csr) and any(one["type"] == "Approved" for one in decisions):
+            yield parse_time(at) + (_RETENTION if is_issued(csr) else _RETENTION_PENDING)
+    if is_issued(csr) and any(one["type"] == "Approved" for one in decisions):
         yield from _certificate_expiry(csr["status"]["certificate"])
 
 

@@ -14,9 +14,9 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
-from mockkube.controllers.certificates.authority import CertificateAuthority, Order, duration
-from mockkube.controllers.certificates.rate_limits import limits
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.certificates.authority import CertificateAuthority, SigningPolicy, signing_duration
+from mockkube.controllers.certificates.rate_limits import csr_rate_limiter
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.runtime.rate_limits import RateLimiter
 
 SIGNERS: Final = (
@@ -33,24 +33,24 @@ class CSRSigningController(Controller):
 
     name: ClassVar[str] = "certificatesigningrequest-signing-controller"
     # differs: upstream runs one controller per signer, each with a queue of this name; here one serves all.
-    queue: ClassVar[str] = "certificate"
+    queue_name: ClassVar[str] = "certificate"
 
-    def __init__(self, setting: Setting, authority: CertificateAuthority) -> None:
-        super().__init__(setting)
-        self.requests = self.follow(_KIND)
+    def __init__(self, dependencies: ControllerDependencies, authority: CertificateAuthority) -> None:
+        super().__init__(dependencies)
+        self.requests = self.watch(_KIND)
         self._authority = authority
-        self._max_duration = timedelta(seconds=setting.options.signing_seconds)
+        self._max_duration = timedelta(seconds=dependencies.options.signing_seconds)
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""
-        return limits(self.clock)
+        return csr_rate_limiter(self.clock)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Sign an approved request, or set condition Failed if its signer rejects it."""
         csr = self.requests.get(key)
-        if csr is None or requests.issued(csr) or csr["spec"]["signerName"] not in SIGNERS:
+        if csr is None or requests.is_issued(csr) or csr["spec"]["signerName"] not in SIGNERS:
             return DONE
-        if requests.approved(csr) and not requests.failed(csr):
+        if requests.is_approved(csr) and not requests.has_failed(csr):
             await self.client.update(_KIND, self._with_certificate_or_failure(csr), subresource="status")
         return DONE
 
@@ -65,23 +65,23 @@ class CSRSigningController(Controller):
             request = parse_request(spec["request"])
         except ValueError as error:
             raise ApiError(f'unable to parse csr "{csr["metadata"]["name"]}": {error}') from error
-        rejection = requests.complaint(spec["signerName"], request, spec["usages"])
+        rejection = requests.validate_for_signer(spec["signerName"], request, spec["usages"])
         if rejection is not None:
             failure = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": rejection}
             conditions = [*requests.conditions(csr), {**failure, "lastUpdateTime": render_time(self.clock.now())}]
             return {**csr, "status": {**status, "conditions": conditions}}
-        order = Order(spec["usages"], duration(spec.get("expirationSeconds"), self._max_duration))
+        order = SigningPolicy(spec["usages"], signing_duration(spec.get("expirationSeconds"), self._max_duration))
         signed = self._authority.sign(request, order, self.clock.now())
         return {**csr, "status": {**status, "certificate": base64.b64encode(signed).decode()}}
 
 
-def build(setting: Setting) -> Sequence[Controller]:
+def build(dependencies: ControllerDependencies) -> Sequence[Controller]:
     """Return the controller if a signing certificate and key are configured."""
-    options = setting.options
+    options = dependencies.options
     if not options.signing_certificate or not options.signing_key:
         return ()
     return (
         CSRSigningController(
-            setting, CertificateAuthority(Path(options.signing_certificate), Path(options.signing_key))
+            dependencies, CertificateAuthority(Path(options.signing_certificate), Path(options.signing_key))
         ),
     )

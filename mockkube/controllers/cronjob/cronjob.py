@@ -11,22 +11,22 @@ from typing import ClassVar, Final
 from prometheus_client import Histogram
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.kinds.batch.cron_schedule import is_time_zone
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING, reference_to
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
 from mockkube.controllers.cronjob.missed_times import (
     MissedSchedules,
     ScheduleNeverFires,
-    missed,
+    find_missed_schedules,
     seconds_to_next_schedule,
 )
-from mockkube.controllers.cronjob.schedule import Schedule, Unreadable, parse_schedule, zone_of
+from mockkube.controllers.cronjob.schedule import Schedule, ScheduleParseError, load_time_zone, parse_schedule
 from mockkube.controllers.framework import controller_ref_manager
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.owner_index import resolve_controller_ref
 from mockkube.controllers.job.rules import finished_type
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
@@ -52,7 +52,7 @@ def new_job(cron_job: ReadOnlyObject, moment: datetime) -> Object:
     """Return the job for a scheduled time."""
     template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
     given = template.get("metadata") or {}
-    local = moment.astimezone(zone_of(cron_job["spec"].get("timeZone", "")))
+    local = moment.astimezone(load_time_zone(cron_job["spec"].get("timeZone", "")))
     stamp = local.isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
         "apiVersion": API_VERSION,
@@ -62,7 +62,7 @@ def new_job(cron_job: ReadOnlyObject, moment: datetime) -> Object:
             "namespace": metadata["namespace"],
             "labels": dict(given.get("labels") or {}),
             "annotations": {**(given.get("annotations") or {}), SCHEDULED_ANNOTATION: stamp},
-            "ownerReferences": [controller_ref_manager.reference_to(cron_job, API_VERSION, KIND)],
+            "ownerReferences": [controller_ref_manager.new_controller_ref(cron_job, API_VERSION, KIND)],
         },
         "spec": template["spec"],
     }
@@ -96,7 +96,7 @@ class CronJobSync:
         """Return whether a job is in the active list."""
         return any(reference.get("uid") == uid for reference in self.active)
 
-    def drop(self, uid: str) -> None:
+    def remove_active(self, uid: str) -> None:
         """Remove a job from the active list."""
         self.status["active"] = [reference for reference in self.active if reference.get("uid") != uid]
         self.changed = True
@@ -113,42 +113,42 @@ class CronJobController(Controller):
     """Controller of CronJobs; keys are CronJobs."""
 
     name: ClassVar[str] = "cronjob-controller"
-    queue: ClassVar[str] = "cronjob"
+    queue_name: ClassVar[str] = "cronjob"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.cron_jobs = self.follow(KIND, self._on_cron_job_change)
-        self.jobs = self.follow("Job", self._on_job_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.cron_jobs = self.watch(KIND, self._on_cron_job_change)
+        self.jobs = self.watch("Job", self._on_job_change)
         self._by_owner = self.jobs.index("name of controller", _index_by_controller_name)
         self._skew = Histogram(
             "cronjob_controller_job_creation_skew_duration_seconds",
             "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
             buckets=tuple(float(2**power) for power in range(10)),
-            registry=setting.metrics,
+            registry=dependencies.metrics,
         )
 
-    def _on_cron_job_change(self, change: Change) -> None:
+    def _on_cron_job_change(self, change: ObjectChange) -> None:
         cron_job, key = change.object, key_of(change.object)
         if change.type is not EventType.MODIFIED or change.old is None or _has_same_schedule(cron_job, change.old):
-            self.keys.add(key)
+            self.work_queue.add(key)
             return
         # As upstream, a new schedule is applied at its next time instead of being checked for times missed under the
         # old one.
         try:
             schedule = parse_schedule(format_schedule(cron_job))
-        except Unreadable:
+        except ScheduleParseError:
             text = f"unparseable schedule for cronjob: {cron_job['spec'].get('schedule', '')}"
             self.events.record(cron_job, WARNING, "UnParseableCronJobSchedule", text)
             return
-        self.keys.add_after(key, seconds_to_next_schedule(cron_job, schedule, self.clock.now()))
+        self.work_queue.add_after(key, seconds_to_next_schedule(cron_job, schedule, self.clock.now()))
 
-    def _on_job_change(self, change: Change) -> None:
+    def _on_job_change(self, change: ObjectChange) -> None:
         # A job that changed its controller concerns both.
         for job in (change.object, change.old):
             if job is not None and (cron_job := resolve_controller_ref(self.cron_jobs, KIND, job)) is not None:
-                self.keys.add(key_of(cron_job))
+                self.work_queue.add(key_of(cron_job))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Clean up finished jobs, update the active list, and start a job if one is due."""
         cron_job = self.cron_jobs.get(key)
         if cron_job is None:
@@ -168,33 +168,33 @@ class CronJobController(Controller):
             await self.client.update(KIND, {**sync.cron_job, "status": sync.status}, subresource="status")
         if error is not None:
             raise error
-        return DONE if seconds is None else Again(after=seconds)
+        return DONE if seconds is None else Requeue(after=seconds)
 
-    async def _cleanup_finished_jobs(self, look: CronJobSync) -> None:
+    async def _cleanup_finished_jobs(self, sync: CronJobSync) -> None:
         """Delete the oldest finished jobs beyond the history limits."""
         for end, limit in _LIMITS:
-            history_max = look.cron_job["spec"].get(limit)
-            ended = sorted((job for job in look.jobs if finished_type(job) == end), key=_start_order)
+            history_max = sync.cron_job["spec"].get(limit)
+            ended = sorted((job for job in sync.jobs if finished_type(job) == end), key=_start_order)
             for job in ended[: max(len(ended) - history_max, 0)] if history_max is not None else ():
-                await self._delete_job(look, job)
+                await self._delete_job(sync, job)
 
-    async def _delete_job(self, look: CronJobSync, job: ReadOnlyObject) -> bool:
+    async def _delete_job(self, sync: CronJobSync, job: ReadOnlyObject) -> bool:
         try:
             await self.client.delete("Job", key_of(job), Deletion(propagation=Propagation.BACKGROUND))
         except ApiError as error:
-            self.events.record(look.cron_job, WARNING, "FailedDelete", f"Deleted job: {error.message}")
+            self.events.record(sync.cron_job, WARNING, "FailedDelete", f"Deleted job: {error.message}")
             return False
-        look.drop(job["metadata"]["uid"])
-        self.events.record(look.cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
+        sync.remove_active(job["metadata"]["uid"])
+        self.events.record(sync.cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
         return True
 
-    async def _sync(self, look: CronJobSync) -> float | None:
+    async def _sync(self, sync: CronJobSync) -> float | None:
         """Return how long until the next start; None if there is nothing to wait for."""
-        await self._process_finished_jobs(look)
-        await self._remove_missing_jobs(look)
-        cron_job, now = look.cron_job, self.clock.now()
+        await self._process_finished_jobs(sync)
+        await self._remove_missing_jobs(sync)
+        cron_job, now = sync.cron_job, self.clock.now()
         if (
-            controller_ref_manager.terminating(cron_job)
+            controller_ref_manager.has_deletion_timestamp(cron_job)
             or not self._has_valid_time_zone(cron_job)
             or cron_job["spec"].get("suspend")
         ):
@@ -203,57 +203,57 @@ class CronJobController(Controller):
         missed_times = None if schedule is None else self._find_missed_schedules(cron_job, schedule, now)
         if schedule is None or missed_times is None:
             return None
-        if missed_times.latest is not None and not await self._start_if_allowed(look, missed_times.latest, now):
+        if missed_times.latest is not None and not await self._start_if_allowed(sync, missed_times.latest, now):
             return None
-        return seconds_to_next_schedule({**cron_job, "status": look.status}, schedule, now)
+        return seconds_to_next_schedule({**cron_job, "status": sync.status}, schedule, now)
 
-    async def _process_finished_jobs(self, look: CronJobSync) -> None:
-        for job in look.jobs:
+    async def _process_finished_jobs(self, sync: CronJobSync) -> None:
+        for job in sync.jobs:
             uid, name, end = job["metadata"]["uid"], job["metadata"]["name"], finished_type(job)
-            if not end and not look.is_active(uid):
+            if not end and not sync.is_active(uid):
                 # The informer may lag behind the status that the last reconciliation wrote, so the stored one decides.
-                fresh = await self.client.get(KIND, key_of(look.cron_job))
+                fresh = await self.client.get(KIND, key_of(sync.cron_job))
                 listed = (fresh.get("status") or {}).get("active") or ()
                 if any(reference.get("uid") == uid for reference in listed):
-                    look.cron_job, look.status = fresh, {**fresh["status"], "active": list(listed)}
+                    sync.cron_job, sync.status = fresh, {**fresh["status"], "active": list(listed)}
                     continue
                 text = f"Saw a job that the controller did not create or forgot: {name}"
-                self.events.record(look.cron_job, WARNING, "UnexpectedJob", text)
+                self.events.record(sync.cron_job, WARNING, "UnexpectedJob", text)
             elif end:
-                if look.is_active(uid):
-                    look.drop(uid)
+                if sync.is_active(uid):
+                    sync.remove_active(uid)
                     text = f"Saw completed job: {name}, condition: {end}"
-                    self.events.record(look.cron_job, NORMAL, "SawCompletedJob", text)
+                    self.events.record(sync.cron_job, NORMAL, "SawCompletedJob", text)
                 if end == "Complete" and (moment := job["status"].get("completionTime")):
-                    look.record_success(moment)
+                    sync.record_success(moment)
 
-    async def _remove_missing_jobs(self, look: CronJobSync) -> None:
+    async def _remove_missing_jobs(self, sync: CronJobSync) -> None:
         """Remove jobs from the active list that do not exist on the server."""
-        present = {job["metadata"]["uid"] for job in look.jobs}
-        for reference in [one for one in look.active if one.get("uid") not in present]:
+        present = {job["metadata"]["uid"] for job in sync.jobs}
+        for reference in [one for one in sync.active if one.get("uid") not in present]:
             try:
                 await self.client.get("Job", Key(reference.get("namespace", ""), reference["name"]))
             except NotFound:
                 text = f"Active job went missing: {reference['name']}"
-                self.events.record(look.cron_job, NORMAL, "MissingJob", text)
-                look.drop(reference.get("uid", ""))
+                self.events.record(sync.cron_job, NORMAL, "MissingJob", text)
+                sync.remove_active(reference.get("uid", ""))
 
     def _has_valid_time_zone(self, cron_job: ReadOnlyObject) -> bool:
         zone = cron_job["spec"].get("timeZone")
         if zone is None or is_time_zone(zone):
             return True
-        text = f"invalid timeZone: {quoted(zone)}: unknown time zone {zone}"
+        text = f"invalid timeZone: {quote(zone)}: unknown time zone {zone}"
         self.events.record(cron_job, WARNING, "UnknownTimeZone", text)
         return False
 
     def _parse_schedule(self, cron_job: ReadOnlyObject) -> Schedule | None:
         text = cron_job["spec"].get("schedule", "")
         if "TZ" in text:
-            self.events.record(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quoted(text)))
+            self.events.record(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quote(text)))
         try:
             return parse_schedule(format_schedule(cron_job))
-        except Unreadable as complaint:
-            message = f"unparseable schedule: {quoted(text)} : {complaint}"
+        except ScheduleParseError as complaint:
+            message = f"unparseable schedule: {quote(text)} : {complaint}"
             self.events.record(cron_job, WARNING, "UnparseableSchedule", message)
             return None
 
@@ -261,7 +261,7 @@ class CronJobController(Controller):
         self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime
     ) -> MissedSchedules | None:
         try:
-            missed_times = missed(cron_job, schedule, now, in_time=True)
+            missed_times = find_missed_schedules(cron_job, schedule, now, within_deadline=True)
         except ScheduleNeverFires as complaint:
             text = f"invalid schedule: {cron_job['spec'].get('schedule', '')} : {complaint}"
             self.events.record(cron_job, WARNING, "InvalidSchedule", text)
@@ -270,9 +270,9 @@ class CronJobController(Controller):
             self.events.record(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)
         return missed_times
 
-    async def _start_if_allowed(self, look: CronJobSync, moment: datetime, now: datetime) -> bool:
+    async def _start_if_allowed(self, sync: CronJobSync, moment: datetime, now: datetime) -> bool:
         """Start the job for a time unless it is too late or not allowed; return whether to requeue."""
-        cron_job, spec = look.cron_job, look.cron_job["spec"]
+        cron_job, spec = sync.cron_job, sync.cron_job["spec"]
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and add_seconds(moment, deadline) < now:
             scheduled = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
@@ -280,51 +280,51 @@ class CronJobController(Controller):
             self.events.record(cron_job, WARNING, "MissSchedule", text)
             return True
         # The informer may show the cron job as it was before the last start.
-        if self._is_already_started(look, moment):
+        if self._is_already_started(sync, moment):
             return True
-        if spec.get("concurrencyPolicy") == "Forbid" and look.active:
+        if spec.get("concurrencyPolicy") == "Forbid" and sync.active:
             text = "Not starting job because prior execution is running and concurrency policy is Forbid"
             self.events.record(cron_job, NORMAL, "JobAlreadyActive", text)
             return True
         if spec.get("concurrencyPolicy") == "Replace":
-            await self._delete_active_jobs(look)
-        job = await self._create_job(look, moment)
+            await self._delete_active_jobs(sync)
+        job = await self._create_job(sync, moment)
         if job is None:
             return False
-        look.active.append(reference_to(job))
-        look.status["lastScheduleTime"] = render_time(moment)
-        look.changed = True
+        sync.active.append(reference_to(job))
+        sync.status["lastScheduleTime"] = render_time(moment)
+        sync.changed = True
         return True
 
-    def _is_already_started(self, look: CronJobSync, moment: datetime) -> bool:
-        name, namespace = job_name(look.cron_job, moment), look.cron_job["metadata"]["namespace"]
-        if any((one.get("namespace"), one.get("name")) == (namespace, name) for one in look.active):
+    def _is_already_started(self, sync: CronJobSync, moment: datetime) -> bool:
+        name, namespace = job_name(sync.cron_job, moment), sync.cron_job["metadata"]["namespace"]
+        if any((one.get("namespace"), one.get("name")) == (namespace, name) for one in sync.active):
             return True
-        last = look.status.get("lastScheduleTime")
+        last = sync.status.get("lastScheduleTime")
         return last is not None and parse_time(last) == moment
 
-    async def _delete_active_jobs(self, look: CronJobSync) -> None:
-        for reference in list(look.active):
+    async def _delete_active_jobs(self, sync: CronJobSync) -> None:
+        for reference in list(sync.active):
             key = Key(reference.get("namespace", ""), reference["name"])
             try:
                 # Read from the server: a job that was started just now may be missing in the informer.
                 job = await self.client.get("Job", key)
             except ApiError as error:
-                self.events.record(look.cron_job, WARNING, "FailedGet", f"Get job: {error.message}")
+                self.events.record(sync.cron_job, WARNING, "FailedGet", f"Get job: {error.message}")
                 raise
-            if not await self._delete_job(look, job):
+            if not await self._delete_job(sync, job):
                 raise ApiError(f"could not replace job {key}")
 
-    async def _create_job(self, look: CronJobSync, moment: datetime) -> ReadOnlyObject | None:
+    async def _create_job(self, sync: CronJobSync, moment: datetime) -> ReadOnlyObject | None:
         """Return the job for a time, created or found; None if it is recorded or owned by another."""
-        cron_job, wanted = look.cron_job, new_job(look.cron_job, moment)
+        cron_job, wanted = sync.cron_job, new_job(sync.cron_job, moment)
         try:
             job = await self.client.create("Job", wanted)
         except AlreadyExists:
             job = await self.client.get("Job", key_of(wanted))
             # An own job that is not in the active list was created before a status update that failed: it is added now.
             own = controller_ref_manager.controller_uid(job) == cron_job["metadata"]["uid"]
-            return job if own and not look.is_active(job["metadata"]["uid"]) else None
+            return job if own and not sync.is_active(job["metadata"]["uid"]) else None
         except ApiError as error:
             if not is_namespace_terminating(error):
                 self.events.record(cron_job, WARNING, "FailedCreate", f"Error creating job: {error.message}")

@@ -36,12 +36,14 @@ class MissedSchedules:
         return self.count > _MISSED_MAX
 
 
-def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> MissedSchedules:
+def find_missed_schedules(
+    cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, within_deadline: bool
+) -> MissedSchedules:
     """Return the missed times, with `within_deadline` only recent ones; raise ScheduleNeverFires."""
     last = (cron_job.get("status") or {}).get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"]
     since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
-    if in_time and deadline is not None:
+    if within_deadline and deadline is not None:
         since = max(since, add_seconds(now, -deadline))
     first = schedule.next(since)
     second = None if first is None else schedule.next(first)
@@ -65,7 +67,7 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
 def seconds_to_next_schedule(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> float:
     """Return how long until shortly after the next scheduled time."""
     try:
-        missed_times = missed(cron_job, schedule, now, in_time=False)
+        missed_times = find_missed_schedules(cron_job, schedule, now, within_deadline=False)
     except ScheduleNeverFires:
         start = now
     else:

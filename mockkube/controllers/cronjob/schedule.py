@@ -30,7 +30,7 @@ _DESCRIPTORS: Final = {
 _SECOND: Final = timedelta(seconds=1)
 
 
-class Unreadable(ValueError):
+class ScheduleParseError(ValueError):
     """A schedule that cannot be parsed; the message is in Go's words."""
 
 
@@ -58,14 +58,14 @@ class _FieldValues:
     """Values of one field; `is_any` marks a field of `*`, which matters for days."""
 
     numbers: frozenset[int]
-    any: bool
+    is_any: bool
 
     def __contains__(self, number: int) -> bool:
         return number in self.numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class SpecSchedule:
     """Schedule by minute, hour, day of month, month and day of week in a time zone."""
 
     minute: _FieldValues
@@ -104,14 +104,14 @@ class Fields:
     def _matches_day(self, local: datetime) -> bool:
         by_month, by_week = local.day in self.day, local.isoweekday() % 7 in self.weekday
         # As in every cron: with both days restricted either may match, with `*` in one of them both must.
-        return by_month and by_week if self.day.any or self.weekday.any else by_month or by_week
+        return by_month and by_week if self.day.is_any or self.weekday.is_any else by_month or by_week
 
     def _start_of_day(self, day: date) -> datetime:
         """Return when a day begins, also where a clock change skips midnight."""
         return datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
 
 
-def zone_of(name: str) -> tzinfo:
+def load_time_zone(name: str) -> tzinfo:
     """Return the time zone of a name; `Local` is UTC."""
     return UTC if name in ("", "UTC", "Local") else ZoneInfo(name)
 
@@ -119,25 +119,27 @@ def zone_of(name: str) -> tzinfo:
 def parse_schedule(text: str) -> Schedule:
     """Parse a schedule with an optional `TZ=zone` in front; raise ScheduleParseError."""
     if (complaint := find_schedule_error(text)) is not None:
-        raise Unreadable(complaint)
+        raise ScheduleParseError(complaint)
     zone: tzinfo = UTC
     if text.startswith(("TZ=", "CRON_TZ=")):
         head, _, text = text.partition(" ")
-        zone = zone_of(head.partition("=")[2])
+        zone = load_time_zone(head.partition("=")[2])
     text = text.strip()
     if text.startswith("@every "):
         span = parse_duration(text.removeprefix("@every "))
         if span is None:
-            raise Unreadable(f"failed to parse duration {text}")
+            raise ScheduleParseError(f"failed to parse duration {text}")
         # The upstream library rounds intervals below one second up and drops fractions.
         return ConstantDelaySchedule(max(span.nanos // 10**9, 1))
     minute, hour, day, month, weekday = map(_parse_field, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
-    return Fields(minute, hour, day, month, weekday, zone)
+    return SpecSchedule(minute, hour, day, month, weekday, zone)
 
 
 def _parse_field(text: str, bounds: tuple[int, int]) -> _FieldValues:
     parts = [_parse_range(part, bounds) for part in text.split(",") if part]
-    return _FieldValues(frozenset(number for part in parts for number in part.numbers), any(part.any for part in parts))
+    return _FieldValues(
+        frozenset(number for part in parts for number in part.numbers), any(part.is_any for part in parts)
+    )
 
 
 def _parse_range(text: str, bounds: tuple[int, int]) -> _FieldValues:
@@ -150,7 +152,7 @@ def _parse_range(text: str, bounds: tuple[int, int]) -> _FieldValues:
     start = _parse_number(low)
     # `5/15` means from 5 to the end of the range, `5` alone only itself.
     last = _parse_number(high) if dash else bounds[1] if slash else start
-    return _FieldValues(frozenset(range(start, last + 1, step)), any=False)
+    return _FieldValues(frozenset(range(start, last + 1, step)), is_any=False)
 
 
 def _parse_number(text: str) -> int:

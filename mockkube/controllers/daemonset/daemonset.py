@@ -8,25 +8,31 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.daemonset.placement import (
-    Fit,
-    Placement,
+    DaemonPlacement,
+    NodeFit,
     compile_placement,
     daemon_template,
-    pinned,
+    pin_to_node,
     target_node,
 )
-from mockkube.controllers.daemonset.rollout import Edition, Moves, on_node, rolling_update, sort_by_age
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.daemonset.rollout import (
+    CurrentRevision,
+    PodChanges,
+    pods_should_be_on_node,
+    rolling_update,
+    sort_by_age,
+)
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager
 from mockkube.controllers.framework.expectations import Expectations
 from mockkube.controllers.framework.failure_backoff import FailureBackoff
 from mockkube.controllers.framework.owner_index import (
     OwnedObjectHandler,
-    candidates,
+    find_claimable,
     resolve_controller_ref,
     selector_of,
 )
@@ -35,7 +41,7 @@ from mockkube.controllers.history import RevisionHistory, revision_hash
 from mockkube.controllers.pods.by_node import pods_by_node
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
 from mockkube.controllers.pods.readiness import is_finished, is_ready, min_ready_delay
-from mockkube.proposals.lending import selector_operators
+from mockkube.proposals.lending import make_selector_operators
 
 # Most pods that one reconciliation creates, and most that it deletes.
 BURST_MAX: Final = 250
@@ -46,53 +52,57 @@ class DaemonSetController(Controller):
     """Controller of DaemonSets; keys are DaemonSets, and nodes (without a namespace) that changed."""
 
     name: ClassVar[str] = "daemonset-controller"
-    queue: ClassVar[str] = "daemonset"
+    queue_name: ClassVar[str] = "daemonset"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.sets = self.follow(_KIND)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.sets = self.watch(_KIND)
         self._expectations = Expectations(self.clock)
         pod_handler = OwnedObjectHandler(
             self.sets,
             _KIND,
-            added=self._on_pod_add,
-            updated=self._on_pod_update,
-            deleted=self._on_pod_delete,
+            on_add=self._on_pod_add,
+            on_update=self._on_pod_update,
+            on_delete=self._on_pod_delete,
         )
-        self.pods = self.follow("Pod", pod_handler.heed)
-        self.nodes = self.follow("Node", self._on_node_change)
+        self.pods = self.watch("Pod", pod_handler.handle)
+        self.nodes = self.watch("Node", self._on_node_change)
         revision_handler = OwnedObjectHandler(
-            self.sets, _KIND, added=_ignore_addition, updated=self._on_revision_change, deleted=self._on_revision_delete
+            self.sets,
+            _KIND,
+            on_add=_ignore_addition,
+            on_update=self._on_revision_change,
+            on_delete=self._on_revision_delete,
         )
-        self._history = RevisionHistory(self.client, self.follow("ControllerRevision", revision_handler.heed), _KIND)
+        self._history = RevisionHistory(self.client, self.watch("ControllerRevision", revision_handler.handle), _KIND)
         self._pods_on_node = pods_by_node(self.pods)
         self._pod_control = PodControl(self.client, self.events)
         self._backoff = FailureBackoff(self.clock)
-        self._taint_rules = setting.taint_rules(self.name)
-        self._operators = selector_operators(setting.capabilities)
-        self._placements: dict[Key, tuple[str, Placement]] = {}
+        self._taint_rules = dependencies.taint_rules(self.name)
+        self._operators = make_selector_operators(dependencies.capabilities)
+        self._placements: dict[Key, tuple[str, DaemonPlacement]] = {}
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_observed(key)
-        self.keys.add(key)
+        self.work_queue.add(key)
 
     def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
-        self.keys.add(key)
+        self.work_queue.add(key)
         if seconds := min_ready_delay(self.sets.get(key), pod, old):
             # One second more than minReadySeconds: timestamps are cut to whole seconds.
-            self.keys.add_after(key, seconds + 1)
+            self.work_queue.add_after(key, seconds + 1)
 
     def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_observed(key)
-        self.keys.add(key)
+        self.work_queue.add(key)
 
     def _on_revision_change(self, key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
-        self.keys.add(key)
+        self.work_queue.add(key)
 
     def _on_revision_delete(self, key: Key, one: ReadOnlyObject) -> None:
-        self.keys.add(key)
+        self.work_queue.add(key)
 
-    def _on_node_change(self, change: Change) -> None:
+    def _on_node_change(self, change: ObjectChange) -> None:
         old, node = change.old, change.object
         # Pods of a deleted node are removed by the pod garbage collector.
         if change.type is EventType.DELETED:
@@ -101,9 +111,9 @@ class DaemonSetController(Controller):
         if old is not None and _labels_and_taints(old) == _labels_and_taints(node):
             return
         # Queued as a node: which sets it concerns is decided in a step of its own, as upstream does.
-        self.keys.add(Key("", node["metadata"]["name"]))
+        self.work_queue.add(Key("", node["metadata"]["name"]))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Sync a DaemonSet, or queue those that a changed node concerns."""
         if not key.namespace:
             self._sync_node(key)
@@ -129,13 +139,13 @@ class DaemonSetController(Controller):
         present = [resolve_controller_ref(self.sets, _KIND, pod) for pod in self._pods_on_node.get(key.name)]
         owners = {owner["metadata"]["uid"] for owner in present if owner is not None}
         for daemon_set in self.sets.list():
-            fit = self._placement(daemon_set).fit(node)
+            fit = self._placement(daemon_set).check_node(node)
             scheduled = daemon_set["metadata"]["uid"] in owners
             misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
-            if (scheduled and (not fit.should_continue or misscheduled)) or (fit.run and not scheduled):
-                self.keys.add(key_of(daemon_set))
+            if (scheduled and (not fit.should_continue or misscheduled)) or (fit.should_run and not scheduled):
+                self.work_queue.add(key_of(daemon_set))
 
-    def _placement(self, daemon_set: ReadOnlyObject) -> Placement:
+    def _placement(self, daemon_set: ReadOnlyObject) -> DaemonPlacement:
         key, version = key_of(daemon_set), daemon_set["metadata"]["resourceVersion"]
         known = self._placements.get(key)
         # Compiling tolerations and selectors once per revision: each node update checks all sets.
@@ -143,21 +153,21 @@ class DaemonSetController(Controller):
             known = self._placements[key] = (version, compile_placement(daemon_set, self._taint_rules, self._operators))
         return known[1]
 
-    async def _sync(self, key: Key, daemon_set: ReadOnlyObject) -> Outcome:
+    async def _sync(self, key: Key, daemon_set: ReadOnlyObject) -> ReconcileResult:
         """Bring the pods of a set in line with its nodes, then write the status."""
-        history = await self._history.open(daemon_set)
+        history = await self._history.construct_history(daemon_set)
         placement = self._placement(daemon_set)
-        fits = {node["metadata"]["name"]: placement.fit(node) for node in self.nodes.list()}
-        revision = Edition(daemon_set, revision_hash(history.current), self.clock.now())
+        fits = {node["metadata"]["name"]: placement.check_node(node) for node in self.nodes.list()}
+        revision = CurrentRevision(daemon_set, revision_hash(history.current), self.clock.now())
         requeue_delays: list[float] = []
         error: ApiError | None = None
         # Status is written even while expectations are open, but observedGeneration only once the set was acted upon.
-        observed = self._expectations.satisfied(key)
+        observed = self._expectations.is_satisfied(key)
         if observed:
             try:
                 await self._update_daemon_set(key, revision, fits, requeue_delays)
                 live = [revision_hash(pod) for pod in await self._claim_pods(daemon_set)]
-                await self._history.trim(daemon_set, history.old, live)
+                await self._history.truncate_history(daemon_set, history.old, live)
             except ApiError as failure:
                 error = failure
         min_ready_seconds = daemon_set["spec"].get("minReadySeconds", 0)
@@ -167,32 +177,40 @@ class DaemonSetController(Controller):
             raise error
         if min_ready_seconds > 0 and status["numberReady"] != status.get("numberAvailable", 0):
             requeue_delays.append(float(min_ready_seconds))
-        return Again(after=min(requeue_delays)) if requeue_delays else DONE
+        return Requeue(after=min(requeue_delays)) if requeue_delays else DONE
 
-    async def _update_daemon_set(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
+    async def _update_daemon_set(
+        self, key: Key, revision: CurrentRevision, fits: dict[str, NodeFit], requeue_delays: list[float]
+    ) -> None:
         """Create and delete pods per node, then continue the rolling update."""
-        daemon_set = edition.daemon_set
+        daemon_set = revision.daemon_set
         daemons = await self._nodes_to_daemon_pods(daemon_set)
-        changes = Moves()
+        changes = PodChanges()
         for node, fit in fits.items():
-            node_changes = on_node(
-                node, fit, daemons.get(node), edition, lambda pod: self._may_delete_finished(daemon_set, pod, again)
+            node_changes = pods_should_be_on_node(
+                node,
+                fit,
+                daemons.get(node),
+                revision,
+                lambda pod: self._may_delete_finished(daemon_set, pod, requeue_delays),
             )
-            changes.create += node_changes.create
-            changes.delete += node_changes.delete
+            changes.nodes_needing_pods += node_changes.nodes_needing_pods
+            changes.pods_to_delete += node_changes.pods_to_delete
         for node, pods in daemons.items():
             # A pod that is pinned to a deleted node but was never bound is on no list of the pod garbage collector.
             if node not in fits:
-                changes.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
-        await self._sync_nodes(key, edition, changes)
+                changes.pods_to_delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
+        await self._sync_nodes(key, revision, changes)
         strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
         # The update must see the pods as the first half left them, so it waits until those changes were observed.
-        if strategy == "RollingUpdate" and self._expectations.satisfied(key):
+        if strategy == "RollingUpdate" and self._expectations.is_satisfied(key):
             await self._sync_nodes(
-                key, edition, rolling_update(await self._nodes_to_daemon_pods(daemon_set), fits, edition)
+                key, revision, rolling_update(await self._nodes_to_daemon_pods(daemon_set), fits, revision)
             )
 
-    def _may_delete_finished(self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, again: list[float]) -> bool:
+    def _may_delete_finished(
+        self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, requeue_delays: list[float]
+    ) -> bool:
         """Return whether a finished pod may be deleted now; failed ones with backoff per node."""
         key, node = key_of(pod), target_node(pod)
         if (pod.get("status") or {}).get("phase") == "Succeeded":
@@ -203,7 +221,7 @@ class DaemonSetController(Controller):
         # The generation is part of the id, so a corrected template starts without backoff.
         backoff_id = (daemon_set["metadata"]["uid"], generation, node)
         if (left := self._backoff.seconds_left(backoff_id)) is not None:
-            again.append(left)
+            requeue_delays.append(left)
             return False
         self._backoff.next(backoff_id)
         message = f"Found failed daemon pod {key} on node {node}, will try to kill it"
@@ -213,7 +231,7 @@ class DaemonSetController(Controller):
     async def _claim_pods(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(daemon_set)
         claims = ControllerRefManager(self.client, "Pod", daemon_set, _KIND, "apps/v1")
-        claimable = candidates(self.pods, daemon_set)
+        claimable = find_claimable(self.pods, daemon_set)
         return await claims.claim(claimable, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
 
     async def _nodes_to_daemon_pods(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
@@ -226,23 +244,23 @@ class DaemonSetController(Controller):
                 by_node.setdefault(node, []).append(pod)
         return by_node
 
-    async def _sync_nodes(self, key: Key, edition: Edition, moves: Moves) -> None:
-        create, delete = moves.create[:BURST_MAX], moves.delete[:BURST_MAX]
-        self._expectations.expect(key, creations=len(create), deletions=len(delete))
+    async def _sync_nodes(self, key: Key, revision: CurrentRevision, changes: PodChanges) -> None:
+        create, delete = changes.nodes_needing_pods[:BURST_MAX], changes.pods_to_delete[:BURST_MAX]
+        self._expectations.set_expectations(key, creations=len(create), deletions=len(delete))
         errors = [
-            await self._create_pods(key, edition, create),
-            *[await self._delete_pod(key, edition, pod) for pod in delete],
+            await self._create_pods(key, revision, create),
+            *[await self._delete_pod(key, revision, pod) for pod in delete],
         ]
         if (first := next((error for error in errors if error is not None), None)) is not None:
             raise first
 
-    async def _create_pods(self, key: Key, edition: Edition, nodes: Sequence[str]) -> ApiError | None:
-        daemon_set = edition.daemon_set
-        template = daemon_template(daemon_set, edition.mark)
+    async def _create_pods(self, key: Key, revision: CurrentRevision, nodes: Sequence[str]) -> ApiError | None:
+        daemon_set = revision.daemon_set
+        template = daemon_template(daemon_set, revision.revision_hash)
 
         async def create(index: int) -> None:
             # Pods are pinned by node affinity and bound by the scheduler, which also checks resources.
-            spec = {**template["spec"], "affinity": pinned(template["spec"].get("affinity"), nodes[index])}
+            spec = {**template["spec"], "affinity": pin_to_node(template["spec"].get("affinity"), nodes[index])}
             try:
                 await self._pod_control.create(
                     pod_from_template({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set
@@ -257,28 +275,28 @@ class DaemonSetController(Controller):
             self._expectations.creation_observed(key, len(nodes) - done.successes)
         return done.error
 
-    async def _delete_pod(self, key: Key, edition: Edition, pod: ReadOnlyObject) -> ApiError | None:
+    async def _delete_pod(self, key: Key, revision: CurrentRevision, pod: ReadOnlyObject) -> ApiError | None:
         try:
-            await self._pod_control.delete(key_of(pod), edition.daemon_set)
+            await self._pod_control.delete(key_of(pod), revision.daemon_set)
         except ApiError as error:
             self._expectations.deletion_observed(key)
             return None if isinstance(error, NotFound) else error
         return None
 
     def _calculate_status(
-        self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition
+        self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, NodeFit], revision: CurrentRevision
     ) -> Object:
         """Return the status counts; of several pods on a node the oldest counts."""
         first = {node: sort_by_age(pods)[0] for node, pods in daemons.items() if node in fits}
-        wanted = [node for node, fit in fits.items() if fit.run]
+        wanted = [node for node, fit in fits.items() if fit.should_run]
         scheduled_pods = [first[node] for node in wanted if node in first]
-        available = sum(is_ready(pod) and edition.is_available(pod) for pod in scheduled_pods)
+        available = sum(is_ready(pod) and revision.is_available(pod) for pod in scheduled_pods)
         return {
             "currentNumberScheduled": len(scheduled_pods),
-            "numberMisscheduled": sum(node in first for node, fit in fits.items() if not fit.run),
+            "numberMisscheduled": sum(node in first for node, fit in fits.items() if not fit.should_run),
             "desiredNumberScheduled": len(wanted),
             "numberReady": sum(is_ready(pod) for pod in scheduled_pods),
-            "updatedNumberScheduled": sum(edition.is_updated(pod) for pod in scheduled_pods),
+            "updatedNumberScheduled": sum(revision.is_updated(pod) for pod in scheduled_pods),
             "numberAvailable": available,
             "numberUnavailable": len(wanted) - available,
         }
@@ -290,15 +308,15 @@ class DaemonSetController(Controller):
         if same and old.get("observedGeneration", 0) >= generation:
             return
 
-        def changed(obj: ReadOnlyObject) -> Object:
+        def with_counts(obj: ReadOnlyObject) -> Object:
             status = {**(obj.get("status") or {}), **counts}
             return {**obj, "status": {**status, "observedGeneration": generation} if observed else status}
 
         try:
-            await self.client.update(_KIND, changed(daemon_set), subresource="status")
+            await self.client.update(_KIND, with_counts(daemon_set), subresource="status")
         except Conflict:
             fresh = await self.client.get(_KIND, key_of(daemon_set))
-            await self.client.update(_KIND, changed(fresh), subresource="status")
+            await self.client.update(_KIND, with_counts(fresh), subresource="status")
 
 
 def _labels_and_taints(node: ReadOnlyObject) -> tuple[object, object]:

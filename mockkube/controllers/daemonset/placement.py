@@ -29,40 +29,42 @@ _TOLERATED_ON_HOST: Final = ("node.kubernetes.io/network-unavailable", "NoSchedu
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class NodeFit:
     """Eligibility of a node: for a new daemon pod, and for one that runs there."""
 
-    run: bool
+    should_run: bool
     should_continue: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class DaemonPlacement:
     """Node requirements of a set, compiled with the rules of one controller manager."""
 
     node_name: str
     affinity: RequiredNodeAffinity
     tolerations: Sequence[CompiledToleration]
 
-    def fit(self, node: ReadOnlyObject) -> Fit:
+    def check_node(self, node: ReadOnlyObject) -> NodeFit:
         """Return whether a node should run a pod of the set, and may keep one."""
         name = node["metadata"]["name"]
         labels: Mapping[str, str] = node["metadata"].get("labels") or {}
         if self.node_name not in ("", name) or not self.affinity.matches(labels, name):
-            return Fit(run=False, should_continue=False)
+            return NodeFit(should_run=False, should_continue=False)
         taints = (node.get("spec") or {}).get("taints") or ()
         if find_untolerated(taints, self.tolerations, ("NoExecute", "NoSchedule")) is None:
-            return Fit(run=True, should_continue=True)
+            return NodeFit(should_run=True, should_continue=True)
         # A NoSchedule taint keeps new pods away but does not remove running ones.
-        return Fit(run=False, should_continue=find_untolerated(taints, self.tolerations, ("NoExecute",)) is None)
+        return NodeFit(
+            should_run=False, should_continue=find_untolerated(taints, self.tolerations, ("NoExecute",)) is None
+        )
 
 
 def compile_placement(
     daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, LabelOperator]
-) -> Placement:
+) -> DaemonPlacement:
     """Compile the node requirements of a set."""
     spec = daemon_set["spec"]["template"]["spec"]
-    return Placement(
+    return DaemonPlacement(
         spec.get("nodeName", ""),
         compile_required_node_affinity(spec, operators),
         compile_tolerations(daemon_tolerations(spec), rules),
@@ -92,15 +94,15 @@ def _is_same_toleration(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     return all(one.get(name, "") == other.get(name, "") for name in ("key", "effect", "operator", "value"))
 
 
-def daemon_template(daemon_set: ReadOnlyObject, mark: str) -> Object:
+def daemon_template(daemon_set: ReadOnlyObject, revision_hash: str) -> Object:
     """Return the pod template of a set, with the hash label of its revision."""
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
     if generation := template_generation(daemon_set):
         labels[GENERATION_LABEL] = generation
-    if mark:
-        labels[HASH_LABEL] = mark
+    if revision_hash:
+        labels[HASH_LABEL] = revision_hash
     spec = {**template["spec"], "tolerations": daemon_tolerations(template["spec"])}
     return {**template, "metadata": {**metadata, "labels": labels}, "spec": spec}
 
@@ -111,7 +113,7 @@ def template_generation(daemon_set: ReadOnlyObject) -> str:
     return text if text.removeprefix("-").isdecimal() else ""
 
 
-def pinned(affinity: ReadOnlyObject | None, node_name: str) -> Object:
+def pin_to_node(affinity: ReadOnlyObject | None, node_name: str) -> Object:
     """Return an affinity that requires one node in place of other required node terms."""
     affinity = affinity or {}
     node_affinity = affinity.get("nodeAffinity") or {}

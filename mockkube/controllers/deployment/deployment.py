@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.deployment import scaling as sizes
@@ -30,13 +30,20 @@ from mockkube.controllers.deployment.revisions import (
     with_annotations,
     with_rolled_back_template,
 )
-from mockkube.controllers.deployment.scaling import active, counted, is_rolling, total, total_status_number, wanted
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.deployment.scaling import (
+    desired_replicas,
+    filter_active,
+    is_rolling,
+    status_number,
+    total_replicas,
+    total_status_number,
+)
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, controller_uid
 from mockkube.controllers.framework.owner_index import (
     OwnedObjectHandler,
-    candidates,
-    owned_by,
+    find_claimable,
+    find_owned,
     resolve_controller_ref,
     selector_of,
 )
@@ -58,7 +65,7 @@ class Rollout:
     old: tuple[ReadOnlyObject, ...]
 
     @property
-    def every(self) -> list[ReadOnlyObject]:
+    def all_sets(self) -> list[ReadOnlyObject]:
         """All replica sets, the new one last."""
         return [*self.old, *([self.new] if self.new else [])]
 
@@ -70,26 +77,28 @@ class Rollout:
         return replace(self, old=tuple(changed if one["metadata"]["uid"] == uid else one for one in self.old))
 
 
-class Deployments(Controller):
+class DeploymentController(Controller):
     """Controller of Deployments; keys are Deployments."""
 
     name: ClassVar[str] = "deployment-controller"
-    queue: ClassVar[str] = "deployment"
+    queue_name: ClassVar[str] = "deployment"
     retries_max: ClassVar[int | None] = RETRIES_MAX
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.deployments = self.follow("Deployment")
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.deployments = self.watch("Deployment")
 
-        def look(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
-            self.keys.add(key)
+        def enqueue(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
+            self.work_queue.add(key)
 
-        set_handler = OwnedObjectHandler(self.deployments, "Deployment", added=look, updated=look, deleted=look)
-        self.sets = self.follow("ReplicaSet", set_handler.heed)
-        self.pods = self.follow("Pod", self._on_pod_change)
-        self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
+        set_handler = OwnedObjectHandler(
+            self.deployments, "Deployment", on_add=enqueue, on_update=enqueue, on_delete=enqueue
+        )
+        self.sets = self.watch("ReplicaSet", set_handler.handle)
+        self.pods = self.watch("Pod", self._on_pod_change)
+        self._counts_terminating = dependencies.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         """Queue a deployment with strategy Recreate when its last old pod is deleted."""
         if change.type is not EventType.DELETED:
             return
@@ -98,13 +107,13 @@ class Deployments(Controller):
         # A rolling update follows the counts in the status of its sets and needs no pods.
         if deployment is None or is_rolling(deployment):
             return
-        if not any(self._pods_of_set(one) for one in owned_by(self.sets, deployment["metadata"]["uid"])):
-            self.keys.add(key_of(deployment))
+        if not any(self._pods_of_set(one) for one in find_owned(self.sets, deployment["metadata"]["uid"])):
+            self.work_queue.add(key_of(deployment))
 
     def _pods_of_set(self, one: ReadOnlyObject) -> list[ReadOnlyObject]:
-        return owned_by(self.pods, one["metadata"]["uid"])
+        return find_owned(self.pods, one["metadata"]["uid"])
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Advance the rollout of a deployment."""
         deployment = self.deployments.get(key)
         if deployment is None:
@@ -116,7 +125,7 @@ class Deployments(Controller):
                 return DONE
             raise
 
-    async def _sync(self, deployment: ReadOnlyObject) -> Outcome:
+    async def _sync(self, deployment: ReadOnlyObject) -> ReconcileResult:
         """Claim the sets, then handle deletion, pause, rollback, scaling or the rollout."""
         if deployment["spec"].get("selector") == {}:
             return await self._reject_empty_selector(deployment)
@@ -141,18 +150,18 @@ class Deployments(Controller):
             else self._rollout_recreate(rollout, sets)
         )
 
-    async def _reject_empty_selector(self, deployment: ReadOnlyObject) -> Outcome:
+    async def _reject_empty_selector(self, deployment: ReadOnlyObject) -> ReconcileResult:
         message = "This deployment is selecting all pods. A non-empty selector is required."
         self.events.record(deployment, WARNING, "SelectingAll", message)
         generation = deployment["metadata"].get("generation", 0)
-        if counted(deployment, "observedGeneration") < generation:
+        if status_number(deployment, "observedGeneration") < generation:
             await self._update_status(deployment, {**deployment.get("status", {}), "observedGeneration": generation})
         return DONE
 
     async def _claim_replica_sets(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(deployment)
         claims = ControllerRefManager(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
-        claimable = candidates(self.sets, deployment)
+        claimable = find_claimable(self.sets, deployment)
         return await claims.claim(claimable, lambda one: selector.matches(one["metadata"].get("labels") or {}))
 
     async def _check_paused_conditions(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
@@ -233,7 +242,7 @@ class Deployments(Controller):
             raise
         status = None
         if not existed:
-            if size := wanted(new):
+            if size := desired_replicas(new):
                 self._record_scaling(deployment, new, 0, size)
             if statuses.has_deadline(deployment):
                 message = f'Created new replica set "{name}"'
@@ -276,7 +285,7 @@ class Deployments(Controller):
         self, rollout: Rollout, one: ReadOnlyObject, size: int, *, force: bool = False
     ) -> Rollout:
         """Scale a set; with `force` also update its annotations about the deployment's size."""
-        before = wanted(one)
+        before = desired_replicas(one)
         size_annotations = replicas_annotations(rollout.deployment)
         stale = any(annotations_of(one).get(name) != text for name, text in size_annotations.items())
         if before == size and not (force and stale):
@@ -288,7 +297,7 @@ class Deployments(Controller):
             self._record_scaling(rollout.deployment, one, before, size)
         return rollout.with_updated_set(written)
 
-    async def _sync_scale(self, rollout: Rollout) -> Outcome:
+    async def _sync_scale(self, rollout: Rollout) -> ReconcileResult:
         """Scale the sets of a paused or resized deployment; clean up while paused."""
         rollout = await self._scale_all_sets(rollout)
         deployment = rollout.deployment
@@ -299,15 +308,15 @@ class Deployments(Controller):
     async def _scale_all_sets(self, rollout: Rollout) -> Rollout:
         """Scale the only active set, or distribute the replicas over all active sets."""
         deployment = rollout.deployment
-        running = active(rollout.every)
+        running = filter_active(rollout.all_sets)
         # With one active set there is nothing to distribute.
         if len(running) <= 1:
             newest = rollout.new or (sort_by_age(rollout.old)[-1] if rollout.old else None)
             if (only := running[0] if running else newest) is None:
                 return rollout
-            return await self._scale_replica_set(rollout, only, wanted(deployment))
+            return await self._scale_replica_set(rollout, only, desired_replicas(deployment))
         if sizes.is_saturated(deployment, rollout.new):
-            for one in active(rollout.old):
+            for one in filter_active(rollout.old):
                 rollout = await self._scale_replica_set(rollout, one, 0)
             return rollout
         if is_rolling(deployment):
@@ -315,7 +324,7 @@ class Deployments(Controller):
                 rollout = await self._scale_replica_set(rollout, one, size, force=True)
         return rollout
 
-    async def _rollout_rolling(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+    async def _rollout_rolling(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> ReconcileResult:
         """Grow the new set or shrink the old ones by one step of a rolling update."""
         if rollout.new is None:
             rollout = await self._sync_revisions(rollout.deployment, sets, create=True)
@@ -330,21 +339,25 @@ class Deployments(Controller):
         return await self._sync_rollout_status(rollout, progress=True)
 
     async def _reconcile_new_set(self, rollout: Rollout, new: ReadOnlyObject) -> Rollout:
-        size = wanted(rollout.deployment)
-        if wanted(new) == size:
+        size = desired_replicas(rollout.deployment)
+        if desired_replicas(new) == size:
             return rollout
-        if wanted(new) < size:
-            size = sizes.new_set_replicas(rollout.deployment, rollout.every, wanted(new))
+        if desired_replicas(new) < size:
+            size = sizes.new_set_replicas(rollout.deployment, rollout.all_sets, desired_replicas(new))
         return await self._scale_replica_set(rollout, new, size)
 
     async def _reconcile_old_sets(self, rollout: Rollout) -> Rollout:
         """Shrink old sets, unhealthy pods first, as far as enough pods stay available."""
         deployment, new = rollout.deployment, rollout.new
         assert new is not None, "old sets go only for a new one"
-        old = active(rollout.old)
-        available_min = wanted(deployment) - sizes.max_unavailable(deployment)
+        old = filter_active(rollout.old)
+        available_min = desired_replicas(deployment) - sizes.max_unavailable(deployment)
         # Unavailable pods of the new set are left out: they must not cost available old ones.
-        cut_max = total(rollout.every) - available_min - (wanted(new) - counted(new, "availableReplicas"))
+        cut_max = (
+            total_replicas(rollout.all_sets)
+            - available_min
+            - (desired_replicas(new) - status_number(new, "availableReplicas"))
+        )
         if not old or cut_max <= 0:
             return rollout
         rollout = await self._scale_down(rollout, sizes.scale_down_unhealthy(deployment, old, cut_max))
@@ -358,10 +371,10 @@ class Deployments(Controller):
                 rollout = await self._scale_replica_set(rollout, one, size)
         return rollout
 
-    async def _rollout_recreate(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+    async def _rollout_recreate(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> ReconcileResult:
         """Scale down all old sets; once their pods are gone, create and scale up the new set."""
         before = rollout
-        for one in active(rollout.old):
+        for one in filter_active(rollout.old):
             rollout = await self._scale_replica_set(rollout, one, 0)
         # Recreate never runs old and new pods at the same time.
         if rollout is not before or self._old_pods_running(rollout):
@@ -369,7 +382,7 @@ class Deployments(Controller):
         if rollout.new is None:
             rollout = await self._sync_revisions(rollout.deployment, sets, create=True)
         assert rollout.new is not None, "it was made"
-        rollout = await self._scale_replica_set(rollout, rollout.new, wanted(rollout.deployment))
+        rollout = await self._scale_replica_set(rollout, rollout.new, desired_replicas(rollout.deployment))
         if is_rollout_complete(rollout.deployment):
             await self._cleanup_deployment(rollout)
         return await self._sync_rollout_status(rollout, progress=True)
@@ -388,20 +401,22 @@ class Deployments(Controller):
         alive.sort(key=lambda one: (revision_of(one), one["metadata"].get("creationTimestamp", "")))
         for one in alive[: max(len(alive) - limit, 0)]:
             # A set whose status is outdated may still have pods.
-            is_outdated = one["metadata"].get("generation", 0) > counted(one, "observedGeneration")
-            if counted(one, "replicas") or wanted(one) or is_outdated:
+            is_outdated = one["metadata"].get("generation", 0) > status_number(one, "observedGeneration")
+            if status_number(one, "replicas") or desired_replicas(one) or is_outdated:
                 continue
             try:
                 await self.client.delete("ReplicaSet", key_of(one))
             except NotFound:
                 continue
 
-    async def _rollback(self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], revision: int) -> Outcome:
+    async def _rollback(
+        self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], revision: int
+    ) -> ReconcileResult:
         """Restore the template of an older revision, as the deprecated rollback annotation requests."""
         rollout = await self._sync_revisions(deployment, sets, create=True)
         deployment, name = rollout.deployment, rollout.deployment["metadata"]["name"]
-        wanted_revision = revision or last_revision(rollout.every)
-        target = next((one for one in rollout.every if revision_of(one) == wanted_revision), None)
+        wanted_revision = revision or last_revision(rollout.all_sets)
+        target = next((one for one in rollout.all_sets if revision_of(one) == wanted_revision), None)
         if not wanted_revision or target is None:
             text = "Unable to find the revision to rollback to." if wanted_revision else "Unable to find last revision."
             self.events.record(deployment, WARNING, "DeploymentRollbackRevisionNotFound", text)
@@ -416,12 +431,14 @@ class Deployments(Controller):
         await self.client.update("Deployment", with_annotations(deployment, left))
         return DONE
 
-    async def _sync_rollout_status(self, rollout: Rollout, *, progress: bool = False) -> Outcome:
+    async def _sync_rollout_status(self, rollout: Rollout, *, progress: bool = False) -> ReconcileResult:
         """Write the status if it changed; else come back when the progress deadline is over."""
         deployment, now = rollout.deployment, self.clock.now()
-        status = statuses.status_of(deployment, rollout.every, rollout.new, now, terminating=self._counts_terminating)
+        status = statuses.calculate_status(
+            deployment, rollout.all_sets, rollout.new, now, terminating=self._counts_terminating
+        )
         if progress:
-            status = statuses.with_progress(deployment, status, rollout.every, rollout.new, now)
+            status = statuses.with_progress(deployment, status, rollout.all_sets, rollout.new, now)
         if status != (deployment.get("status") or {}):
             await self._update_status(deployment, status)
             return DONE
@@ -429,7 +446,7 @@ class Deployments(Controller):
         # A rollout that is overdue without having timed out was complete once, so the deadline no longer applies.
         if left is None or left <= -_SECOND:
             return DONE
-        return Again(after=left + _SECOND)
+        return Requeue(after=left + _SECOND)
 
 
 def is_rollout_complete(deployment: ReadOnlyObject) -> bool:
@@ -444,6 +461,6 @@ def _rollback_revision(deployment: ReadOnlyObject) -> int | None:
 
 def _is_scaling_event(rollout: Rollout) -> bool:
     """Return whether an active set was scaled for another size of the deployment."""
-    size = wanted(rollout.deployment)
-    desired_sizes = (sizes.annotated(one, sizes.DESIRED) for one in active(rollout.every))
+    size = desired_replicas(rollout.deployment)
+    desired_sizes = (sizes.annotation_number(one, sizes.DESIRED) for one in filter_active(rollout.all_sets))
     return any(desired is not None and desired != size for desired in desired_sizes)

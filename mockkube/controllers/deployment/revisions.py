@@ -8,8 +8,8 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.deployment.scaling import DESIRED, MAX, max_surge, wanted
-from mockkube.controllers.framework.controller_ref_manager import reference_to
+from mockkube.controllers.deployment.scaling import DESIRED, MAX, desired_replicas, max_surge
+from mockkube.controllers.framework.controller_ref_manager import new_controller_ref
 from mockkube.controllers.pods.template_hash import template_hash
 
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -90,7 +90,7 @@ def _append_to_history(history: str, known: str) -> str:
 
 def replicas_annotations(deployment: ReadOnlyObject) -> dict[str, str]:
     """Return the annotations of a set that hold the size of its deployment."""
-    return {DESIRED: str(wanted(deployment)), MAX: str(wanted(deployment) + max_surge(deployment))}
+    return {DESIRED: str(desired_replicas(deployment)), MAX: str(desired_replicas(deployment) + max_surge(deployment))}
 
 
 def new_replica_set(deployment: ReadOnlyObject, revision: int) -> Object:
@@ -108,7 +108,7 @@ def new_replica_set(deployment: ReadOnlyObject, revision: int) -> Object:
             "namespace": metadata["namespace"],
             "labels": labels,
             "annotations": new_set_annotations(deployment, {}, revision, exists=False),
-            "ownerReferences": [reference_to(deployment, "apps/v1", "Deployment")],
+            "ownerReferences": [new_controller_ref(deployment, "apps/v1", "Deployment")],
         },
         "spec": {
             "replicas": 0,
@@ -121,9 +121,9 @@ def new_replica_set(deployment: ReadOnlyObject, revision: int) -> Object:
     return new_set
 
 
-def _set_name(deployment: str, mark: str) -> str:
+def _set_name(deployment: str, hash_value: str) -> str:
     # The deployment's name is cut so that the hash always fits; upstream does the same.
-    return f"{deployment[: names.SUBDOMAIN_LENGTH_MAX - len(mark) - 1]}-{mark}"
+    return f"{deployment[: names.SUBDOMAIN_LENGTH_MAX - len(hash_value) - 1]}-{hash_value}"
 
 
 def last_revision(sets: Sequence[ReadOnlyObject]) -> int:
@@ -132,10 +132,10 @@ def last_revision(sets: Sequence[ReadOnlyObject]) -> int:
     return revisions[1] if len(revisions) > 1 else 0
 
 
-def with_rolled_back_template(deployment: ReadOnlyObject, to: ReadOnlyObject) -> Object:
+def with_rolled_back_template(deployment: ReadOnlyObject, replica_set: ReadOnlyObject) -> Object:
     """Return the deployment with template and annotations of an older set."""
     # Annotations that are never copied to sets stay the deployment's own; all others are restored from the set.
     own = {name: text for name, text in annotations_of(deployment).items() if name in _NOT_COPIED}
-    theirs = {name: text for name, text in annotations_of(to).items() if name not in _NOT_COPIED}
+    theirs = {name: text for name, text in annotations_of(replica_set).items() if name not in _NOT_COPIED}
     changed = with_annotations(deployment, {**own, **theirs})
-    return {**changed, "spec": {**deployment["spec"], "template": template_without_hash(to)}}
+    return {**changed, "spec": {**deployment["spec"], "template": template_without_hash(replica_set)}}

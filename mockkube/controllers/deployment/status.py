@@ -10,7 +10,13 @@ from typing import Any, Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.deployment.scaling import counted, max_unavailable, total, total_status_number, wanted
+from mockkube.controllers.deployment.scaling import (
+    desired_replicas,
+    max_unavailable,
+    status_number,
+    total_replicas,
+    total_status_number,
+)
 
 PROGRESSING: Final = "Progressing"
 AVAILABLE: Final = "Available"
@@ -57,22 +63,22 @@ def has_deadline(deployment: ReadOnlyObject) -> bool:
     return deadline is not None and deadline != NO_DEADLINE
 
 
-def status_of(
+def calculate_status(
     deployment: ReadOnlyObject,
-    every: Sequence[ReadOnlyObject],
+    all_sets: Sequence[ReadOnlyObject],
     new: ReadOnlyObject | None,
     now: datetime,
     *,
     terminating: bool,
 ) -> Object:
     """Return counts and availability; `terminating` adds the number of terminating pods."""
-    available = total_status_number(every, "availableReplicas")
+    available = total_status_number(all_sets, "availableReplicas")
     counts: dict[str, Any] = {
-        "replicas": total_status_number(every, "replicas"),
-        "updatedReplicas": 0 if new is None else counted(new, "replicas"),
-        "readyReplicas": total_status_number(every, "readyReplicas"),
+        "replicas": total_status_number(all_sets, "replicas"),
+        "updatedReplicas": 0 if new is None else status_number(new, "replicas"),
+        "readyReplicas": total_status_number(all_sets, "readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": max(total(every) - available, 0),
+        "unavailableReplicas": max(total_replicas(all_sets) - available, 0),
         "observedGeneration": deployment["metadata"].get("generation", 0),
     }
     # Zeros are omitted as in Go's JSON, so that an unchanged status compares equal to the stored one.
@@ -80,9 +86,9 @@ def status_of(
     old = deployment.get("status") or {}
     if "collisionCount" in old:
         status["collisionCount"] = old["collisionCount"]
-    if terminating and (leaving := _count_terminating(every)) is not None:
+    if terminating and (leaving := _count_terminating(all_sets)) is not None:
         status["terminatingReplicas"] = leaving
-    enough = available >= wanted(deployment) - max_unavailable(deployment)
+    enough = available >= desired_replicas(deployment) - max_unavailable(deployment)
     if enough:
         availability = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
@@ -91,12 +97,12 @@ def status_of(
     return status
 
 
-def _count_terminating(every: Sequence[ReadOnlyObject]) -> int | None:
+def _count_terminating(all_sets: Sequence[ReadOnlyObject]) -> int | None:
     """Return the number of terminating pods; None until every synced set reports its own."""
     number = 0
-    for one in every:
+    for one in all_sets:
         count = (one.get("status") or {}).get("terminatingReplicas")
-        if count is None and counted(one, "observedGeneration"):
+        if count is None and status_number(one, "observedGeneration"):
             return None
         number += count or 0
     return number
@@ -104,7 +110,7 @@ def _count_terminating(every: Sequence[ReadOnlyObject]) -> int | None:
 
 def is_complete(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
     """Return whether all desired pods are updated and available and no others are left."""
-    size = wanted(deployment)
+    size = desired_replicas(deployment)
     counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
     observed_generation: int = status.get("observedGeneration", 0)
     return all(count == size for count in counts) and observed_generation >= deployment["metadata"].get("generation", 0)
@@ -113,7 +119,7 @@ def is_complete(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
 def with_progress(
     deployment: ReadOnlyObject,
     status: Object,
-    every: Sequence[ReadOnlyObject],
+    all_sets: Sequence[ReadOnlyObject],
     new: ReadOnlyObject | None,
     now: datetime,
 ) -> Object:
@@ -127,7 +133,7 @@ def with_progress(
         conditions = _progressing_conditions(deployment, status, new, known, now)
     conditions = (
         without_condition(conditions, FAILURE)
-        if (failed := _find_failure(every, new)) is None
+        if (failed := _find_failure(all_sets, new)) is None
         else _with_failure(conditions, failed)
     )
     return {**status, "conditions": conditions}
@@ -165,14 +171,14 @@ def _progressing_conditions(
 def _is_progressing(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
     old = deployment.get("status") or {}
 
-    def grown(name: str) -> bool:
+    def has_grown(name: str) -> bool:
         return bool(status.get(name, 0) > old.get(name, 0))
 
-    def outdated(one: ReadOnlyObject) -> int:
+    def count_outdated(one: ReadOnlyObject) -> int:
         return int(one.get("replicas", 0) - one.get("updatedReplicas", 0))
 
-    grows = grown("updatedReplicas") or grown("readyReplicas") or grown("availableReplicas")
-    return grows or outdated(status) < outdated(old)
+    grows = has_grown("updatedReplicas") or has_grown("readyReplicas") or has_grown("availableReplicas")
+    return grows or count_outdated(status) < count_outdated(old)
 
 
 def _has_timed_out(deployment: ReadOnlyObject, known: ReadOnlyObject | None, now: datetime) -> bool:
@@ -199,9 +205,9 @@ def seconds_to_deadline(deployment: ReadOnlyObject, status: ReadOnlyObject, now:
     return (_progress_deadline(deployment, known) - now).total_seconds()
 
 
-def _find_failure(every: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> ReadOnlyObject | None:
+def _find_failure(all_sets: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> ReadOnlyObject | None:
     """Return condition ReplicaFailure of a set, that of the new one first."""
-    for one in (*([new] if new else ()), *every):
+    for one in (*([new] if new else ()), *all_sets):
         if (condition := find_condition(conditions_of(one), FAILURE)) is not None:
             return condition
     return None

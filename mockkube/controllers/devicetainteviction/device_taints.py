@@ -15,7 +15,7 @@ from mockkube.matching.taints import TaintRules, compile_tolerations
 NO_EXECUTE: Final = "NoExecute"
 
 
-class Eviction(NamedTuple):
+class PendingEviction(NamedTuple):
     """Time at which users of a device must be evicted, and the uids of the rules that cause it."""
 
     when: datetime
@@ -29,21 +29,21 @@ class DeviceTaints:
     slices: Sequence[ReadOnlyObject]
     rules: Sequence[ReadOnlyObject]
 
-    def current(self, driver: str, pool: str) -> list[ReadOnlyObject]:
+    def current_slices(self, driver: str, pool: str) -> list[ReadOnlyObject]:
         """Return the slices of a pool's latest generation."""
         slices = [one for one in self.slices if is_in_pool(one, driver, pool)]
         # Slices of older generations are outdated, and the driver deletes them.
         latest = max((one["spec"]["pool"].get("generation", 0) for one in slices), default=0)
         return [one for one in slices if one["spec"]["pool"].get("generation", 0) == latest]
 
-    def evicting(self, result: ReadOnlyObject) -> Iterator[tuple[ReadOnlyObject, str]]:
+    def evicting_taints(self, result: ReadOnlyObject) -> Iterator[tuple[ReadOnlyObject, str]]:
         """Yield the NoExecute taints of an allocated device, with the uid of the rule (empty for slices)."""
-        for one in self.current(result["driver"], result["pool"]):
+        for one in self.current_slices(result["driver"], result["pool"]):
             for device in one["spec"].get("devices", ()):
                 if device["name"] == result["device"]:
                     yield from ((taint, "") for taint in device.get("taints", ()) if taint["effect"] == NO_EXECUTE)
         for rule in self.rules:
-            if rule["spec"]["taint"]["effect"] == NO_EXECUTE and covers(rule, result):
+            if rule["spec"]["taint"]["effect"] == NO_EXECUTE and selects_device(rule, result):
                 yield rule["spec"]["taint"], rule["metadata"]["uid"]
 
 
@@ -53,7 +53,7 @@ def is_in_pool(resource_slice: ReadOnlyObject, driver: str, pool: str) -> bool:
     return bool(spec["driver"] == driver and spec["pool"]["name"] == pool)
 
 
-def covers(rule: ReadOnlyObject, result: ReadOnlyObject) -> bool:
+def selects_device(rule: ReadOnlyObject, result: ReadOnlyObject) -> bool:
     """Return whether a rule selects a device, given as `driver`, `pool` and `device`."""
     selector = rule["spec"].get("deviceSelector")
     # As upstream, a rule without a selector matches nothing; an empty selector matches every device.
@@ -62,23 +62,23 @@ def covers(rule: ReadOnlyObject, result: ReadOnlyObject) -> bool:
     return all(selector.get(name) in (None, result[name]) for name in ("driver", "pool", "device"))
 
 
-def find_claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: TaintRules) -> Eviction | None:
+def find_claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: TaintRules) -> PendingEviction | None:
     """Return the eviction for an allocated claim; None if its users may stay."""
     found = [
-        Eviction(when, frozenset({rule} - {""}))
+        PendingEviction(when, frozenset({rule} - {""}))
         for result in claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ())
-        for taint, rule in taints.evicting(result)
+        for taint, rule in taints.evicting_taints(result)
         if (when := _eviction_time(taint, result.get("tolerations", ()), operators)) is not None
     ]
-    return earliest(found)
+    return merge_evictions(found)
 
 
-def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
+def merge_evictions(evictions: Iterable[PendingEviction]) -> PendingEviction | None:
     """Return the earliest time, with the rules of all evictions; None without evictions."""
     found = list(evictions)
     if not found:
         return None
-    return Eviction(min(one.when for one in found), frozenset().union(*(one.rules for one in found)))
+    return PendingEviction(min(one.when for one in found), frozenset().union(*(one.rules for one in found)))
 
 
 def _eviction_time(

@@ -10,16 +10,16 @@ from typing import ClassVar, Final, Protocol
 from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, PatchType, key_of
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 
 # The status of a rule is updated at most this often, however many pods are evicted.
 PERIOD_SECONDS: Final = 10.0
 _CONDITION: Final = "EvictionInProgress"
 
 
-class Evictions(Protocol):
+class EvictionSource(Protocol):
     """Source of the pods and devices that rules affect."""
 
     def pods_pending_eviction(self, rule: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
@@ -39,34 +39,34 @@ class DeviceTaintRuleStatusController(Controller):
     """Controller of the status of DeviceTaintRules; keys are rules. Evicted pods are counted since the start."""
 
     name: ClassVar[str] = "device-taint-eviction-controller/rules"
-    source: ClassVar[str] = "device-taint-eviction-controller"
+    event_source: ClassVar[str] = "device-taint-eviction-controller"
 
-    def __init__(self, setting: Setting, evictions: Evictions) -> None:
-        super().__init__(setting)
+    def __init__(self, dependencies: ControllerDependencies, evictions: EvictionSource) -> None:
+        super().__init__(dependencies)
         self._evictions = evictions
         self._evicted_pods: Counter[str] = Counter()
-        self.rules = self.follow("DeviceTaintRule", self._on_rule_change)
+        self.rules = self.watch("DeviceTaintRule", self._on_rule_change)
 
-    def _on_rule_change(self, change: Change) -> None:
+    def _on_rule_change(self, change: ObjectChange) -> None:
         rule, old = change.object, change.old
         if change.type is EventType.DELETED:
             del self._evicted_pods[rule["metadata"]["uid"]]
         elif old is None or old["spec"] != rule["spec"]:
-            self.keys.add(key_of(rule))
+            self.work_queue.add(key_of(rule))
 
     def queue_rules(self, rules: Iterable[str]) -> None:
         """Queue rules (by uid) with pending evictions for the next status update."""
         wanted = set(rules)
         for rule in self.rules.list() if wanted else ():
             if rule["metadata"]["uid"] in wanted:
-                self.keys.add_after(key_of(rule), PERIOD_SECONDS)
+                self.work_queue.add_after(key_of(rule), PERIOD_SECONDS)
 
-    def evicted(self, rules: Iterable[str]) -> None:
+    def count_eviction(self, rules: Iterable[str]) -> None:
         """Count an evicted pod for the rules that caused it."""
         self._evicted_pods.update(rules)
         self.queue_rules(rules)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Update the condition of a rule, unless that was done within the last period."""
         rule = self.rules.get(key)
         if rule is None:
@@ -77,7 +77,7 @@ class DeviceTaintRuleStatusController(Controller):
         if old is not None and old.get("observedGeneration", 0) == generation:
             since = (self.clock.now() - parse_time(old["lastTransitionTime"])).total_seconds()
             if since < PERIOD_SECONDS:
-                return Again(after=PERIOD_SECONDS - since)
+                return Requeue(after=PERIOD_SECONDS - since)
         new = {"type": _CONDITION, "observedGeneration": generation, **self._build_condition(rule)}
         if old is None or any(old.get(name, "") != value for name, value in new.items()):
             others = [one for one in rule.get("status", {}).get("conditions") or () if one is not old]

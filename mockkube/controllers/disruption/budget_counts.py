@@ -10,14 +10,14 @@ from typing import Final
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.readiness import is_ready
 
 # A pod that was evicted and is not terminating after this long counts as present again.
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 
 
-def scaled(value: int | str, total: int, *, up: bool) -> int:
+def resolve_int_or_percent(value: int | str, total: int, *, up: bool) -> int:
     """Return an int-or-percent value as a number, percentages rounded up or down."""
     if isinstance(value, int):
         return value
@@ -26,7 +26,7 @@ def scaled(value: int | str, total: int, *, up: bool) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedPods:
     """Expected number of pods, and how many of them must be healthy."""
 
     pods: int
@@ -39,16 +39,16 @@ def needs_scale(budget: ReadOnlyObject) -> bool:
     return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
 
 
-def expected(budget: ReadOnlyObject, *, present: int, scale: int) -> Expected:
+def calculate_expected_pods(budget: ReadOnlyObject, *, present: int, scale: int) -> ExpectedPods:
     """Return the pods that a budget expects, with `scale` replicas of its pods' controllers."""
     spec = budget["spec"]
     if (missing := spec.get("maxUnavailable")) is not None:
-        return Expected(scale, max(scale - scaled(missing, scale, up=True), 0))
+        return ExpectedPods(scale, max(scale - resolve_int_or_percent(missing, scale, up=True), 0))
     min_available = spec.get("minAvailable")
     if isinstance(min_available, str):
-        return Expected(scale, scaled(min_available, scale, up=True))
+        return ExpectedPods(scale, resolve_int_or_percent(min_available, scale, up=True))
     # With an absolute minAvailable the controllers do not matter, so unmanaged pods work too.
-    return Expected(0, 0) if min_available is None else Expected(present, min_available)
+    return ExpectedPods(0, 0) if min_available is None else ExpectedPods(present, min_available)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class DisruptedPods:
     recheck_at: datetime | None
 
 
-def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datetime) -> DisruptedPods:
+def build_disrupted_pods(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datetime) -> DisruptedPods:
     """Return which evictions of a budget are still open, and which are overdue."""
     known, kept, overdue, recheck = budget.get("status", {}).get("disruptedPods", {}), {}, [], None
     for pod in pods:
         name = pod["metadata"]["name"]
         # A terminating pod is no longer healthy anyway, so its entry can go.
-        if terminating(pod) or name not in known:
+        if has_deletion_timestamp(pod) or name not in known:
             continue
         due = parse_time(known[name]) + DELETION_TIMEOUT
         if due < now:
@@ -77,13 +77,17 @@ def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datet
     return DisruptedPods(kept, overdue, recheck)
 
 
-def healthy(pods: Sequence[ReadOnlyObject], going: ReadOnlyObject, now: datetime) -> int:
+def count_healthy_pods(pods: Sequence[ReadOnlyObject], disrupted_pods: ReadOnlyObject, now: datetime) -> int:
     """Return the number of pods that are ready and neither terminating nor evicted."""
-    return sum(1 for pod in pods if not terminating(pod) and not _is_disrupted(pod, going, now) and is_ready(pod))
+    return sum(
+        1
+        for pod in pods
+        if not has_deletion_timestamp(pod) and not _is_disrupted(pod, disrupted_pods, now) and is_ready(pod)
+    )
 
 
-def _is_disrupted(pod: ReadOnlyObject, going: ReadOnlyObject, now: datetime) -> bool:
-    since = going.get(pod["metadata"]["name"])
+def _is_disrupted(pod: ReadOnlyObject, disrupted_pods: ReadOnlyObject, now: datetime) -> bool:
+    since = disrupted_pods.get(pod["metadata"]["name"])
     return since is not None and parse_time(since) + DELETION_TIMEOUT > now
 
 

@@ -14,23 +14,23 @@ from mockkube.api.selectors import labels
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.disruption.budget_counts import (
     DisruptedPods,
-    Expected,
-    disrupted,
+    ExpectedPods,
+    build_disrupted_pods,
+    calculate_expected_pods,
+    count_healthy_pods,
     disruption_allowed_condition,
-    expected,
-    healthy,
     needs_scale,
 )
 from mockkube.controllers.disruption.pod_scales import ScaleFinder
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
-from mockkube.controllers.framework.selector_text import selector_text
-from mockkube.controllers.garbagecollector.served_kinds import DEFINITION
-from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET, FINISHED, PodStatusWriter
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
+from mockkube.controllers.framework.selector_text import format_selector
+from mockkube.controllers.garbagecollector.served_kinds import CRD_KIND
+from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET, FINISHED, PodDisruptionWriter
 
 # A pod with condition DisruptionTarget that is not deleted within this time is no longer about to be disrupted.
 STALE: Final = timedelta(minutes=2)
@@ -49,17 +49,17 @@ class DisruptionController(Controller):
     """Controller of PodDisruptionBudgets; keys are budgets."""
 
     name: ClassVar[str] = "disruption-controller"
-    source: ClassVar[str] = "controllermanager"
-    queue: ClassVar[str] = "disruption"
+    event_source: ClassVar[str] = "controllermanager"
+    queue_name: ClassVar[str] = "disruption"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.budgets = self.follow(_BUDGET)
-        self.pods = self.follow("Pod", self._on_pod_change)
-        caches = {kind: self.cache(kind) for kind in _SCALED}
-        self._scales = ScaleFinder(self.client, caches, self.cache(DEFINITION))
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.budgets = self.watch(_BUDGET)
+        self.pods = self.watch("Pod", self._on_pod_change)
+        caches = {kind: self.informer(kind) for kind in _SCALED}
+        self._scales = ScaleFinder(self.client, caches, self.informer(CRD_KIND))
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         """Queue the first budget that selects the pod; warn if there are several."""
         pod = change.object
         found = [budget for budget in self.budgets.list(pod["metadata"]["namespace"]) if _selects(budget, pod)]
@@ -71,9 +71,9 @@ class DisruptionController(Controller):
         if found:
             # As upstream, only one of several matching budgets is synced for the pod; evictions of such pods are
             # refused anyway.
-            self.keys.add(key_of(found[0]))
+            self.work_queue.add(key_of(found[0]))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Compute the counts of a budget; on an error allow no disruption."""
         budget = self.budgets.get(key)
         if budget is None:
@@ -85,27 +85,27 @@ class DisruptionController(Controller):
         except Conflict:
             raise
         except ApiError as error:
-            self.loops.failed(self.name, key, error.message)
+            self.hot_loops.record_failure(self.name, key, error.message)
             await self._fail_safe(budget, error.message)
             return DONE
 
-    async def _try_sync(self, budget: ReadOnlyObject) -> Outcome:
+    async def _try_sync(self, budget: ReadOnlyObject) -> ReconcileResult:
         """Compute the counts of a budget, write its status, requeue for open evictions."""
         pods = self._find_pods(budget)
         if not pods:
             self.events.record(budget, "Normal", "NoPods", "No matching pods found")
         wanted = await self._expected_pods(budget, pods)
         now = self.clock.now()
-        disrupted_pods = disrupted(budget, pods, now)
+        disrupted_pods = build_disrupted_pods(budget, pods, now)
         for pod in disrupted_pods.overdue:
             # As upstream, the namespace appears twice in this message, and the name not at all.
             namespace = budget["metadata"]["namespace"]
             message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
             self.events.record(pod, "Warning", "NotDeleted", message)
-        await self._update_status(budget, wanted, healthy(pods, disrupted_pods.since, now), disrupted_pods)
+        await self._update_status(budget, wanted, count_healthy_pods(pods, disrupted_pods.since, now), disrupted_pods)
         if disrupted_pods.recheck_at is None:
             return DONE
-        return Again(after=max((disrupted_pods.recheck_at - now).total_seconds(), _RECHECK_SECONDS))
+        return Requeue(after=max((disrupted_pods.recheck_at - now).total_seconds(), _RECHECK_SECONDS))
 
     def _find_pods(self, budget: ReadOnlyObject) -> list[ReadOnlyObject]:
         try:
@@ -116,36 +116,36 @@ class DisruptionController(Controller):
         pods = self.pods.list(budget["metadata"]["namespace"])
         return [pod for pod in pods if selector.matches(pod["metadata"].get("labels", {}))]
 
-    async def _expected_pods(self, budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Expected:
+    async def _expected_pods(self, budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> ExpectedPods:
         """Return the expected pods, from the budget alone or from the pods' controllers."""
         if not needs_scale(budget):
-            return expected(budget, present=len(pods), scale=0)
+            return calculate_expected_pods(budget, present=len(pods), scale=0)
         try:
-            scales = await self._scales.of(pods)
+            scales = await self._scales.find_scales(pods)
         except ApiError as error:
             message = f"Failed to calculate the number of expected pods: {error.message}"
             self.events.record(budget, "Warning", "CalculateExpectedPodCountFailed", message)
             raise
         if scales.unmanaged:
-            message = _UNMANAGED.format(selector_text(budget["spec"].get("selector")))
+            message = _UNMANAGED.format(format_selector(budget["spec"].get("selector")))
             self.events.record(budget, "Warning", "UnmanagedPods", message)
-        return expected(budget, present=len(pods), scale=scales.total())
+        return calculate_expected_pods(budget, present=len(pods), scale=scales.total())
 
     async def _update_status(
-        self, budget: ReadOnlyObject, wanted: Expected, current: int, going: DisruptedPods
+        self, budget: ReadOnlyObject, expected: ExpectedPods, healthy: int, disrupted: DisruptedPods
     ) -> None:
         """Write counts, open evictions and condition if they changed."""
-        old, spare = budget.get("status", {}), current - wanted.healthy
+        old, spare = budget.get("status", {}), healthy - expected.healthy
         status: Object = {
-            "currentHealthy": current,
-            "desiredHealthy": wanted.healthy,
-            "expectedPods": wanted.pods,
+            "currentHealthy": healthy,
+            "desiredHealthy": expected.healthy,
+            "expectedPods": expected.pods,
             # Without expected pods nothing is known about the workload, so upstream allows no disruption.
-            "disruptionsAllowed": max(spare, 0) if wanted.pods > 0 else 0,
+            "disruptionsAllowed": max(spare, 0) if expected.pods > 0 else 0,
             "observedGeneration": budget["metadata"].get("generation", 0),
         }
-        if going.since:
-            status["disruptedPods"] = going.since
+        if disrupted.since:
+            status["disruptedPods"] = disrupted.since
         allowed = disruption_allowed_condition(status)
         if _is_unchanged(old, status, allowed):
             return
@@ -193,17 +193,17 @@ class StalePodDisruptionController(Controller):
     """Controller of stale condition DisruptionTarget; keys are pods."""
 
     name: ClassVar[str] = "disruption-controller/stale-pods"
-    source: ClassVar[str] = "controllermanager"
-    queue: ClassVar[str] = "stale_pod_disruption"
+    event_source: ClassVar[str] = "controllermanager"
+    queue_name: ClassVar[str] = "stale_pod_disruption"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.pods = self.follow("Pod", self._on_pod_change)
-        self._status = PodStatusWriter(self.client, setting.capabilities)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.pods = self.watch("Pod", self._on_pod_change)
+        self._status = PodDisruptionWriter(self.client, dependencies.capabilities)
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and (left := self._seconds_left(change.object)) is not None:
-            self.keys.add_after(key_of(change.object), left)
+            self.work_queue.add_after(key_of(change.object), left)
 
     def _seconds_left(self, pod: ReadOnlyObject) -> float | None:
         status = pod.get("status", {})
@@ -211,24 +211,24 @@ class StalePodDisruptionController(Controller):
         # A kubelet that terminates a pod sets the condition too, and always finishes.
         if condition is None or condition["status"] != "True" or condition.get("reason") == "TerminationByKubelet":
             return None
-        if terminating(pod) or status.get("phase") in FINISHED or not condition.get("lastTransitionTime"):
+        if has_deletion_timestamp(pod) or status.get("phase") in FINISHED or not condition.get("lastTransitionTime"):
             return None
         return max((parse_time(condition["lastTransitionTime"]) + STALE - self.clock.now()).total_seconds(), 0.0)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Set condition DisruptionTarget to False if it is stale."""
         pod = self.pods.get(key)
         left = None if pod is None else self._seconds_left(pod)
         if pod is None or left is None:
             return DONE
         if left > 0:
-            return Again(after=left)
-        status = self._status.spared(pod, self.clock.now())
+            return Requeue(after=left)
+        status = self._status.without_disruption_target(pod, self.clock.now())
         await self.client.update("Pod", {**pod, "status": status}, subresource="status")
         return DONE
 
 
-def build(setting: Setting) -> Iterable[Controller]:
+def build(dependencies: ControllerDependencies) -> Iterable[Controller]:
     """Return the queue of budgets and the queue of stale conditions."""
-    yield DisruptionController(setting)
-    yield StalePodDisruptionController(setting)
+    yield DisruptionController(dependencies)
+    yield StalePodDisruptionController(dependencies)

@@ -34,11 +34,11 @@ class ControllerScales:
 class ScaleFinder:
     """Finds scales of controllers, in informers for built-in kinds and on the server for others."""
 
-    def __init__(self, client: Client, caches: dict[str, Informer], definitions: Informer) -> None:
+    def __init__(self, client: Client, informers: dict[str, Informer], crds: Informer) -> None:
         """`informers` has the informers of ReplicationController, ReplicaSet, Deployment and StatefulSet by kind."""
-        self._client, self._informers, self._crds = client, caches, definitions
+        self._client, self._informers, self._crds = client, informers, crds
 
-    async def of(self, pods: Iterable[ReadOnlyObject]) -> ControllerScales:
+    async def find_scales(self, pods: Iterable[ReadOnlyObject]) -> ControllerScales:
         """Return the scales of the controllers of these pods; ScaleNotFound if one cannot be found."""
         scales = ControllerScales()
         for pod in pods:
@@ -89,21 +89,21 @@ class ScaleFinder:
 
     def _find_crd(self, reference: ReadOnlyObject, group: str) -> ReadOnlyObject | None:
         for definition in self._crds.list():
-            if custom_kind(definition).covers(reference["apiVersion"], reference["kind"]):
+            if custom_kind(definition).matches(reference["apiVersion"], reference["kind"]):
                 return definition
         return None
 
     def _raise_not_found(self, reference: ReadOnlyObject, group: str) -> NoReturn:
         for kind in BUILT_IN:
-            if kind.covers(reference["apiVersion"], reference["kind"]):
+            if kind.matches(reference["apiVersion"], reference["kind"]):
                 name = f"{kind.plural}.{group}" if group else kind.plural
                 raise ScaleNotFound(f"{name} does not implement the scale subresource")
         raise ScaleNotFound(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
 
 
-def _replicas_path(definition: ReadOnlyObject, api_version: str) -> tuple[str, ...]:
+def _replicas_path(crd: ReadOnlyObject, api_version: str) -> tuple[str, ...]:
     version = api_version.rpartition("/")[2]
-    for one in definition["spec"]["versions"]:
+    for one in crd["spec"]["versions"]:
         scale = one.get("subresources", {}).get("scale")
         if one["name"] == version and scale:
             return tuple(scale["specReplicasPath"].strip(".").split("."))

@@ -9,28 +9,35 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
     belongs_in_endpoints,
-    concerned,
     find_port,
     hostname_for,
     is_headless,
     needs_endpoints,
-    pods_of,
     reference_to_pod,
+    selected_pods,
+    services_to_update,
 )
-from mockkube.controllers.endpoints.slice_plan import Group, Plan, PortsKey, ports_key, sort_ports, spread
-from mockkube.controllers.endpoints.topology_hints import effective_traffic_distribution, hint
+from mockkube.controllers.endpoints.slice_plan import (
+    PortsKey,
+    SliceGroup,
+    SlicePlan,
+    plan_slices,
+    ports_key,
+    sort_ports,
+)
+from mockkube.controllers.endpoints.topology_hints import effective_traffic_distribution, reconcile_hints
 from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimeTracker
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import reference_to, terminating
-from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp, new_controller_ref
+from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_ready
-from mockkube.matching.node_selectors import aggregate
+from mockkube.matching.node_selectors import aggregate_errors
 from mockkube.runtime.rate_limits import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -57,7 +64,7 @@ def slice_rate_limiter(controller: Controller) -> RateLimiter:
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(*_BACKOFF_SECONDS), BucketRateLimiter(controller.clock))
 
 
-def service_of(endpoint_slice: ReadOnlyObject) -> Key | None:
+def service_key(endpoint_slice: ReadOnlyObject) -> Key | None:
     """Return the key of the service a slice belongs to."""
     metadata = endpoint_slice["metadata"]
     name = metadata.get("labels", {}).get(SERVICE_NAME)
@@ -68,39 +75,39 @@ class EndpointSliceController(Controller):
     """Controller of EndpointSlices; keys are services."""
 
     name: ClassVar[str] = "endpointslice-controller"
-    source: ClassVar[str] = "endpoint-slice-controller"
-    queue: ClassVar[str] = "endpoint_slice"
+    event_source: ClassVar[str] = "endpoint-slice-controller"
+    queue_name: ClassVar[str] = "endpoint_slice"
     retries_max: ClassVar[int | None] = 15
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.services = self.follow("Service")
-        self.pods = self.follow("Pod", self._on_pod_change)
-        self.nodes = self.cache("Node")
-        slices = self.cache(SLICE)
-        self._slices = Ledger(slices)
-        slices.subscribe(self._slice_changed)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.services = self.watch("Service")
+        self.pods = self.watch("Pod", self._on_pod_change)
+        self.nodes = self.informer("Node")
+        slices = self.informer(SLICE)
+        self._slices = WriteThroughCache(slices)
+        slices.add_event_handler(self._on_slice_change)
         self._trigger_times = TriggerTimeTracker()
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed services, slower than the default as upstream."""
         return slice_rate_limiter(self)
 
-    def _on_pod_change(self, change: Change) -> None:
-        for key in concerned(change, self.services):
-            self.keys.add(key)
+    def _on_pod_change(self, change: ObjectChange) -> None:
+        for key in services_to_update(change, self.services):
+            self.work_queue.add(key)
 
-    def _slice_changed(self, change: Change) -> None:
+    def _on_slice_change(self, change: ObjectChange) -> None:
         """Queue the service of a slice that another client changed."""
         # Own writes are in the write-through cache already.
         if change.type is not EventType.DELETED and self._slices.is_own(change.object):
             return
         # A slice that lost its label belonged to a service before.
         for one in (change.object, change.old):
-            if one is not None and _managed(one) and (service := service_of(one)) is not None:
-                self.keys.add_after(service, _CHANGE_SECONDS)
+            if one is not None and _is_managed(one) and (service := service_key(one)) is not None:
+                self.work_queue.add_after(service, _CHANGE_SECONDS)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Update the slices of a service."""
         service = self.services.get(key)
         if service is None:
@@ -109,13 +116,13 @@ class EndpointSliceController(Controller):
             return DONE
         if not needs_endpoints(service):
             return DONE
-        pods = pods_of(service, self.pods)
+        pods = selected_pods(service, self.pods)
         slices = [
             one
             for one in self._slices.all(key.namespace)
-            if _managed(one) and service_of(one) == key and not terminating(one)
+            if _is_managed(one) and service_key(one) == key and not has_deletion_timestamp(one)
         ]
-        changed_at = self._trigger_times.next(service, pods)
+        changed_at = self._trigger_times.compute_trigger_time(service, pods)
         try:
             await self._reconcile_slices(service, pods, slices, changed_at)
         except ApiError as error:
@@ -131,39 +138,43 @@ class EndpointSliceController(Controller):
         families, errors = _address_types(service), list[str]()
         for family in families:
             own = [one for one in slices if one["addressType"] == family]
-            plan = self._plan(service, pods, own, family, errors)
-            hint(plan, plan.unchanged(own), effective_traffic_distribution(service, self.setting.capabilities))
+            plan = self._plan_address_type(service, pods, own, family, errors)
+            reconcile_hints(
+                plan,
+                plan.unchanged_slices(own),
+                effective_traffic_distribution(service, self.dependencies.capabilities),
+            )
             await self._execute_plan(service, plan, changed_at)
         # Slices of an address type that the service no longer has.
         obsolete = [one for one in slices if one["addressType"] not in families]
-        await self._execute_plan(service, Plan(delete=obsolete), changed_at)
+        await self._execute_plan(service, SlicePlan(delete=obsolete), changed_at)
         if errors:
-            raise ApiError(aggregate(errors))
+            raise ApiError(aggregate_errors(errors))
 
-    def _plan(
+    def _plan_address_type(
         self,
         service: ReadOnlyObject,
         pods: Sequence[ReadOnlyObject],
         slices: list[ReadOnlyObject],
         family: str,
         errors: list[str],
-    ) -> Plan:
+    ) -> SlicePlan:
         """Return the plan for the slices of one address type."""
         owned = [one for one in slices if _is_owned(one, service)]
-        plan = Plan(delete=[one for one in slices if not _is_owned(one, service)])
+        plan = SlicePlan(delete=[one for one in slices if not _is_owned(one, service)])
         existing: dict[PortsKey, list[ReadOnlyObject]] = {}
         for one in owned:
             existing.setdefault(ports_key(one.get("ports") or ()), []).append(one)
-        wanted, ports = self._wanted(service, pods, family, errors)
+        wanted, ports = self._desired_endpoints(service, pods, family, errors)
         for key, endpoints in wanted.items():
-            plan.add(spread(_slice_group(service, existing.pop(key, []), ports[key], family), endpoints))
+            plan.merge(plan_slices(_slice_group(service, existing.pop(key, []), ports[key], family), endpoints))
         plan.delete += [one for left in existing.values() for one in left]
         # Clients should be able to tell a service without endpoints from one that was not processed yet.
         if len(plan.delete) == len(slices) and not plan.create:
             _add_placeholder(plan, service, family)
         return plan
 
-    def _wanted(
+    def _desired_endpoints(
         self, service: ReadOnlyObject, pods: Sequence[ReadOnlyObject], family: str, errors: list[str]
     ) -> tuple[dict[PortsKey, list[Object]], dict[PortsKey, list[ReadOnlyObject]]]:
         """Return the desired endpoints and the ports, by set of ports."""
@@ -187,13 +198,13 @@ class EndpointSliceController(Controller):
                 wanted[key].append(endpoint)
         return wanted, ports
 
-    async def _execute_plan(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
+    async def _execute_plan(self, service: ReadOnlyObject, plan: SlicePlan, changed_at: str) -> None:
         """Create, update and delete slices as planned."""
         # An update in place of a deletion and a creation saves a write and lets watchers see one change.
         plan.recycle(lambda old: _is_owned(old, service))
-        for new_slice in [] if terminating(service) else plan.create:
+        for new_slice in [] if has_deletion_timestamp(service) else plan.create:
             try:
-                self._slices.wrote(await self.client.create(SLICE, with_trigger_time(new_slice, changed_at)))
+                self._slices.record_write(await self.client.create(SLICE, with_trigger_time(new_slice, changed_at)))
             except ApiError as error:
                 if is_namespace_terminating(error):
                     return
@@ -201,15 +212,15 @@ class EndpointSliceController(Controller):
                     f"failed to create EndpointSlice for Service {key_of(service)}: {error.message}"
                 ) from error
         for changed in plan.update:
-            self._slices.wrote(await self.client.update(SLICE, with_trigger_time(changed, changed_at)))
+            self._slices.record_write(await self.client.update(SLICE, with_trigger_time(changed, changed_at)))
         for old in plan.delete:
             # Somebody else deleted it, which is what was wanted.
             with suppress(NotFound):
                 await self.client.delete(SLICE, key_of(old))
-            self._slices.deleted(old)
+            self._slices.record_deletion(old)
 
 
-def _managed(endpoint_slice: ReadOnlyObject) -> bool:
+def _is_managed(endpoint_slice: ReadOnlyObject) -> bool:
     return bool(endpoint_slice["metadata"].get("labels", {}).get(MANAGED_BY) == MANAGER)
 
 
@@ -250,30 +261,30 @@ def _slice_labels(service: ReadOnlyObject) -> Object:
     return {**labels, SERVICE_NAME: service["metadata"]["name"], MANAGED_BY: MANAGER}
 
 
-def _empty(service: ReadOnlyObject, ports: Sequence[ReadOnlyObject], family: str) -> Object:
+def _new_slice(service: ReadOnlyObject, ports: Sequence[ReadOnlyObject], family: str) -> Object:
     metadata: Object = {
         "generateName": f"{service['metadata']['name']}-",
         "namespace": service["metadata"]["namespace"],
         "labels": _slice_labels(service),
-        "ownerReferences": [reference_to(service, "v1", "Service")],
+        "ownerReferences": [new_controller_ref(service, "v1", "Service")],
     }
     return {"metadata": metadata, "addressType": family, "endpoints": [], "ports": list(ports)}
 
 
 def _slice_group(
     service: ReadOnlyObject, slices: list[ReadOnlyObject], ports: Sequence[ReadOnlyObject], family: str
-) -> Group:
+) -> SliceGroup:
     own = _unreserved_labels(service["metadata"].get("labels", {}))
-    return Group(
+    return SliceGroup(
         slices=slices,
         labels=_slice_labels(service),
         has_stale_labels=lambda one: _unreserved_labels(one["metadata"].get("labels", {})) != own,
-        empty=lambda: _empty(service, ports, family),
+        new_slice=lambda: _new_slice(service, ports, family),
         size_max=SIZE_MAX,
     )
 
 
-def _add_placeholder(plan: Plan, service: ReadOnlyObject, family: str) -> None:
+def _add_placeholder(plan: SlicePlan, service: ReadOnlyObject, family: str) -> None:
     """Keep or create one slice without endpoints as a placeholder."""
     if len(plan.delete) == 1:
         (old,) = plan.delete
@@ -281,7 +292,7 @@ def _add_placeholder(plan: Plan, service: ReadOnlyObject, family: str) -> None:
         if empty and _is_owned(old, service) and old["metadata"].get("labels", {}) == _slice_labels(service):
             plan.delete.clear()
             return
-    plan.create.append(_empty(service, [], family))
+    plan.create.append(_new_slice(service, [], family))
 
 
 def _endpoint_ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
@@ -307,7 +318,7 @@ def _missing_node_error(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
 
 def _build_endpoint(service: ReadOnlyObject, pod: ReadOnlyObject, node: ReadOnlyObject | None, family: str) -> Object:
     """Return the endpoint of a pod, with the addresses of one IP family."""
-    serving, is_terminating, version = is_ready(pod), terminating(pod), 6 if family == "IPv6" else 4
+    serving, is_terminating, version = is_ready(pod), has_deletion_timestamp(pod), 6 if family == "IPv6" else 4
     # A terminating pod is never ready, even while it still serves; publishNotReadyAddresses overrides both.
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not is_terminating)
     endpoint: Object = {

@@ -9,23 +9,23 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
     belongs_in_endpoints,
-    concerned,
     find_port,
     hostname_for,
     is_headless,
     needs_endpoints,
-    pods_of,
     reference_to_pod,
+    selected_pods,
+    services_to_update,
 )
 from mockkube.controllers.endpoints.subsets import repack_subsets
 from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimeTracker
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_ready
 
@@ -40,31 +40,31 @@ class EndpointsController(Controller):
     """Controller of Endpoints; keys are services, which have the same name."""
 
     name: ClassVar[str] = "endpoints-controller"
-    source: ClassVar[str] = _NAME
-    queue: ClassVar[str] = "endpoint"
+    event_source: ClassVar[str] = _NAME
+    queue_name: ClassVar[str] = "endpoint"
     retries_max: ClassVar[int | None] = 15
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.services = self.follow("Service")
-        self.pods = self.follow("Pod", self._on_pod_change)
-        endpoints = self.follow("Endpoints", self._on_endpoints_change)
-        self._endpoints = Ledger(endpoints)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.services = self.watch("Service")
+        self.pods = self.watch("Pod", self._on_pod_change)
+        endpoints = self.watch("Endpoints", self._on_endpoints_change)
+        self._endpoints = WriteThroughCache(endpoints)
         self._trigger_times = TriggerTimeTracker()
 
-    def _on_pod_change(self, change: Change) -> None:
-        for key in concerned(change, self.services):
-            self.keys.add(key)
+    def _on_pod_change(self, change: ObjectChange) -> None:
+        for key in services_to_update(change, self.services):
+            self.work_queue.add(key)
 
-    def _on_endpoints_change(self, change: Change) -> None:
+    def _on_endpoints_change(self, change: ObjectChange) -> None:
         # Endpoints with this annotation were locks of old leader elections and belong to no service.
         is_leader_lock = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
         is_deleted = change.type is EventType.DELETED
         leftover = change.type is EventType.ADDED and self.services.get(key_of(change.object)) is None
         if is_deleted or (leftover and not is_leader_lock):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Update the endpoints of a service; delete them if the service is gone."""
         service = self.services.get(key)
         if service is None:
@@ -80,8 +80,8 @@ class EndpointsController(Controller):
 
     async def _sync_service(self, service: ReadOnlyObject) -> None:
         """Create or update the endpoints of a service if they changed."""
-        pods = pods_of(service, self.pods)
-        changed_at = self._trigger_times.next(service, pods)
+        pods = selected_pods(service, self.pods)
+        changed_at = self._trigger_times.compute_trigger_time(service, pods)
         subsets = repack_subsets(subset for pod in pods for subset in _pod_subsets(service, pod))
         old = self._endpoints.get(key_of(service))
         # Without this check every event of a pod would cause a write.
@@ -89,14 +89,14 @@ class EndpointsController(Controller):
             return
         metadata = _build_metadata(service, old, changed_at)
         if _count_addresses(subsets) > CAPACITY:
-            subsets = truncated(subsets)
+            subsets = truncate_endpoints(subsets)
             metadata["annotations"] = {**metadata.get("annotations", {}), _OVER_CAPACITY: "truncated"}
         endpoints: Object = {"metadata": metadata, "subsets": subsets}
         try:
             if old is None:
-                self._endpoints.wrote(await self.client.create("Endpoints", endpoints))
+                self._endpoints.record_write(await self.client.create("Endpoints", endpoints))
             else:
-                self._endpoints.wrote(await self.client.update("Endpoints", endpoints))
+                self._endpoints.record_write(await self.client.update("Endpoints", endpoints))
         except ApiError as error:
             self._report_error(service, old, error)
 
@@ -195,7 +195,7 @@ def _count_addresses(subsets: Sequence[ReadOnlyObject]) -> int:
     return sum(len(one.get("addresses", ())) + len(one.get("notReadyAddresses", ())) for one in subsets)
 
 
-def truncated(subsets: Sequence[Object]) -> list[Object]:
+def truncate_endpoints(subsets: Sequence[Object]) -> list[Object]:
     """Return at most 1000 addresses, ready ones first, each subset with its share."""
     ready = sum(len(one.get("addresses", ())) for one in subsets)
     cut, other = ("addresses", "notReadyAddresses") if ready > CAPACITY else ("notReadyAddresses", "addresses")

@@ -10,21 +10,21 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.endpoint_slices import (
     MANAGED_BY,
     SERVICE_NAME,
     SLICE,
-    service_of,
+    service_key,
     slice_rate_limiter,
 )
-from mockkube.controllers.endpoints.slice_plan import Plan, has_same_state, identity_of, ports_key, sort_ports
+from mockkube.controllers.endpoints.slice_plan import SlicePlan, endpoint_key, has_same_state, ports_key, sort_ports
 from mockkube.controllers.endpoints.subsets import repack_subsets
 from mockkube.controllers.endpoints.trigger_times import ANNOTATION
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import reference_to, terminating
-from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp, new_controller_ref
+from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 from mockkube.runtime.rate_limits import RateLimiter
 
@@ -40,51 +40,51 @@ class EndpointSliceMirroringController(Controller):
     """Controller that mirrors Endpoints; keys are Endpoints, which have the name of their service."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
-    queue: ClassVar[str] = "endpoint_slice_mirroring"
+    queue_name: ClassVar[str] = "endpoint_slice_mirroring"
     retries_max: ClassVar[int | None] = 15
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.endpoints = self.follow("Endpoints")
-        self.services = self.follow("Service", self._on_service_change)
-        slices = self.cache(SLICE)
-        self._slices = Ledger(slices)
-        slices.subscribe(self._on_slice_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.endpoints = self.watch("Endpoints")
+        self.services = self.watch("Service", self._on_service_change)
+        slices = self.informer(SLICE)
+        self._slices = WriteThroughCache(slices)
+        slices.add_event_handler(self._on_slice_change)
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed Endpoints, slower than the default as upstream."""
         return slice_rate_limiter(self)
 
-    def _on_service_change(self, change: Change) -> None:
+    def _on_service_change(self, change: ObjectChange) -> None:
         selects, old = bool(change.object["spec"].get("selector")), change.old
         # Only a selector that appears or goes decides whether Endpoints are mirrored.
         before = None if old is None or change.type is EventType.DELETED else bool(old["spec"].get("selector"))
         if (before is None and not selects) or (before is not None and before != selects):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    def _on_slice_change(self, change: Change) -> None:
+    def _on_slice_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and self._slices.is_own(change.object):
             return
-        if _is_managed(change.object) and (key := service_of(change.object)) is not None:
-            self.keys.add_after(key, _CHANGE_SECONDS)
+        if _is_managed(change.object) and (key := service_key(change.object)) is not None:
+            self.work_queue.add_after(key, _CHANGE_SECONDS)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Update the mirrored slices, or delete them."""
         endpoints, service = self.endpoints.get(key), self.services.get(key)
-        slices = [one for one in self._slices.all(key.namespace) if _is_managed(one) and service_of(one) == key]
+        slices = [one for one in self._slices.all(key.namespace) if _is_managed(one) and service_key(one) == key]
         if endpoints is None or service is None or service["spec"].get("selector") or not _should_mirror(endpoints):
-            await self._execute_plan(None, Plan(delete=slices))
+            await self._execute_plan(None, SlicePlan(delete=slices))
         else:
-            alive = [one for one in slices if not terminating(one)]
+            alive = [one for one in slices if not has_deletion_timestamp(one)]
             await self._execute_plan(endpoints, self._plan(endpoints, alive))
         return DONE
 
-    def _plan(self, endpoints: ReadOnlyObject, slices: Sequence[ReadOnlyObject]) -> Plan:
+    def _plan(self, endpoints: ReadOnlyObject, slices: Sequence[ReadOnlyObject]) -> SlicePlan:
         """Return the plan that makes the slices mirror the Endpoints."""
         existing: dict[object, list[ReadOnlyObject]] = {}
         for one in slices:
             existing.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
-        plan, desired = Plan(), _Desired(endpoints)
+        plan, desired = SlicePlan(), _DesiredSlices(endpoints)
         for key, desired_slice in desired.slices.items():
             present = existing.pop(key, [])
             # for 1000 addresses.
@@ -99,7 +99,7 @@ class EndpointSliceMirroringController(Controller):
         self._record_skipped(endpoints, desired)
         return plan
 
-    def _record_skipped(self, endpoints: ReadOnlyObject, desired: "_Desired") -> None:
+    def _record_skipped(self, endpoints: ReadOnlyObject, desired: "_DesiredSlices") -> None:
         if desired.invalid:
             text = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
             self.events.record(endpoints, "Warning", "InvalidIPAddress", text)
@@ -110,25 +110,25 @@ class EndpointSliceMirroringController(Controller):
             )
             self.events.record(endpoints, "Warning", "TooManyAddressesToMirror", text)
 
-    async def _execute_plan(self, endpoints: ReadOnlyObject | None, plan: Plan) -> None:
+    async def _execute_plan(self, endpoints: ReadOnlyObject | None, plan: SlicePlan) -> None:
         """Create, update and delete slices as planned."""
         plan.recycle(lambda old: True)
-        for new_slice in [] if endpoints is None or terminating(endpoints) else plan.create:
+        for new_slice in [] if endpoints is None or has_deletion_timestamp(endpoints) else plan.create:
             try:
-                self._slices.wrote(await self.client.create(SLICE, new_slice))
+                self._slices.record_write(await self.client.create(SLICE, new_slice))
             except ApiError as error:
                 if is_namespace_terminating(error):
                     return
                 raise
         for changed in plan.update:
-            self._slices.wrote(await self.client.update(SLICE, changed))
+            self._slices.record_write(await self.client.update(SLICE, changed))
         for old in plan.delete:
             with suppress(NotFound):
                 await self.client.delete(SLICE, key_of(old))
-            self._slices.deleted(old)
+            self._slices.record_deletion(old)
 
 
-class _Desired:
+class _DesiredSlices:
     """Slices that mirror Endpoints, by address type and ports, and the number of addresses left out."""
 
     def __init__(self, endpoints: ReadOnlyObject) -> None:
@@ -185,15 +185,15 @@ def _new_slice(endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], family: s
         "namespace": own["namespace"],
         "labels": {**own.get("labels", {}), SERVICE_NAME: own["name"], MANAGED_BY: MANAGER},
         "annotations": {name: value for name, value in own.get("annotations", {}).items() if name not in _NOT_COPIED},
-        "ownerReferences": [reference_to(endpoints, "v1", "Endpoints")],
+        "ownerReferences": [new_controller_ref(endpoints, "v1", "Endpoints")],
     }
     return {"metadata": metadata, "addressType": family, "endpoints": [], "ports": ports}
 
 
-def _is_up_to_date(present: ReadOnlyObject, made: ReadOnlyObject) -> bool:
+def _is_up_to_date(existing_slice: ReadOnlyObject, desired: ReadOnlyObject) -> bool:
     for name in ("labels", "annotations"):
-        if present["metadata"].get(name, {}) != made["metadata"][name]:
+        if existing_slice["metadata"].get(name, {}) != desired["metadata"][name]:
             return False
-    existing = {identity_of(one): one for one in present.get("endpoints") or ()}
-    wanted = {identity_of(one): one for one in made["endpoints"]}
+    existing = {endpoint_key(one): one for one in existing_slice.get("endpoints") or ()}
+    wanted = {endpoint_key(one): one for one in desired["endpoints"]}
     return existing.keys() == wanted.keys() and all(has_same_state(one, existing[key]) for key, one in wanted.items())

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.readiness import is_ready
 from mockkube.controllers.pods.status_writer import FINISHED
 
@@ -21,7 +21,7 @@ def selects(selector: Mapping[str, str] | None, labels: Mapping[str, str]) -> bo
     return bool(selector) and all(labels.get(name) == value for name, value in (selector or {}).items())
 
 
-def pods_of(service: ReadOnlyObject, pods: Informer) -> list[ReadOnlyObject]:
+def selected_pods(service: ReadOnlyObject, pods: Informer) -> list[ReadOnlyObject]:
     """Return the pods that a service selects."""
     selector = service["spec"].get("selector")
     namespace = service["metadata"]["namespace"]
@@ -38,7 +38,7 @@ def is_headless(service: ReadOnlyObject) -> bool:
     return service["spec"].get("clusterIP", "") in ("", "None")
 
 
-def concerned(change: Change, services: Informer) -> list[Key]:
+def services_to_update(change: ObjectChange, services: Informer) -> list[Key]:
     """Return the services to update after a change of a pod."""
     pod, old = change.object, change.old
     if change.type is not EventType.MODIFIED or old is None:
@@ -74,7 +74,7 @@ def belongs_in_endpoints(pod: ReadOnlyObject, *, also_terminating: bool) -> bool
     status = pod.get("status", {})
     if status.get("phase") in FINISHED or not (status.get("podIP") or status.get("podIPs")):
         return False
-    return also_terminating or not terminating(pod)
+    return also_terminating or not has_deletion_timestamp(pod)
 
 
 def addresses(pod: ReadOnlyObject) -> Iterable[Address]:

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.pods.go_dump import Field, GoPointer, GoScalar, Struct, sort_by_hash
+from mockkube.controllers.pods.go_dump import GoField, GoPointer, GoScalar, GoStruct, sort_by_hash
 
 _STRING: Final = GoScalar("string")
-_PORT: Final = Struct(
+_PORT: Final = GoStruct(
     "v1.EndpointPort",
     (
-        Field("Name", "name", GoPointer(_STRING)),
-        Field("Protocol", "protocol", GoPointer(GoScalar("v1.Protocol"))),
-        Field("Port", "port", GoPointer(GoScalar("int32"))),
-        Field("AppProtocol", "appProtocol", GoPointer(_STRING)),
+        GoField("Name", "name", GoPointer(_STRING)),
+        GoField("Protocol", "protocol", GoPointer(GoScalar("v1.Protocol"))),
+        GoField("Port", "port", GoPointer(GoScalar("int32"))),
+        GoField("AppProtocol", "appProtocol", GoPointer(_STRING)),
     ),
 )
 PortsKey = tuple[tuple[tuple[str, object], ...], ...]
-Identity = tuple[tuple[str, ...], str, str, str]
+EndpointKey = tuple[tuple[str, ...], str, str, str]
 
 
 def sort_ports(ports: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
@@ -35,7 +35,7 @@ def ports_key(ports: Iterable[ReadOnlyObject]) -> PortsKey:
     return tuple(sorted((tuple(sorted(port.items())) for port in ports), key=repr))
 
 
-def identity_of(endpoint: ReadOnlyObject) -> Identity:
+def endpoint_key(endpoint: ReadOnlyObject) -> EndpointKey:
     """Return the fields that identify an endpoint, independent of its state."""
     target = endpoint.get("targetRef", {})
     return (
@@ -61,20 +61,20 @@ def _target_reference(endpoint: ReadOnlyObject) -> Object:
 
 
 @dataclass(slots=True)
-class Plan:
+class SlicePlan:
     """Slices to create, update and delete; those to create have no name yet."""
 
     create: list[Object] = field(default_factory=list)
     update: list[Object] = field(default_factory=list)
     delete: list[ReadOnlyObject] = field(default_factory=list)
 
-    def add(self, other: "Plan") -> None:
+    def merge(self, other: "SlicePlan") -> None:
         """Add the changes of another plan."""
         self.create += other.create
         self.update += other.update
         self.delete += other.delete
 
-    def unchanged(self, slices: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    def unchanged_slices(self, slices: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
         """Return the slices that the plan does not change."""
         changed = {one["metadata"]["name"] for one in (*self.update, *self.delete)}
         return [one for one in slices if one["metadata"]["name"] not in changed]
@@ -93,20 +93,20 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SliceGroup:
     """Slices with one set of ports: existing ones, desired labels, factory for more."""
 
     slices: Sequence[ReadOnlyObject]
     labels: ReadOnlyObject
     has_stale_labels: Callable[[ReadOnlyObject], bool]
-    empty: Callable[[], Object]
+    new_slice: Callable[[], Object]
     size_max: int
 
 
-def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
+def plan_slices(group: SliceGroup, wanted: Iterable[ReadOnlyObject]) -> SlicePlan:
     """Return the plan that makes a group hold the desired endpoints."""
-    missing = {identity_of(endpoint): endpoint for endpoint in wanted}
-    plan, unchanged, updated = Plan(), [], []
+    missing = {endpoint_key(endpoint): endpoint for endpoint in wanted}
+    plan, unchanged, updated = SlicePlan(), [], []
     for old in group.slices:
         kept, changed = _match_endpoints(old, missing)
         if changed and not kept:
@@ -124,7 +124,7 @@ def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
         # created.
         target = _find_slice_to_fill(unchanged, len(left), group.size_max) if len(left) < group.size_max else None
         if target is None:
-            target_slice = group.empty()
+            target_slice = group.new_slice()
             plan.create.append(target_slice)
         else:
             unchanged.remove(target)
@@ -135,12 +135,14 @@ def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
     return plan
 
 
-def _match_endpoints(old: ReadOnlyObject, missing: dict[Identity, ReadOnlyObject]) -> tuple[list[ReadOnlyObject], bool]:
+def _match_endpoints(
+    old: ReadOnlyObject, missing: dict[EndpointKey, ReadOnlyObject]
+) -> tuple[list[ReadOnlyObject], bool]:
     """Return the endpoints that stay in a slice, and whether any changed; these leave `missing`."""
     kept, changed = [], False
     endpoints = old.get("endpoints") or ()
     for endpoint in endpoints:
-        new = missing.pop(identity_of(endpoint), None)
+        new = missing.pop(endpoint_key(endpoint), None)
         if new is not None:
             kept.append(new)
             changed = changed or not has_same_state(new, endpoint)

@@ -7,45 +7,45 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.pods.go_dump import Field, GoPointer, GoScalar, Slice, Struct, sort_by_hash
+from mockkube.controllers.pods.go_dump import GoField, GoPointer, GoScalar, GoSlice, GoStruct, sort_by_hash
 
 _STRING: Final = GoScalar("string")
-_REFERENCE: Final = Struct(
+_REFERENCE: Final = GoStruct(
     "v1.ObjectReference",
     (
-        Field("Kind", "kind", _STRING),
-        Field("Namespace", "namespace", _STRING),
-        Field("Name", "name", _STRING),
-        Field("UID", "uid", GoScalar("types.UID")),
-        Field("APIVersion", "apiVersion", _STRING),
-        Field("ResourceVersion", "resourceVersion", _STRING),
-        Field("FieldPath", "fieldPath", _STRING),
+        GoField("Kind", "kind", _STRING),
+        GoField("Namespace", "namespace", _STRING),
+        GoField("Name", "name", _STRING),
+        GoField("UID", "uid", GoScalar("types.UID")),
+        GoField("APIVersion", "apiVersion", _STRING),
+        GoField("ResourceVersion", "resourceVersion", _STRING),
+        GoField("FieldPath", "fieldPath", _STRING),
     ),
 )
-_ADDRESS: Final = Struct(
+_ADDRESS: Final = GoStruct(
     "v1.EndpointAddress",
     (
-        Field("IP", "ip", _STRING),
-        Field("Hostname", "hostname", _STRING),
-        Field("NodeName", "nodeName", GoPointer(_STRING)),
-        Field("TargetRef", "targetRef", GoPointer(_REFERENCE)),
+        GoField("IP", "ip", _STRING),
+        GoField("Hostname", "hostname", _STRING),
+        GoField("NodeName", "nodeName", GoPointer(_STRING)),
+        GoField("TargetRef", "targetRef", GoPointer(_REFERENCE)),
     ),
 )
-_PORT: Final = Struct(
+_PORT: Final = GoStruct(
     "v1.EndpointPort",
     (
-        Field("Name", "name", _STRING),
-        Field("Port", "port", GoScalar("int32", "0")),
-        Field("Protocol", "protocol", GoScalar("v1.Protocol")),
-        Field("AppProtocol", "appProtocol", GoPointer(_STRING)),
+        GoField("Name", "name", _STRING),
+        GoField("Port", "port", GoScalar("int32", "0")),
+        GoField("Protocol", "protocol", GoScalar("v1.Protocol")),
+        GoField("AppProtocol", "appProtocol", GoPointer(_STRING)),
     ),
 )
-_SUBSET: Final = Struct(
+_SUBSET: Final = GoStruct(
     "v1.EndpointSubset",
     (
-        Field("Addresses", "addresses", Slice(_ADDRESS)),
-        Field("NotReadyAddresses", "notReadyAddresses", Slice(_ADDRESS)),
-        Field("Ports", "ports", Slice(_PORT)),
+        GoField("Addresses", "addresses", GoSlice(_ADDRESS)),
+        GoField("NotReadyAddresses", "notReadyAddresses", GoSlice(_ADDRESS)),
+        GoField("Ports", "ports", GoSlice(_PORT)),
     ),
 )
 _Port = tuple[tuple[str, object], ...]

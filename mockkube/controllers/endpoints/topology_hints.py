@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.endpoints.slice_plan import Plan
+from mockkube.controllers.endpoints.slice_plan import SlicePlan
 from mockkube.features.capabilities import Capabilities
 
 SAME_GATE: Final = "PreferSameTrafficDistribution"
@@ -26,7 +26,7 @@ def effective_traffic_distribution(service: ReadOnlyObject, capabilities: Capabi
     return wanted if known and mode not in ("Auto", "auto") else ""
 
 
-def hint(plan: Plan, unchanged: Iterable[ReadOnlyObject], distribution: str) -> None:
+def reconcile_hints(plan: SlicePlan, unchanged: Iterable[ReadOnlyObject], distribution: str) -> None:
     """Set the hints of all endpoints; slices whose hints change are added to the updates."""
     nodes = distribution == "PreferSameNode"
     for old in unchanged:

@@ -23,7 +23,7 @@ class TriggerTimeTracker:
         """Forget a deleted service."""
         self._last_times.pop(service, None)
 
-    def next(self, service: ReadOnlyObject, pods: Iterable[ReadOnlyObject]) -> str:
+    def compute_trigger_time(self, service: ReadOnlyObject, pods: Iterable[ReadOnlyObject]) -> str:
         """Return the earliest time that is new since the last call; empty if none is."""
         before = self._last_times.get(key_of(service), {})
         now = {pod["metadata"]["name"]: moved for pod in pods if (moved := _ready_transition_time(pod))}

@@ -12,7 +12,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.protocol import Key
 from mockkube.runtime.clock import Clock
 
@@ -25,7 +25,7 @@ SECONDS_MAX: Final = 30.0
 class TrackedInformer:
     """Informer to wait for, and the names of its resource in metrics."""
 
-    cache: Informer
+    informer: Informer
     group: str
     resource: str
 
@@ -40,10 +40,10 @@ class ConsistencyStore:
     """Last writes for each key; without informers to wait for, no key is ever stale."""
 
     def __init__(
-        self, clock: Clock, subsystem: str, registry: CollectorRegistry, watched: Sequence[TrackedInformer]
+        self, clock: Clock, subsystem: str, registry: CollectorRegistry, informers: Sequence[TrackedInformer]
     ) -> None:
         self._clock = clock
-        self._informers: Mapping[str, TrackedInformer] = {one.cache.kind: one for one in watched}
+        self._informers: Mapping[str, TrackedInformer] = {one.informer.kind: one for one in informers}
         self._observed_versions: dict[str, int] = {}
         self._written: dict[Key, dict[str, _WrittenVersion]] = {}
         self._skips = Counter(
@@ -54,18 +54,18 @@ class ConsistencyStore:
             registry=registry,
         )
         for kind, one in self._informers.items():
-            one.cache.subscribe(partial(self._observe, kind))
+            one.informer.add_event_handler(partial(self._observe, kind))
 
-    def _observe(self, kind: str, change: Change) -> None:
+    def _observe(self, kind: str, change: ObjectChange) -> None:
         # A relist may deliver objects in any order; the newest of them says how far the informer is.
         self._observed_versions[kind] = max(self._observed_versions.get(kind, 0), _numeric_version(change.object))
 
-    def wrote(self, key: Key, kind: str, obj: ReadOnlyObject) -> None:
+    def wrote_at(self, key: Key, kind: str, obj: ReadOnlyObject) -> None:
         """Record the version of an object that was written for a key."""
         if kind in self._informers:
             self._written.setdefault(key, {})[kind] = _WrittenVersion(_numeric_version(obj), self._clock.monotonic())
 
-    def behind(self, key: Key) -> bool:
+    def is_stale(self, key: Key) -> bool:
         """Return whether an informer does not yet show a write for a key."""
         overdue = self._clock.monotonic() - SECONDS_MAX
         for kind, written in self._written.get(key, {}).items():

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.bad_objects import find_suspects
-from mockkube.client.cache import Change, Handler, Informer, InformerFactory
+from mockkube.client.cache import EventHandler, Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
 from mockkube.client.recorder import EventRecorder
 from mockkube.client.screened import FilteredInformer
@@ -24,8 +24,8 @@ from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.expression_metrics import make_measured_cache
-from mockkube.proposals.lending import taint_rules
-from mockkube.runtime.chance import Chance
+from mockkube.proposals.lending import make_taint_rules
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.rate_limits import BucketRateLimiter, RateLimiter, default_controller_rate_limiter
@@ -42,24 +42,24 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Requeue:
     """Result: requeue the key after so many seconds, or without a number when its rate limit allows."""
 
     after: float | None = None
 
 
 DONE: Final = Done()
-Outcome = Done | Again
+ReconcileResult = Done | Requeue
 
 
 class EventRecorders:
     """Event recorders of a controller manager, one per event source; queues of one controller share it."""
 
-    def __init__(self, clock: Clock, chance: Chance, owner: str) -> None:
-        self._clock, self._chance, self._owner = clock, chance, owner
+    def __init__(self, clock: Clock, random: Random, owner: str) -> None:
+        self._clock, self._chance, self._owner = clock, random, owner
         self._recorders: dict[str, EventRecorder] = {}
 
-    def of(self, source: str, client: Client) -> EventRecorder:
+    def get(self, source: str, client: Client) -> EventRecorder:
         """Return the recorder of a source; it writes through the client of the first caller."""
         recorder = self._recorders.get(source)
         if recorder is None:
@@ -75,27 +75,29 @@ class EventRecorders:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ControllerDependencies:
     """Dependencies that all controllers of one controller manager share."""
 
     component: str
     client: Client
-    caches: InformerFactory
+    informers: InformerFactory
     clock: Clock
-    chance: Chance
+    random: Random
     capabilities: Capabilities
     options: Options
     metrics: CollectorRegistry
     queue_metrics: QueueMetrics
-    loops: HotLoopDetector
+    hot_loops: HotLoopDetector
     recorders: EventRecorders
-    every_kind: ResourceMonitors
+    resource_monitors: ResourceMonitors
     log: ComponentLog = field(default_factory=ComponentLog)
 
     def taint_rules(self, controller: str) -> TaintRules:
         """Return the toleration rules for a controller, with its own cache of compiled expressions."""
         cache = make_measured_cache(self.metrics, "controller_toleration_cel_cache", controller=controller)
-        return taint_rules(self.capabilities, cache.expression, self.log.errors(self.clock.monotonic))
+        return make_taint_rules(
+            self.capabilities, cache.compile_expression, self.log.error_logger(self.clock.monotonic)
+        )
 
 
 class Controller(ABC):
@@ -108,43 +110,47 @@ class Controller(ABC):
     # Name in `--controllers`.
     name: ClassVar[str]
     # Source of its events; empty for the name.
-    source: ClassVar[str] = ""
+    event_source: ClassVar[str] = ""
     # Name of its queue in metrics; empty for the name.
-    queue: ClassVar[str] = ""
+    queue_name: ClassVar[str] = ""
     # Failures in a row after which a key is dropped until something changes; None retries for ever.
     retries_max: ClassVar[int | None] = None
 
     # Factor on the request rate, for controllers whose upstream client has a higher limit.
-    pace: ClassVar[float] = 1.0
+    rate_factor: ClassVar[float] = 1.0
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting, self.clock, self.loops = setting, setting.clock, setting.loops
-        options = setting.options
-        burst = int(options.requests_burst * self.pace)
-        bucket = BucketRateLimiter(self.clock, options.requests_per_second * self.pace, burst)
-        self.client = RateLimitedClient(setting.client, self.clock, bucket if options.requests_per_second else None)
-        self.events = setting.recorders.of(self.source or self.name, self.client)
-        observer = setting.queue_metrics.of(self.queue or self.name)
-        self.keys: WorkQueue[Key] = WorkQueue(self.clock, self.limits(), observer=observer)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        self.dependencies, self.clock, self.hot_loops = dependencies, dependencies.clock, dependencies.hot_loops
+        options = dependencies.options
+        burst = int(options.requests_burst * self.rate_factor)
+        bucket = BucketRateLimiter(self.clock, options.requests_per_second * self.rate_factor, burst)
+        self.client = RateLimitedClient(
+            dependencies.client, self.clock, bucket if options.requests_per_second else None
+        )
+        self.events = dependencies.recorders.get(self.event_source or self.name, self.client)
+        observer = dependencies.queue_metrics.observer_for(self.queue_name or self.name)
+        self.work_queue: WorkQueue[Key] = WorkQueue(self.clock, self.rate_limiter(), observer=observer)
         # Informers that must sync before the first key.
-        self.caches: list[Informer] = []
+        self.informers: list[Informer] = []
         self._filtered_informers: dict[tuple[str, Selection], FilteredInformer] = {}
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""
         return default_controller_rate_limiter(self.clock)
 
-    def cache(self, kind: str, selection: Selection = EVERYTHING) -> Informer:
+    def informer(self, kind: str, selection: Selection = EVERYTHING) -> Informer:
         """Return the informer of a kind, without objects this controller failed on; for `__init__` only."""
-        cache = self.setting.caches.of(kind, selection)
-        if cache not in self.caches:
-            self.caches.append(cache)
+        cache = self.dependencies.informers.informer_for(kind, selection)
+        if cache not in self.informers:
+            self.informers.append(cache)
         screen = self._filtered_informers.get((kind, selection))
         if screen is None:
-            screen = self._filtered_informers[kind, selection] = FilteredInformer(cache, self.setting.caches.bad)
+            screen = self._filtered_informers[kind, selection] = FilteredInformer(
+                cache, self.dependencies.informers.bad
+            )
         return screen
 
-    def blame(self, key: Key, error: Exception) -> bool:
+    def skip_culprit(self, key: Key, error: Exception) -> bool:
         """Skip the object that most likely made a key fail; False if it is the key's own, or unknown.
 
         Objects that the key's object controls are its own too: without its pods in sight a set would create others.
@@ -153,29 +159,29 @@ class Controller(ABC):
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Hide an object from this controller until it changes; False if no informer has it."""
-        screens = (screen for screen in self._filtered_informers.values() if screen.holds(obj))
+        screens = (screen for screen in self._filtered_informers.values() if screen.is_cached(obj))
         return any(screen.hide(obj, self.name, error) for screen in screens)
 
-    def follow(self, kind: str, handler: Handler | None = None) -> Informer:
+    def watch(self, kind: str, handler: EventHandler | None = None) -> Informer:
         """Return the informer of a kind; its changes go to the handler, or queue the object's own key."""
-        cache = self.cache(kind)
-        cache.subscribe(handler or self.enqueue_changed)
+        cache = self.informer(kind)
+        cache.add_event_handler(handler or self.enqueue_changed)
         return cache
 
-    def enqueue_changed(self, change: Change) -> None:
+    def enqueue_changed(self, change: ObjectChange) -> None:
         """Queue the key of an object that changed."""
-        self.keys.add(key_of(change.object))
+        self.work_queue.add(key_of(change.object))
 
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Return whether all informers have synced."""
-        return all(cache.synced for cache in self.caches)
+        return all(cache.has_synced for cache in self.informers)
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, signal: Signal) -> None:
         """Notify the signal when something other than the informers has synced; nothing by default."""
         return
 
     @abstractmethod
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Bring the object of a key to its desired state; errors are retried with backoff."""
 
 

@@ -12,7 +12,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.runtime.steps import yield_to_event_loop
 
-Match = Callable[[ReadOnlyObject], bool]
+ObjectFilter = Callable[[ReadOnlyObject], bool]
 # Number of objects after which other tasks may run: most objects need no request and so no await.
 _YIELD_EVERY: Final = 512
 
@@ -32,7 +32,7 @@ def controller_uid(obj: ReadOnlyObject) -> str:
     return "" if reference is None else reference["uid"]
 
 
-def reference_to(owner: ReadOnlyObject, api_version: str, kind: str) -> Object:
+def new_controller_ref(owner: ReadOnlyObject, api_version: str, kind: str) -> Object:
     """Return the owner reference that makes `owner` the controller of an object."""
     metadata = owner["metadata"]
     return {
@@ -45,7 +45,7 @@ def reference_to(owner: ReadOnlyObject, api_version: str, kind: str) -> Object:
     }
 
 
-def terminating(obj: ReadOnlyObject) -> bool:
+def has_deletion_timestamp(obj: ReadOnlyObject) -> bool:
     """Return whether an object has a deletionTimestamp."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
@@ -68,7 +68,7 @@ class ControllerRefManager:
     _checked: bool = False
     _can_adopt_error: ApiError | None = None
 
-    async def claim(self, objects: Iterable[ReadOnlyObject], match: Match) -> list[ReadOnlyObject]:
+    async def claim(self, objects: Iterable[ReadOnlyObject], match: ObjectFilter) -> list[ReadOnlyObject]:
         """Return the objects that the owner owns now: adopt matching orphans, release what no longer matches.
 
         All objects are processed before the first error is raised.
@@ -88,7 +88,7 @@ class ControllerRefManager:
             raise errors[0]
         return owned
 
-    async def _claim_object(self, obj: ReadOnlyObject, match: Match) -> bool:
+    async def _claim_object(self, obj: ReadOnlyObject, match: ObjectFilter) -> bool:
         """Return whether the owner owns an object, after adopting or releasing it if needed."""
         uid = controller_uid(obj)
         if uid and uid != self.owner["metadata"]["uid"]:
@@ -97,13 +97,13 @@ class ControllerRefManager:
             return True
         # An owner that is being deleted neither adopts nor releases: the garbage collector decides about its
         # dependents.
-        if terminating(self.owner):
+        if has_deletion_timestamp(self.owner):
             return False
         if uid:
-            await self._release(obj)
+            await self._release_object(obj)
             return False
         # An orphan that is being deleted is not worth adopting.
-        if terminating(obj) or not match(obj) or not self._same_namespace(obj):
+        if has_deletion_timestamp(obj) or not match(obj) or not self._same_namespace(obj):
             return False
         await self._adopt_object(obj)
         return True
@@ -114,7 +114,7 @@ class ControllerRefManager:
 
     async def _adopt_object(self, obj: ReadOnlyObject) -> None:
         await self._can_adopt_once()
-        reference = reference_to(self.owner, self.owner_api_version, self.owner_kind)
+        reference = new_controller_ref(self.owner, self.owner_api_version, self.owner_kind)
         # The uid in the patch makes it fail on another object of the same name.
         metadata: Object = {"uid": obj["metadata"]["uid"], "ownerReferences": [reference]}
         if self.finalizers:
@@ -132,7 +132,7 @@ class ControllerRefManager:
         if self._can_adopt_error is not None:
             raise self._can_adopt_error
 
-    async def _release(self, obj: ReadOnlyObject) -> None:
+    async def _release_object(self, obj: ReadOnlyObject) -> None:
         metadata: Object = {
             "uid": obj["metadata"]["uid"],
             "ownerReferences": [{"$patch": "delete", "uid": self.owner["metadata"]["uid"]}],
@@ -153,5 +153,5 @@ async def recheck_deletion_timestamp(client: Client, kind: str, owner: ReadOnlyO
         raise ApiError(
             f"original {kind} {key_of(owner)} is gone: got uid {fresh['metadata']['uid']}, wanted {metadata['uid']}"
         )
-    if terminating(fresh):
+    if has_deletion_timestamp(fresh):
         raise ApiError(f"{key_of(owner)} has just been deleted at {fresh['metadata']['deletionTimestamp']}")

@@ -42,7 +42,7 @@ class Expectations:
         named = set(uids)
         self._expected[key] = _ControlleeExpectations(self._clock.monotonic(), deletions=len(named), uids=named)
 
-    def expect(self, key: Hashable, *, creations: int, deletions: int) -> None:
+    def set_expectations(self, key: Hashable, *, creations: int, deletions: int) -> None:
         """Expect numbers of both, in place of earlier expectations."""
         self._expected[key] = _ControlleeExpectations(self._clock.monotonic(), creations, deletions)
 
@@ -63,7 +63,7 @@ class Expectations:
             expected.uids.remove(uid)
             expected.deletions -= 1
 
-    def satisfied(self, key: Hashable) -> bool:
+    def is_satisfied(self, key: Hashable) -> bool:
         """Return whether all expected changes were observed, or have expired."""
         expected = self._expected.get(key)
         if expected is None or expected.is_fulfilled():

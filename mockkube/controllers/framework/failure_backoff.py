@@ -26,22 +26,22 @@ class FailureBackoff:
         self._clock, self._initial, self._seconds_max = clock, initial, seconds_max
         self._entries: dict[Hashable, _BackoffEntry] = {}
 
-    def seconds_left(self, thing: Hashable) -> float | None:
+    def seconds_left(self, backoff_id: Hashable) -> float | None:
         """Return the backoff of an id; None if it is over."""
-        entry = self._entries.get(thing)
+        entry = self._entries.get(backoff_id)
         now = self._clock.monotonic()
         if entry is None or self._has_expired(entry, now) or now - entry.updated >= entry.seconds:
             return None
         # Upstream returns the full backoff here and not the rest of it, so callers wait longer than needed.
         return entry.seconds
 
-    def next(self, thing: Hashable) -> None:
+    def next(self, backoff_id: Hashable) -> None:
         """Double the backoff of an id that has failed again."""
         now = self._clock.monotonic()
         self._remove_expired(now)
-        entry = self._entries.get(thing)
+        entry = self._entries.get(backoff_id)
         seconds = self._initial if entry is None else min(entry.seconds * 2, self._seconds_max)
-        self._entries[thing] = _BackoffEntry(seconds, now)
+        self._entries[backoff_id] = _BackoffEntry(seconds, now)
 
     def _has_expired(self, entry: _BackoffEntry, now: float) -> bool:
         # Twice the maximum, as upstream's garbage collection of backoff entries.

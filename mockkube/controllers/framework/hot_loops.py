@@ -14,12 +14,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import Loop
+from mockkube.runtime.loop_board import HotLoop
 from mockkube.runtime.steps import Signal
 
 WINDOW_SECONDS: Final = 60.0
 # Failures in a row, or replacements within the window, from which on a pair is a hot loop.
-LOOP_MIN: Final = 5
+HOT_LOOP_MIN: Final = 5
 # A failing loop ends this long after its last failure: a little more than the longest backoff (1000 s).
 STALE_SECONDS: Final = 1100.0
 # Failures remembered per pair and cause. The difference between higher rates does not matter.
@@ -52,34 +52,34 @@ class _PairHistory:
 class HotLoopDetector(Collector):
     """Failures and replacements per controller and object; also a metrics collector of the hot loops."""
 
-    def __init__(self, clock: Clock, bell: Signal | None = None) -> None:
+    def __init__(self, clock: Clock, signal: Signal | None = None) -> None:
         """Notify the signal when a loop begins or a failing one ends; a churning one ends by time alone."""
-        self._clock, self._signal = clock, bell or Signal()
+        self._clock, self._signal = clock, signal or Signal()
         self._pairs: OrderedDict[tuple[str, str], _PairHistory] = OrderedDict()
 
-    def failed(self, controller: str, key: object, message: str, *, at_once: bool = False) -> None:
+    def record_failure(self, controller: str, key: object, message: str, *, permanent: bool = False) -> None:
         """Count a failed reconciliation; `permanent` if it will fail until something changes."""
         pair = self._pair(controller, str(key))
-        looped = pair.failures_in_a_row >= LOOP_MIN
-        pair.failures_in_a_row = max(pair.failures_in_a_row + 1, LOOP_MIN if at_once else 0)
+        looped = pair.failures_in_a_row >= HOT_LOOP_MIN
+        pair.failures_in_a_row = max(pair.failures_in_a_row + 1, HOT_LOOP_MIN if permanent else 0)
         pair.failed_at = self._clock.monotonic()
         pair.failed.append(pair.failed_at)
         pair.message = message
-        if pair.failures_in_a_row >= LOOP_MIN and not looped:
-            self._signal.ring()
+        if pair.failures_in_a_row >= HOT_LOOP_MIN and not looped:
+            self._signal.notify()
 
-    def succeeded(self, controller: str, key: object) -> None:
+    def record_success(self, controller: str, key: object) -> None:
         """Clear the failures of a pair after a successful reconciliation."""
         pair = self._pairs.get((controller, str(key)))
         if pair is None:
             return
-        looped = pair.failures_in_a_row >= LOOP_MIN
+        looped = pair.failures_in_a_row >= HOT_LOOP_MIN
         pair.failures_in_a_row = 0
         pair.failed.clear()
         if looped:
-            self._signal.ring()
+            self._signal.notify()
 
-    def created(self, controller: str, key: object) -> None:
+    def record_creation(self, controller: str, key: object) -> None:
         """Count an object created for a pair as a replacement if one was lost before."""
         pair = self._pairs.get((controller, str(key)))
         if pair is None or not pair.missing:
@@ -88,16 +88,16 @@ class HotLoopDetector(Collector):
         pair.missing -= 1
         pair.replaced.append(now)
         # Only the replacement that reaches the bound notifies; further ones change nothing that is shown.
-        if _count_since(pair.replaced, now - WINDOW_SECONDS) == LOOP_MIN:
-            self._signal.ring()
+        if _count_since(pair.replaced, now - WINDOW_SECONDS) == HOT_LOOP_MIN:
+            self._signal.notify()
 
-    def lost(self, controller: str, key: object) -> None:
+    def record_loss(self, controller: str, key: object) -> None:
         """Count an object created for a pair that was lost although it was wanted."""
         self._pair(controller, str(key)).missing += 1
 
-    def current(self) -> list[Loop]:
+    def current(self) -> list[HotLoop]:
         """Return the current hot loops, ordered by controller and object."""
-        return sorted(self._loops(), key=lambda loop: (loop.controller, loop.object, loop.cause))
+        return sorted(self._find_hot_loops(), key=lambda loop: (loop.controller, loop.object, loop.cause))
 
     def describe(self) -> Iterator[Metric]:
         """Return no metrics: prometheus_client would otherwise call `collect` at registration."""
@@ -125,14 +125,14 @@ class HotLoopDetector(Collector):
             self._pairs.move_to_end(name)
         return pair
 
-    def _loops(self) -> Iterator[Loop]:
+    def _find_hot_loops(self) -> Iterator[HotLoop]:
         since, stale = self._clock.monotonic() - WINDOW_SECONDS, self._clock.monotonic() - STALE_SECONDS
         for (controller, key), pair in self._pairs.items():
-            if pair.failures_in_a_row >= LOOP_MIN and pair.failed_at > stale:
-                yield Loop(controller, key, HotLoopCause.FAILING, _count_since(pair.failed, since), pair.message)
+            if pair.failures_in_a_row >= HOT_LOOP_MIN and pair.failed_at > stale:
+                yield HotLoop(controller, key, HotLoopCause.FAILING, _count_since(pair.failed, since), pair.message)
             replaced = _count_since(pair.replaced, since)
-            if replaced >= LOOP_MIN:
-                yield Loop(controller, key, HotLoopCause.CHURNING, replaced)
+            if replaced >= HOT_LOOP_MIN:
+                yield HotLoop(controller, key, HotLoopCause.CHURNING, replaced)
 
 
 def _count_since(moments: deque[float], since: float) -> int:

@@ -9,18 +9,18 @@ from mockkube.runtime.steps import Signal
 class InformerWorker:
     """Worker of one informer; it shares the informer's signal."""
 
-    def __init__(self, cache: Informer, waiting: Sequence[Signal]) -> None:
-        self._informer, self._controller_signals = cache, waiting
-        self.name = cache.name
+    def __init__(self, informer: Informer, signals: Sequence[Signal]) -> None:
+        self._informer, self._controller_signals = informer, signals
+        self.name = informer.name
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Notified when the informer may have become ready."""
-        return self._informer.bell
+        return self._informer.signal
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether the informer has something to do."""
-        return self._informer.ready()
+        return self._informer.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the informer's next retry is due."""
@@ -29,8 +29,8 @@ class InformerWorker:
     async def step(self) -> None:
         """Step the informer; wake the waiting controllers when it has synced."""
         # Controllers are woken once only: afterwards their queues wake them for each key.
-        synced = self._informer.synced
+        synced = self._informer.has_synced
         await self._informer.step()
-        if self._informer.synced and not synced:
+        if self._informer.has_synced and not synced:
             for signal in self._controller_signals:
-                signal.ring()
+                signal.notify()

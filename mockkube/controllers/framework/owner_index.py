@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_of, controller_uid
 
@@ -12,20 +12,20 @@ _INDEX = "controller"
 _ORPHANS = "orphans of "
 
 
-def _owners(obj: ReadOnlyObject) -> tuple[str, ...]:
+def _index_by_controller(obj: ReadOnlyObject) -> tuple[str, ...]:
     uid = controller_uid(obj)
     # Orphans share one index value per namespace, so that owners find them without reading all objects.
     return (uid or f"{_ORPHANS}{obj['metadata'].get('namespace', '')}",)
 
 
-def owned_by(cache: Informer, uid: str) -> list[ReadOnlyObject]:
+def find_owned(informer: Informer, uid: str) -> list[ReadOnlyObject]:
     """Return the objects that an owner controls."""
-    return cache.index(_INDEX, _owners).get(uid)
+    return informer.index(_INDEX, _index_by_controller).get(uid)
 
 
-def candidates(cache: Informer, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+def find_claimable(informer: Informer, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the objects that an owner controls or might adopt: the orphans of its namespace."""
-    index, metadata = cache.index(_INDEX, _owners), owner["metadata"]
+    index, metadata = informer.index(_INDEX, _index_by_controller), owner["metadata"]
     return index.get(metadata["uid"]) + index.get(f"{_ORPHANS}{metadata['namespace']}")
 
 
@@ -51,14 +51,14 @@ class OwnedObjectHandler:
         owners: Informer,
         kind: str,
         *,
-        added: Callable[[Key, ReadOnlyObject], None],
-        updated: Callable[[Key, ReadOnlyObject, ReadOnlyObject | None], None],
-        deleted: Callable[[Key, ReadOnlyObject], None],
+        on_add: Callable[[Key, ReadOnlyObject], None],
+        on_update: Callable[[Key, ReadOnlyObject, ReadOnlyObject | None], None],
+        on_delete: Callable[[Key, ReadOnlyObject], None],
         selector: Callable[[ReadOnlyObject], LabelSelector] = selector_of,
     ) -> None:
         """`selector` returns the orphans an owner would adopt; an empty selector adopts none."""
         self._owners, self._kind, self._selector = owners, kind, selector
-        self._on_add, self._on_update, self._on_delete = added, updated, deleted
+        self._on_add, self._on_update, self._on_delete = on_add, on_update, on_delete
 
     @property
     def name(self) -> str:
@@ -67,9 +67,9 @@ class OwnedObjectHandler:
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Hide an owner that cannot be read until it changes."""
-        return self._owners.holds(obj) and self._owners.hide(obj, self.name, error)
+        return self._owners.is_cached(obj) and self._owners.hide(obj, self.name, error)
 
-    def heed(self, change: Change) -> None:
+    def handle(self, change: ObjectChange) -> None:
         """Notify the owners of a changed object; the start of termination counts as deletion."""
         obj = change.object
         # As upstream: a replacement is created when termination starts, and the final deletion then changes nothing.
@@ -82,7 +82,7 @@ class OwnedObjectHandler:
             self._handle_add(obj)
         else:
             assert change.old is not None, "a change has a before"
-            self._changed(obj, change.old)
+            self._handle_update(obj, change.old)
 
     def _handle_delete(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         # After a missed update the last state may name another owner than the cached one: both must know.
@@ -96,7 +96,7 @@ class OwnedObjectHandler:
         elif (owner := resolve_controller_ref(self._owners, self._kind, obj)) is not None:
             self._on_add(key_of(owner), obj)
 
-    def _changed(self, obj: ReadOnlyObject, old: ReadOnlyObject) -> None:
+    def _handle_update(self, obj: ReadOnlyObject, old: ReadOnlyObject) -> None:
         moved = controller_uid(obj) != controller_uid(old)
         if moved and (before := resolve_controller_ref(self._owners, self._kind, old)) is not None:
             # The former owner sees its old state without `old`: it must not compute delays from the transition.
@@ -112,9 +112,9 @@ class OwnedObjectHandler:
         labels = orphan["metadata"].get("labels") or {}
         for owner in self._owners.list(orphan["metadata"]["namespace"]) if labels else ():
             selector = self._selector(owner)
-            if not selector.empty and selector.matches(labels):
+            if not selector.is_empty and selector.matches(labels):
                 self._on_update(key_of(owner), orphan, None)
 
 
-def _was_not_terminating(change: Change) -> bool:
+def _was_not_terminating(change: ObjectChange) -> bool:
     return change.old is None or not change.old["metadata"].get("deletionTimestamp")

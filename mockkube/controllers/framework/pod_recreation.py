@@ -8,9 +8,9 @@ from typing import Final
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key
-from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
+from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.framework.hot_loops import WINDOW_SECONDS, HotLoopDetector
 from mockkube.runtime.clock import Clock
 
@@ -29,28 +29,28 @@ class PodRecreationCounter:
     A pod that lived longer than the window of hot loops does not count as lost: a rollout replaces old pods.
     """
 
-    def __init__(self, pods: Informer, loops: HotLoopDetector, clock: Clock) -> None:
-        self._pods, self._loops, self._clock = pods, loops, clock
-        pods.subscribe(self._on_pod_change)
+    def __init__(self, pods: Informer, hot_loops: HotLoopDetector, clock: Clock) -> None:
+        self._pods, self._loops, self._clock = pods, hot_loops, clock
+        pods.add_event_handler(self._on_pod_change)
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         owner = controller_of(change.object)
         # The first list delivers existing pods as ADDED; none of them was created just now.
-        if owner is None or not self._pods.synced:
+        if owner is None or not self._pods.has_synced:
             return
         controller = _CONTROLLERS.get(owner["kind"], owner["kind"])
         key = Key(change.object["metadata"]["namespace"], owner["name"])
         if change.type is EventType.ADDED:
-            self._loops.created(controller, key)
+            self._loops.record_creation(controller, key)
         elif _is_lost(change) and self._is_young(change.object):
-            self._loops.lost(controller, key)
+            self._loops.record_loss(controller, key)
 
     def _is_young(self, pod: ReadOnlyObject) -> bool:
         age = self._clock.now() - parse_time(pod["metadata"]["creationTimestamp"])
         return age.total_seconds() < WINDOW_SECONDS
 
 
-def _is_lost(change: Change) -> bool:
+def _is_lost(change: ObjectChange) -> bool:
     """Return whether this change ends a pod that could still have run."""
     if change.old is None or _has_ended(change.old):
         return False
@@ -58,4 +58,4 @@ def _is_lost(change: Change) -> bool:
 
 
 def _has_ended(pod: ReadOnlyObject) -> bool:
-    return terminating(pod) or pod.get("status", {}).get("phase") == "Failed"
+    return has_deletion_timestamp(pod) or pod.get("status", {}).get("phase") == "Failed"

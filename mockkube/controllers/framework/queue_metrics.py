@@ -20,14 +20,14 @@ class QueueMetrics:
         self.retries = Counter(
             "workqueue_retries", "Total number of retries handled by workqueue", labels, registry=registry
         )
-        self.waited = Histogram(
+        self.queue_duration = Histogram(
             "workqueue_queue_duration_seconds",
             "How long in seconds an item stays in workqueue before being requested.",
             labels,
             buckets=_BUCKETS,
             registry=registry,
         )
-        self.worked = Histogram(
+        self.work_duration = Histogram(
             "workqueue_work_duration_seconds",
             "How long in seconds processing an item from workqueue takes.",
             labels,
@@ -35,7 +35,7 @@ class QueueMetrics:
             registry=registry,
         )
 
-    def of(self, queue: str) -> QueueObserver:
+    def observer_for(self, queue: str) -> QueueObserver:
         """Return the observer for the queue with this name."""
         return _QueueMetricsObserver(self, queue)
 
@@ -47,22 +47,22 @@ class _QueueMetricsObserver:
         # Children are looked up once: `labels` takes a lock and builds a key on each call.
         self._depth, self._adds = metrics.depth.labels(queue), metrics.adds.labels(queue)
         self._retries = metrics.retries.labels(queue)
-        self._waited, self._worked = metrics.waited.labels(queue), metrics.worked.labels(queue)
+        self._waited, self._worked = metrics.queue_duration.labels(queue), metrics.work_duration.labels(queue)
 
-    def added(self) -> None:
+    def observe_add(self) -> None:
         """Count an item that starts to wait."""
         self._adds.inc()
         self._depth.inc()
 
-    def retried(self) -> None:
+    def observe_retry(self) -> None:
         """Count a retry."""
         self._retries.inc()
 
-    def taken(self, waited_seconds: float) -> None:
+    def observe_get(self, waited_seconds: float) -> None:
         """Count an item that leaves the queue."""
         self._depth.dec()
         self._waited.observe(waited_seconds)
 
-    def finished(self, worked_seconds: float) -> None:
+    def observe_done(self, worked_seconds: float) -> None:
         """Record the duration of the work on an item."""
         self._worked.observe(worked_seconds)

@@ -6,12 +6,12 @@ the debt is repaid: the sustained rate is the same.
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import (
-    DEFAULT,
+    DELETE_DEFAULT,
     EVERYTHING,
     Client,
     Deletion,
     Key,
-    Listed,
+    ObjectList,
     PatchType,
     Selection,
     Watch,
@@ -26,18 +26,18 @@ class RateLimitedClient:
     def __init__(self, client: Client, clock: Clock, bucket: RateLimiter | None) -> None:
         self._client, self._clock, self._bucket = client, clock, bucket
         # The controller may take its next step from this time on.
-        self.paid_at = clock.monotonic()
+        self.ready_at = clock.monotonic()
 
     def _take_token(self) -> None:
         if self._bucket is not None:
-            self.paid_at = self._clock.monotonic() + self._bucket.when(self)
+            self.ready_at = self._clock.monotonic() + self._bucket.when(self)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Take a token, then `Client.get`."""
         self._take_token()
         return await self._client.get(kind, key)
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Take a token, then `Client.list`."""
         self._take_token()
         return await self._client.list(kind, selection)
@@ -64,12 +64,12 @@ class RateLimitedClient:
         self._take_token()
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Take a token, then `Client.delete`."""
         self._take_token()
         await self._client.delete(kind, key, how)
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Take a token, then `Client.delete_collection`."""
         self._take_token()
         await self._client.delete_collection(kind, selection, how)

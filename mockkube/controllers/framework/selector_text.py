@@ -3,7 +3,7 @@
 from mockkube.api.types import ReadOnlyObject
 
 
-def selector_text(selector: ReadOnlyObject | None) -> str:
+def format_selector(selector: ReadOnlyObject | None) -> str:
     """Return a label selector as Go prints it.
 
     upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String

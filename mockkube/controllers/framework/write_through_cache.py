@@ -6,23 +6,23 @@ upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller_base.go, sto
 from collections.abc import Iterator
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 
 
-class Ledger:
+class WriteThroughCache:
     """Objects of one kind by key, own writes included."""
 
-    def __init__(self, cache: Informer) -> None:
-        self._informer = cache
+    def __init__(self, informer: Informer) -> None:
+        self._informer = informer
         self._written: dict[Key, ReadOnlyObject] = {}
         # resourceVersion of the last own write to each object that still exists.
         self._own_versions: dict[Key, str] = {}
         # Uids of objects that were deleted here and that the informer still shows.
         self._deleted: dict[Key, str] = {}
-        cache.subscribe(self._handle_change)
+        informer.add_event_handler(self._handle_change)
 
-    def _handle_change(self, change: Change) -> None:
+    def _handle_change(self, change: ObjectChange) -> None:
         key, obj = key_of(change.object), change.object
         written = self._written.get(key)
         if written is not None and (
@@ -52,7 +52,7 @@ class Ledger:
             if namespace in ("", key.namespace) and self._informer.get(key) is None:
                 yield obj
 
-    def wrote(self, obj: ReadOnlyObject) -> ReadOnlyObject:
+    def record_write(self, obj: ReadOnlyObject) -> ReadOnlyObject:
         """Record a written object and return it."""
         key = key_of(obj)
         self._own_versions[key] = obj["metadata"]["resourceVersion"]
@@ -66,7 +66,7 @@ class Ledger:
         """Return whether an object's state is that of the last write made here."""
         return bool(self._own_versions.get(key_of(obj)) == obj["metadata"]["resourceVersion"])
 
-    def deleted(self, obj: ReadOnlyObject) -> None:
+    def record_deletion(self, obj: ReadOnlyObject) -> None:
         """Record a deletion: the object is invisible from now on."""
         key = key_of(obj)
         self._written.pop(key, None)

@@ -12,15 +12,15 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, Propagation
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.garbagecollector.graph_objects import KindUnknown, Objects
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
+from mockkube.controllers.garbagecollector.graph_objects import GraphObjectClient, KindUnknown
 from mockkube.controllers.garbagecollector.owner_graph import (
     FOREGROUND,
     ORPHAN,
+    GraphNode,
     OwnerGraph,
-    Vertex,
     has_finalizer,
-    referred,
+    owner_object_reference,
 )
 from mockkube.runtime.steps import Signal
 
@@ -32,7 +32,7 @@ class NamespacedOwnerError(ApiError):
 
 
 @dataclass(slots=True)
-class Verdict:
+class ClassifiedOwners:
     """Owners of an object, classified by their stored state."""
 
     solid: list[ReadOnlyObject] = field(default_factory=list)
@@ -45,30 +45,30 @@ class GarbageCollector(Controller):
     """Controller that attempts to delete objects; keys are uids (as names)."""
 
     name: ClassVar[str] = NAME
-    queue: ClassVar[str] = "garbage_collector_attempt_to_delete"
+    queue_name: ClassVar[str] = "garbage_collector_attempt_to_delete"
     # Each deletion takes several requests, so upstream raises the limits of this client too.
-    pace: ClassVar[float] = 5.0
+    rate_factor: ClassVar[float] = 5.0
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.orphans = GarbageOrphaner(setting)
-        self.graph = OwnerGraph(self._enqueue, self.orphans.enqueue, self._report_invalid_namespace)
-        self.caches.append(setting.every_kind.subscribe(self.graph.take))
-        self.objects = Objects(self.client, setting.every_kind)
-        self.orphans.attach(self)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.orphaner = GarbageOrphaner(dependencies)
+        self.graph = OwnerGraph(self._enqueue, self.orphaner.enqueue, self._report_invalid_namespace)
+        self.informers.append(dependencies.resource_monitors.add_event_handler(self.graph.process_change))
+        self.objects = GraphObjectClient(self.client, dependencies.resource_monitors)
+        self.orphaner.attach_collector(self)
 
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Return whether the monitors of all kinds have synced."""
-        return super().synced() and self.setting.every_kind.synced()
+        return super().has_synced() and self.dependencies.resource_monitors.has_synced()
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, signal: Signal) -> None:
         """Notify the signal once the monitors of all kinds have synced."""
-        self.setting.every_kind.synced_signals.append(bell)
+        self.dependencies.resource_monitors.synced_signals.append(signal)
 
     def _enqueue(self, uid: str) -> None:
-        self.keys.add(Key("", uid))
+        self.work_queue.add(Key("", uid))
 
-    def _report_invalid_namespace(self, dependent: Vertex, uid: str) -> None:
+    def _report_invalid_namespace(self, dependent: GraphNode, uid: str) -> None:
         """Record an event about an owner reference to an object in another namespace."""
         identity = dependent.identity
         reference = next((one for one in dependent.owners if one["uid"] == uid), None)
@@ -88,9 +88,9 @@ class GarbageCollector(Controller):
         message = f'ownerRef {named} does not exist in namespace "{identity.namespace}"'
         self.events.record(about, "Warning", "OwnerRefInvalidNamespace", message)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Attempt to delete an object whose owners or dependents changed."""
-        node = self.graph.vertices.get(key.name)
+        node = self.graph.nodes.get(key.name)
         if node is None:
             return DONE
         try:
@@ -98,53 +98,53 @@ class GarbageCollector(Controller):
         except NamespacedOwnerError:
             return DONE
         except KindUnknown:
-            return Again()
-        still = self.graph.vertices.get(key.name)
+            return Requeue()
+        still = self.graph.nodes.get(key.name)
         # A virtual node stays in the queue until its object was observed or found missing, as upstream.
-        return Again() if still is node and node.virtual else DONE
+        return Requeue() if still is node and node.virtual else DONE
 
-    async def _attempt_to_delete(self, vertex: Vertex) -> None:
+    async def _attempt_to_delete(self, node: GraphNode) -> None:
         """Decide about an object by its stored state: forget, finish, delete or update it."""
         # Whoever deletes it already also processes its finalizers.
-        if vertex.being_deleted and not vertex.deleting_dependents:
+        if node.being_deleted and not node.deleting_dependents:
             return
         try:
             # The graph can be stale, so every decision is based on the stored object.
-            latest = await self.objects.get(vertex.identity)
+            latest = await self.objects.get(node.identity)
         except NotFound:
             latest = None
-        if latest is None or latest["metadata"]["uid"] != vertex.identity.uid:
-            self.graph.process_virtual_deletion(vertex.identity)
-        elif vertex.deleting_dependents:
-            await self._process_deleting_dependents(vertex)
+        if latest is None or latest["metadata"]["uid"] != node.identity.uid:
+            self.graph.process_virtual_deletion(node.identity)
+        elif node.deleting_dependents:
+            await self._process_deleting_dependents(node)
         elif owners := latest["metadata"].get("ownerReferences"):
-            await self._delete_or_update_owners(vertex, latest, owners)
+            await self._delete_or_update_owners(node, latest, owners)
 
-    async def _process_deleting_dependents(self, vertex: Vertex) -> None:
+    async def _process_deleting_dependents(self, node: GraphNode) -> None:
         """Remove the finalizer if no dependent blocks the owner; else check those that do."""
-        blocking = vertex.blocking()
+        blocking = node.blocking_dependents()
         if not blocking:
-            await self.objects.remove_finalizer(vertex.identity, FOREGROUND)
+            await self.objects.remove_finalizer(node.identity, FOREGROUND)
         for dependent in blocking:
             if not dependent.deleting_dependents:
                 self._enqueue(dependent.identity.uid)
 
     async def _delete_or_update_owners(
-        self, vertex: Vertex, latest: ReadOnlyObject, owners: Iterable[ReadOnlyObject]
+        self, node: GraphNode, latest: ReadOnlyObject, owners: Iterable[ReadOnlyObject]
     ) -> None:
         """Delete an object without solid owners; otherwise remove its other owners."""
-        classified = await self._classify_references(vertex, owners)
+        classified = await self._classify_references(node, owners)
         if classified.solid:
             removable = [*classified.dangling, *classified.waiting]
             # With a solid owner the object stays; references to the others would only block or confuse later checks.
             if removable:
-                await self.objects.remove_owners(vertex.identity, [owner["uid"] for owner in removable])
+                await self.objects.remove_owners(node.identity, [owner["uid"] for owner in removable])
             return
-        if classified.waiting and vertex.dependents:
-            if any(dependent.deleting_dependents for dependent in vertex.dependents.values()):
+        if classified.waiting and node.dependents:
+            if any(dependent.deleting_dependents for dependent in node.dependents.values()):
                 # The object and one of its dependents wait in a cycle: owners stop waiting for it, or none could ever
                 # be deleted.
-                await self.objects.unblock_owners(vertex.identity, vertex.owners)
+                await self.objects.unblock_owners(node.identity, node.owners)
             policy = Propagation.FOREGROUND
         # An existing finalizer keeps the policy that the user chose for the object's own dependents.
         elif has_finalizer(latest, ORPHAN):
@@ -154,14 +154,14 @@ class GarbageCollector(Controller):
         else:
             policy = Propagation.BACKGROUND
         try:
-            await self.objects.delete(vertex.identity, latest, policy)
+            await self.objects.delete(node.identity, latest, policy)
         except NotFound:
-            self.graph.process_virtual_deletion(vertex.identity)
+            self.graph.process_virtual_deletion(node.identity)
 
-    async def _classify_references(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> Verdict:
-        classified = Verdict()
+    async def _classify_references(self, node: GraphNode, owners: Iterable[ReadOnlyObject]) -> ClassifiedOwners:
+        classified = ClassifiedOwners()
         for reference in owners:
-            owner = await self._get_owner(vertex, reference)
+            owner = await self._get_owner(node, reference)
             if owner is None:
                 classified.dangling.append(reference)
             elif owner["metadata"].get("deletionTimestamp") and has_finalizer(owner, FOREGROUND):
@@ -170,16 +170,16 @@ class GarbageCollector(Controller):
                 classified.solid.append(reference)
         return classified
 
-    async def _get_owner(self, vertex: Vertex, reference: ReadOnlyObject) -> ReadOnlyObject | None:
+    async def _get_owner(self, node: GraphNode, reference: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the stored owner of a reference; None if it does not exist."""
-        namespace = vertex.identity.namespace
-        without, within = referred(reference, ""), referred(reference, namespace)
+        namespace = node.identity.namespace
+        without, within = owner_object_reference(reference, ""), owner_object_reference(reference, namespace)
         # Many dependents name the same missing owner: only the first causes a request.
-        if self.graph.absent(without) or self.graph.absent(within):
+        if self.graph.is_absent(without) or self.graph.is_absent(within):
             return None
         namespaced = self.objects.kind(within).namespaced
         if namespaced and not namespace:
-            raise NamespacedOwnerError(f"{vertex.identity.key}: a cluster-scoped object cannot have a namespaced owner")
+            raise NamespacedOwnerError(f"{node.identity.key}: a cluster-scoped object cannot have a namespaced owner")
         owner_reference = within if namespaced else without
         try:
             owner = await self.objects.get(owner_reference)
@@ -195,30 +195,30 @@ class GarbageOrphaner(Controller):
     """Controller that orphans dependents; keys are uids (as names) of objects with finalizer `orphan`."""
 
     name: ClassVar[str] = f"{NAME}/orphans"
-    source: ClassVar[str] = NAME
-    queue: ClassVar[str] = "garbage_collector_attempt_to_orphan"
-    pace: ClassVar[float] = 5.0
+    event_source: ClassVar[str] = NAME
+    queue_name: ClassVar[str] = "garbage_collector_attempt_to_orphan"
+    rate_factor: ClassVar[float] = 5.0
 
-    def attach(self, collector: GarbageCollector) -> None:
+    def attach_collector(self, collector: GarbageCollector) -> None:
         """Use the graph of a collector."""
         self._collector = collector
 
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Return whether the monitors of all kinds have synced."""
-        return self._collector.synced()
+        return self._collector.has_synced()
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, signal: Signal) -> None:
         """Notify the signal once the monitors of all kinds have synced."""
-        self._collector.tell_synced(bell)
+        self._collector.notify_when_synced(signal)
 
     def enqueue(self, uid: str) -> None:
         """Queue an object whose dependents are to be orphaned."""
-        self.keys.add(Key("", uid))
+        self.work_queue.add(Key("", uid))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Remove the owner from its dependents, then remove its finalizer."""
         objects = self._collector.objects
-        node = self._collector.graph.vertices.get(key.name)
+        node = self._collector.graph.nodes.get(key.name)
         if node is None:
             return DONE
         for dependent in list(node.dependents.values()):
@@ -231,9 +231,9 @@ class GarbageOrphaner(Controller):
         return DONE
 
 
-def build(setting: Setting) -> Iterable[Controller]:
+def build(dependencies: ControllerDependencies) -> Iterable[Controller]:
     """Return the two queues, unless garbage collection is disabled."""
-    if setting.options.garbage_collection:
-        collector = GarbageCollector(setting)
+    if dependencies.options.garbage_collection:
+        collector = GarbageCollector(dependencies)
         yield collector
-        yield collector.orphans
+        yield collector.orphaner

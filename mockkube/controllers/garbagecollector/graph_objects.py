@@ -7,7 +7,7 @@ from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
 from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
-from mockkube.controllers.garbagecollector.owner_graph import Identity, has_finalizer
+from mockkube.controllers.garbagecollector.owner_graph import ObjectReference, has_finalizer
 from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, ServedKind
 from mockkube.controllers.nodelifecycle.node_writer import retry_on_conflict
 
@@ -19,28 +19,28 @@ class KindUnknown(ApiError):
     """An owner's kind is not served, or not yet."""
 
 
-class Objects:
+class GraphObjectClient:
     """Reads and writes objects of any kind by their identity."""
 
     def __init__(self, client: Client, kinds: ResourceMonitors) -> None:
         self._client, self._kinds = client, kinds
 
-    def kind(self, identity: Identity) -> ServedKind:
+    def kind(self, identity: ObjectReference) -> ServedKind:
         """Return the kind of an object; KindUnknown if it is not served."""
-        kind = self._kinds.kind_of(identity.api_version, identity.kind)
+        kind = self._kinds.find_kind(identity.api_version, identity.kind)
         if kind is None:
             raise KindUnknown(f'no matches for kind "{identity.kind}" in version "{identity.api_version}"')
         return kind
 
-    def _kind_and_key(self, identity: Identity) -> tuple[str, Key]:
+    def _kind_and_key(self, identity: ObjectReference) -> tuple[str, Key]:
         kind = self.kind(identity)
         return kind.name, Key(identity.namespace if kind.namespaced else "", identity.name)
 
-    async def get(self, identity: Identity) -> ReadOnlyObject:
+    async def get(self, identity: ObjectReference) -> ReadOnlyObject:
         """Return the stored object of that name, with any uid."""
         return await self._client.get(*self._kind_and_key(identity))
 
-    async def delete(self, identity: Identity, latest: ReadOnlyObject, policy: Propagation) -> None:
+    async def delete(self, identity: ObjectReference, latest: ReadOnlyObject, policy: Propagation) -> None:
         """Delete an object unless its owners changed since it was read."""
         name, key = self._kind_and_key(identity)
         how = Deletion(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
@@ -54,7 +54,7 @@ class Objects:
             # precondition the second time.
             await self._client.delete(name, key, Deletion(identity.uid, propagation=policy))
 
-    async def remove_owners(self, identity: Identity, uids: Sequence[str]) -> None:
+    async def remove_owners(self, identity: ObjectReference, uids: Sequence[str]) -> None:
         """Remove owner references from an object."""
         await self._write_owners(
             identity,
@@ -62,7 +62,7 @@ class Objects:
             lambda owners: [owner for owner in owners if owner["uid"] not in uids],
         )
 
-    async def unblock_owners(self, identity: Identity, owners: Sequence[ReadOnlyObject]) -> None:
+    async def unblock_owners(self, identity: ObjectReference, owners: Sequence[ReadOnlyObject]) -> None:
         """Set blockOwnerDeletion to False in an object's owner references."""
         blocking = [owner["uid"] for owner in owners if owner.get("blockOwnerDeletion")]
         await self._write_owners(
@@ -71,7 +71,7 @@ class Objects:
             lambda there: [{**owner, "blockOwnerDeletion": False} for owner in there],
         )
 
-    async def _write_owners(self, identity: Identity, strategic: list[Object], change: _OwnersChange) -> None:
+    async def _write_owners(self, identity: ObjectReference, strategic: list[Object], change: _OwnersChange) -> None:
         name, key = self._kind_and_key(identity)
         # Custom resources do not support strategic merge patches, so they are read and patched as a whole list.
         if name in _BUILT_IN:
@@ -84,7 +84,7 @@ class Objects:
         metadata = {"resourceVersion": now["metadata"]["resourceVersion"], "ownerReferences": owners}
         await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
 
-    async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
+    async def remove_finalizer(self, identity: ObjectReference, finalizer: str) -> None:
         """Remove a finalizer from an object if it is still there."""
         name, key = self._kind_and_key(identity)
 

@@ -9,15 +9,15 @@ from typing import Final
 
 from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Handler, Informer, InformerFactory
-from mockkube.client.protocol import EVERYTHING, Client, EventType, Listed, Selection, Watch
+from mockkube.client.cache import EventHandler, Informer, InformerFactory, ObjectChange
+from mockkube.client.protocol import EVERYTHING, Client, EventType, ObjectList, Selection, Watch
 from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
 from mockkube.controllers.garbagecollector.served_kinds import (
     BUILT_IN,
-    DEFINITION,
+    CRD_KIND,
     ServedKind,
     custom_kind,
-    established,
+    is_established,
 )
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
@@ -36,9 +36,9 @@ class _MonitorClient(RateLimitedClient):
         super().__init__(client, clock, None)
         self._watched: set[str] = set()
         # Whether a watch was opened a second time: the server may have been restarted with other kinds.
-        self.returned = False
+        self.watch_reopened = False
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         try:
             return await super().list(kind, selection)
         except (NotFound, MethodNotAllowed) as error:
@@ -49,7 +49,7 @@ class _MonitorClient(RateLimitedClient):
             watch = await super().watch(kind, selection, after)
         except (NotFound, MethodNotAllowed) as error:
             raise NotServed(kind) from error
-        self.returned = self.returned or kind in self._watched
+        self.watch_reopened = self.watch_reopened or kind in self._watched
         self._watched.add(kind)
         return watch
 
@@ -57,35 +57,35 @@ class _MonitorClient(RateLimitedClient):
 class ResourceMonitors:
     """Worker of all monitors. Kinds are added and removed while it runs; it watches nothing until used."""
 
-    def __init__(self, client: Client, clock: Clock, caches: InformerFactory, owner: str) -> None:
+    def __init__(self, client: Client, clock: Clock, informers: InformerFactory, owner: str) -> None:
         self.name = f"{owner}/every-kind"
-        self.bell = Signal()
+        self.signal = Signal()
         # Notified when all monitors have synced for the first time.
         self.synced_signals: list[Signal] = []
-        self._client, self._clock, self._informers = _MonitorClient(client, clock), clock, caches
-        self._handlers: list[Handler] = []
+        self._client, self._clock, self._informers = _MonitorClient(client, clock), clock, informers
+        self._handlers: list[EventHandler] = []
         self._monitors: dict[ServedKind, Informer] = {}
         self._unserved: dict[ServedKind, Informer] = {}
         self._closing: list[Informer] = []
         self._crds: Informer | None = None
         self._synced = False
 
-    def subscribe(self, handler: Handler) -> Informer:
+    def add_event_handler(self, handler: EventHandler) -> Informer:
         """Call a handler for every change of any object; return the informer of CRDs, on which it depends."""
         self._handlers.append(handler)
         for monitor in (*self._monitors.values(), *self._unserved.values()):
-            monitor.subscribe(handler)
+            monitor.add_event_handler(handler)
         # Monitors start with the first handler: without garbage collector and quotas nothing is watched.
         if self._crds is None:
             for kind in BUILT_IN:
                 if kind.name not in _IGNORED:
                     self._start_monitor(kind)
-            self._crds = self._informers.of(DEFINITION)
-            self._crds.subscribe(self._on_crd_change)
+            self._crds = self._informers.informer_for(CRD_KIND)
+            self._crds.add_event_handler(self._on_crd_change)
         return self._crds
 
     @property
-    def used(self) -> bool:
+    def is_used(self) -> bool:
         """True if a controller uses the monitors."""
         return bool(self._handlers)
 
@@ -99,17 +99,17 @@ class ResourceMonitors:
 
     def find_kind_of_object(self, obj: ReadOnlyObject) -> ServedKind | None:
         """Return the kind whose monitor holds this very object."""
-        return next((kind for kind, monitor in self._monitors.items() if monitor.holds(obj)), None)
+        return next((kind for kind, monitor in self._monitors.items() if monitor.is_cached(obj)), None)
 
-    def kind_of(self, api_version: str, kind: str) -> ServedKind | None:
+    def find_kind(self, api_version: str, kind: str) -> ServedKind | None:
         """Return the kind that an owner reference names; None if it is not served."""
-        return next((one for one in self._monitors if one.covers(api_version, kind)), None)
+        return next((one for one in self._monitors if one.matches(api_version, kind)), None)
 
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Return whether all monitors have synced; True for good once they have."""
         if not self._synced:
-            crds_synced = self._crds is not None and self._crds.synced
-            self._synced = crds_synced and all(one.synced for one in self._monitors.values())
+            crds_synced = self._crds is not None and self._crds.has_synced
+            self._synced = crds_synced and all(one.has_synced for one in self._monitors.values())
         return self._synced
 
     def _start_monitor(self, kind: ServedKind) -> None:
@@ -119,21 +119,21 @@ class ResourceMonitors:
             kind.name,
             self._clock,
             owner=self.name,
-            outages=self._informers.outages,
+            unreachable_servers=self._informers.unreachable_servers,
             bad=self._informers.bad,
         )
         # One worker steps all monitors, since workers cannot be added while a component runs.
-        monitor.bell = self.bell
+        monitor.signal = self.signal
         for handler in self._handlers:
-            monitor.subscribe(handler)
+            monitor.add_event_handler(handler)
         self._monitors[kind] = monitor
-        self.bell.ring()
+        self.signal.notify()
 
-    def _on_crd_change(self, change: Change) -> None:
+    def _on_crd_change(self, change: ObjectChange) -> None:
         """Start and stop monitors as the CRD is established, changed or deleted."""
         # CRDs are compared by what they serve: other changes need no new watch.
-        before = custom_kind(change.old) if change.old is not None and established(change.old) else None
-        after = custom_kind(change.object) if established(change.object) else None
+        before = custom_kind(change.old) if change.old is not None and is_established(change.old) else None
+        after = custom_kind(change.object) if is_established(change.object) else None
         if change.type is EventType.DELETED:
             before, after = after, None
         if before == after:
@@ -148,11 +148,11 @@ class ResourceMonitors:
         if monitor is not None:
             # Closing awaits, and this runs inside an event handler, so it is left to a step.
             self._closing.append(monitor)
-            self.bell.ring()
+            self.signal.notify()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a monitor has a step to take."""
-        return bool(self._closing) or any(monitor.ready() for monitor in self._monitors.values())
+        return bool(self._closing) or any(monitor.is_ready() for monitor in self._monitors.values())
 
     def wake_at(self) -> float | None:
         """Return when the next retry of a monitor is due."""
@@ -163,19 +163,19 @@ class ResourceMonitors:
         if self._closing:
             await self._closing.pop().close()
             return
-        kind, monitor = next((kind, one) for kind, one in self._monitors.items() if one.ready())
+        kind, monitor = next((kind, one) for kind, one in self._monitors.items() if one.is_ready())
         await self._step_monitor(kind, monitor)
-        if not self._synced and self.synced():
+        if not self._synced and self.has_synced():
             for signal in self.synced_signals:
-                signal.ring()
+                signal.notify()
 
     async def _step_monitor(self, kind: ServedKind, monitor: Informer) -> None:
         try:
             await monitor.step()
         except NotServed:
             self._unserved[kind] = self._monitors.pop(kind)
-        if self._client.returned:
-            self._client.returned = False
+        if self._client.watch_reopened:
+            self._client.watch_reopened = False
             self._monitors.update(self._unserved)
             self._unserved.clear()
 

@@ -11,7 +11,7 @@ from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Informer
 
-DEFINITION: Final = "CustomResourceDefinition"
+CRD_KIND: Final = "CustomResourceDefinition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ServedKind:
         """Name of the kind for clients."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
-    def covers(self, api_version: str, kind: str) -> bool:
+    def matches(self, api_version: str, kind: str) -> bool:
         """Return whether an owner reference names this kind."""
         group, _, version = api_version.rpartition("/")
         return kind == self.kind and group == self.group and version in self.versions
@@ -45,22 +45,22 @@ BUILT_IN: Final = tuple(
 )
 
 
-def custom_kind(definition: ReadOnlyObject) -> ServedKind:
+def custom_kind(crd: ReadOnlyObject) -> ServedKind:
     """Return the kind that a CRD defines."""
-    spec = definition["spec"]
+    spec = crd["spec"]
     versions = tuple(version["name"] for version in spec["versions"] if version.get("served"))
     names = spec["names"]
     return ServedKind(spec["group"], names["kind"], names["plural"], spec["scope"] == "Namespaced", versions)
 
 
-def established(definition: ReadOnlyObject) -> bool:
+def is_established(crd: ReadOnlyObject) -> bool:
     """Return whether the kind of a CRD is served."""
-    conditions = definition.get("status", {}).get("conditions") or ()
+    conditions = crd.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
-def custom_kinds(definitions: Informer) -> Iterator[ServedKind]:
+def custom_kinds(crds: Informer) -> Iterator[ServedKind]:
     """Yield the served kinds of all CRDs."""
-    for definition in definitions.list():
-        if established(definition) and (kind := custom_kind(definition)).versions:
+    for definition in crds.list():
+        if is_established(definition) and (kind := custom_kind(definition)).versions:
             yield kind

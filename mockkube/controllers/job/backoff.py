@@ -36,20 +36,20 @@ def _containers_finished_at(pod: ReadOnlyObject) -> datetime | None:
     status = pod.get("status") or {}
     initial = pod["spec"].get("initContainers") or ()
     sidecars = [one["name"] for one in initial if one.get("restartPolicy") == "Always"]
-    ends = _ends(status.get("containerStatuses") or ())
-    side = _ends(one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars)
+    ends = _finish_times(status.get("containerStatuses") or ())
+    side = _finish_times(one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars)
     # `_finish_times` returns None while one still runs, and an empty list where there is no status at all.
     if side is None or (ends is None and not side):
         return None
     return max((ends or []) + side, default=None)
 
 
-def _ends(statuses: Iterable[ReadOnlyObject]) -> list[datetime] | None:
+def _finish_times(statuses: Iterable[ReadOnlyObject]) -> list[datetime] | None:
     ends = [((one.get("state") or {}).get("terminated") or {}).get("finishedAt") for one in statuses]
     return [parse_time(end) for end in ends] if all(ends) else None
 
 
-def seconds_left(failures: int, last: datetime | None, now: datetime) -> float:
+def remaining_backoff_seconds(failures: int, last: datetime | None, now: datetime) -> float:
     """Return the remaining backoff after so many failures in a row, the last at `last`."""
     if failures == 0 or last is None:
         return 0.0
@@ -62,26 +62,28 @@ def index_remaining_backoff_seconds(replaced: ReadOnlyObject | None, now: dateti
     if replaced is None:
         return 0.0
     # The annotation of the failed pod counts the failures before it, so its own is added.
-    return seconds_left(all_index_failures(replaced) + 1, finished_at(replaced), now)
+    return remaining_backoff_seconds(all_index_failures(replaced) + 1, finished_at(replaced), now)
 
 
 @dataclass(frozen=True, slots=True)
-class Streak:
+class BackoffRecord:
     """Number of failures of a job since its last success, and time of the last one."""
 
     failures: int = 0
     last: datetime | None = None
 
-    def after(self, succeeded: Sequence[ReadOnlyObject], failed: Sequence[ReadOnlyObject]) -> "Streak":
+    def with_finished_pods(
+        self, succeeded: Sequence[ReadOnlyObject], failed: Sequence[ReadOnlyObject]
+    ) -> "BackoffRecord":
         """Return the record after these pods have finished."""
         ends = [finished_at(pod) for pod in failed]
         if not succeeded:
-            return Streak(self.failures + len(ends), max(ends)) if ends else self
+            return BackoffRecord(self.failures + len(ends), max(ends)) if ends else self
         success = max(finished_at(pod) for pod in succeeded)
         # Only failures after the newest success count: a success resets the backoff.
         later = [end for end in ends if end > success]
-        return Streak(len(later), max(later, default=None))
+        return BackoffRecord(len(later), max(later, default=None))
 
-    def seconds_left(self, now: datetime) -> float:
+    def remaining_seconds(self, now: datetime) -> float:
         """Return the remaining backoff of the job."""
-        return seconds_left(self.failures, self.last, now)
+        return remaining_backoff_seconds(self.failures, self.last, now)

@@ -26,23 +26,23 @@ def parse_integer(text: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class OrderedIntervals:
     """Completion indexes as ascending intervals that do not touch."""
 
     ranges: tuple[Range, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, completions: int) -> "Intervals":
+    def parse(cls, text: str, completions: int) -> "OrderedIntervals":
         """Parse indexes below `completions`; parts that cannot be parsed are skipped."""
         return cls(tuple(_merge_ranges(_parse_ranges(text, completions))))
 
     @classmethod
-    def of(cls, indexes: Iterable[int]) -> "Intervals":
+    def from_indexes(cls, indexes: Iterable[int]) -> "OrderedIntervals":
         """Return the intervals of some indexes."""
         return cls(tuple(_merge_ranges((index, index) for index in sorted(indexes))))
 
-    def __or__(self, other: "Intervals") -> "Intervals":
-        return Intervals(tuple(_merge_ranges(sorted((*self.ranges, *other.ranges)))))
+    def __or__(self, other: "OrderedIntervals") -> "OrderedIntervals":
+        return OrderedIntervals(tuple(_merge_ranges(sorted((*self.ranges, *other.ranges)))))
 
     def __contains__(self, index: int) -> bool:
         return any(first <= index <= last for first, last in self.ranges)
@@ -53,7 +53,7 @@ class Intervals:
     def __str__(self) -> str:
         return ",".join(_format_range(first, last) for first, last in self.ranges)
 
-    def count_shared(self, other: "Intervals") -> int:
+    def count_shared(self, other: "OrderedIntervals") -> int:
         """Return the number of indexes in both."""
         return sum(
             max(min(last, other_last) - max(first, other_first) + 1, 0)
@@ -61,7 +61,7 @@ class Intervals:
             for other_first, other_last in other.ranges
         )
 
-    def missing(self, completions: int, count: int) -> list[int]:
+    def first_missing(self, completions: int, count: int) -> list[int]:
         """Return the first `count` indexes below `completions` that are not contained."""
         return list(islice(self._gaps(completions), count))
 

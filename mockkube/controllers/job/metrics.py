@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.controllers.job.indexes import Intervals
+from mockkube.controllers.job.indexes import OrderedIntervals
 from mockkube.controllers.job.pod_counts import JobPodCounts
 from mockkube.controllers.job.pods import is_tracked, phase_of
 from mockkube.controllers.job.rules import JOB_CONTROLLER_NAME, completions_of, has_backoff_limit_per_index, is_indexed
@@ -59,13 +59,13 @@ class JobMetrics:
             "job_pods_creation", "The number of Pods created by the Job controller", "reason", "status"
         )
 
-    def synced(self, job: ReadOnlyObject, action: str, seconds: float, *, failed: bool) -> None:
+    def record_sync(self, job: ReadOnlyObject, action: str, seconds: float, *, failed: bool) -> None:
         """Record the duration and result of a sync."""
         labels = (_completion_mode(job), "error" if failed else "success", action)
         self._duration.labels(*labels).observe(seconds)
         self._syncs.labels(*labels).inc()
 
-    def ended(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
+    def record_finished(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
         """Count a finished job."""
         result = "succeeded" if end["type"] == "Complete" else "failed"
         self._ended.labels(_completion_mode(job), result, end.get("reason", "")).inc()
@@ -76,7 +76,7 @@ class JobMetrics:
         if controller != JOB_CONTROLLER_NAME:
             self._managed_externally.labels(controller).inc()
 
-    def counted(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> None:
+    def record_status_change(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> None:
         """Count the pods and indexes that a new status counts and the old one did not."""
         grown = {result: after.get(result, 0) - before.get(result, 0) for result in _RESULTS}
         if is_indexed(job):
@@ -88,25 +88,27 @@ class JobMetrics:
         limit = "perIndex" if has_backoff_limit_per_index(job) else "global"
         grown = {}
         for result, name in zip(_RESULTS, ("completedIndexes", "failedIndexes"), strict=True):
-            was, now = (len(Intervals.parse(one.get(name) or "", completions_of(job))) for one in (before, after))
+            was, now = (
+                len(OrderedIntervals.parse(one.get(name) or "", completions_of(job))) for one in (before, after)
+            )
             grown[result] = max(now - was, 0)
             # Upstream creates the series for succeeded indexes even with zero.
             if result == "succeeded" or grown[result]:
                 self._indexes.labels(result, limit).inc(grown[result])
         return grown["succeeded"]
 
-    def judged(self, action: str) -> None:
+    def record_failure_policy(self, action: str) -> None:
         """Count a failed pod that the failure policy handled."""
         self._failure_policy.labels(action).inc()
 
-    def created(self, tally: JobPodCounts, *, failed: bool) -> None:
+    def record_pod_creation(self, pod_counts: JobPodCounts, *, failed: bool) -> None:
         """Count the creation of a pod."""
         reason = "new"
-        if tally.rules.replacement_policy:
-            terminated_only = tally.job["spec"].get("podReplacementPolicy") == "Failed"
-            if terminated_only and tally.failed > 0:
+        if pod_counts.features.replacement_policy:
+            terminated_only = pod_counts.job["spec"].get("podReplacementPolicy") == "Failed"
+            if terminated_only and pod_counts.failed > 0:
                 reason = "recreate_failed"
-            elif tally.failed > 0 or tally.terminating > 0:
+            elif pod_counts.failed > 0 or pod_counts.terminating > 0:
                 reason = "recreate_terminating_or_failed"
         if failed:
             self._created.labels(reason, "failed").inc()

@@ -8,13 +8,20 @@ from typing import ClassVar
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.framework.owner_index import resolve_controller_ref, selector_of
 from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, is_tracked
-from mockkube.controllers.job.rules import API_VERSION, BACKOFF_SECONDS, BACKOFF_SECONDS_MAX, KIND, Rules, finished_type
+from mockkube.controllers.job.rules import (
+    API_VERSION,
+    BACKOFF_SECONDS,
+    BACKOFF_SECONDS_MAX,
+    KIND,
+    JobFeatures,
+    finished_type,
+)
 from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter, RateLimiter
 
 
@@ -22,34 +29,34 @@ class JobOrphanPodController(Controller):
     """Controller of orphaned pods of jobs; keys are pods."""
 
     name: ClassVar[str] = "job-controller/orphans"
-    source: ClassVar[str] = "job-controller"
-    queue: ClassVar[str] = "job_orphan_pod"
+    event_source: ClassVar[str] = "job-controller"
+    queue_name: ClassVar[str] = "job_orphan_pod"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._features = Rules.of(setting.capabilities)
-        self.jobs = self.cache(KIND)
-        self.pods = self.follow("Pod", self._on_pod_change)
-        self.follow(KIND, self._on_job_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self._features = JobFeatures.from_capabilities(dependencies.capabilities)
+        self.jobs = self.informer(KIND)
+        self.pods = self.watch("Pod", self._on_pod_change)
+        self.watch(KIND, self._on_job_change)
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed pods."""
         return ItemExponentialFailureRateLimiter(BACKOFF_SECONDS, BACKOFF_SECONDS_MAX)
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         pod = change.object
         if not is_tracked(pod):
             return
-        is_leaving = change.type is EventType.DELETED or terminating(pod)
+        is_leaving = change.type is EventType.DELETED or has_deletion_timestamp(pod)
         # A pod that the job still owns is left to the job's own sync, which counts it first.
         if controller_of(pod) is None or (is_leaving and self._has_no_unfinished_job(pod)):
-            self.keys.add(key_of(pod))
+            self.work_queue.add(key_of(pod))
 
     def _has_no_unfinished_job(self, pod: ReadOnlyObject) -> bool:
         job = resolve_controller_ref(self.jobs, KIND, pod)
         return job is None or bool(finished_type(job))
 
-    def _on_job_change(self, change: Change) -> None:
+    def _on_job_change(self, change: ObjectChange) -> None:
         job = change.object
         # Also on ADDED: jobs may have been deleted or finished while the controller was down.
         if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not finished_type(job)):
@@ -57,9 +64,9 @@ class JobOrphanPodController(Controller):
         selector = selector_of(job)
         for pod in self.pods.list(job["metadata"]["namespace"]):
             if is_tracked(pod) and selector.matches(pod["metadata"].get("labels") or {}):
-                self.keys.add(key_of(pod))
+                self.work_queue.add(key_of(pod))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Remove the finalizer of a pod unless a job or another controller will."""
         pod = self.pods.get(key)
         if pod is None or not is_tracked(pod):

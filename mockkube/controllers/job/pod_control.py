@@ -13,16 +13,16 @@ from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.framework.expectations import Expectations
 from mockkube.controllers.framework.slow_start import slow_start_batch
-from mockkube.controllers.job.backoff import Streak, index_remaining_backoff_seconds
+from mockkube.controllers.job.backoff import BackoffRecord, index_remaining_backoff_seconds
 from mockkube.controllers.job.metrics import JobMetrics
 from mockkube.controllers.job.pod_counts import JobPodCounts
 from mockkube.controllers.job.pods import (
     REMOVE_FINALIZER_PATCH,
+    active_pods_for_removal,
+    build_pod_template,
     failure_annotations,
     is_tracked,
     new_pod,
-    surplus,
-    template_of,
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
 from mockkube.controllers.job.rules import has_backoff_limit_per_index, is_indexed, is_suspended
@@ -42,39 +42,39 @@ class JobSyncContext:
     """State of one reconciliation of a job."""
 
     key: Key
-    tally: JobPodCounts
-    streak: Streak
+    pod_counts: JobPodCounts
+    backoff: BackoffRecord
     # All expected creations and deletions of pods were observed.
-    settled: bool
-    end: ReadOnlyObject | None = None
+    expectations_satisfied: bool
+    finished_condition: ReadOnlyObject | None = None
     error: ApiError | None = None
     # The status changed and must be written.
-    flush: bool = False
+    needs_status_update: bool = False
     # Action label of the sync metrics.
     action: str = "reconciling"
 
     @property
     def job(self) -> ReadOnlyObject:
         """The job, with the resourceVersion of the last write."""
-        return self.tally.job
+        return self.pod_counts.job
 
 
 @dataclass(frozen=True, slots=True)
 class JobPodControl:
     """Creates and deletes pods of jobs, with backoff and batching."""
 
-    pods: PodControl
+    pod_control: PodControl
     expectations: Expectations
-    writes: ConsistencyStore
-    keys: WorkQueue[Key]
+    consistency_store: ConsistencyStore
+    work_queue: WorkQueue[Key]
     clock: Clock
     metrics: JobMetrics
 
     async def manage(self, sync: JobSyncContext) -> None:
         """Create or delete pods until the wanted number is active."""
-        job, pod_counts = sync.job, sync.tally
+        job, pod_counts = sync.job, sync.pod_counts
         wanted = 0 if is_suspended(job) else _wanted_pods(pod_counts)
-        surplus_pods = surplus(job, pod_counts.active_pods, max(pod_counts.active - wanted, 0))
+        surplus_pods = active_pods_for_removal(job, pod_counts.active_pods, max(pod_counts.active - wanted, 0))
         sync.action = "tracking"
         if surplus_pods or is_suspended(job):
             sync.action = "pods_deleted"
@@ -83,7 +83,7 @@ class JobPodControl:
             self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in surplus_pods])
             await self.delete(sync, surplus_pods, untrack=True)
             return
-        leaving = pod_counts.terminating if pod_counts.rules.only_replaces_failed_pods(job) else 0
+        leaving = pod_counts.terminating if pod_counts.features.only_replaces_failed_pods(job) else 0
         missing = wanted - leaving - pod_counts.active
         if missing > 0:
             sync.action = "pods_created"
@@ -91,40 +91,43 @@ class JobPodControl:
 
     async def _create_missing(self, sync: JobSyncContext, count: int) -> None:
         """Create pods, or requeue the job if its backoff is not over."""
-        pod_counts, now = sync.tally, self.clock.now()
+        pod_counts, now = sync.pod_counts, self.clock.now()
         # With backoffLimitPerIndex every index has a backoff of its own.
-        left = 0.0 if has_backoff_limit_per_index(sync.job) else sync.streak.seconds_left(now)
+        left = 0.0 if has_backoff_limit_per_index(sync.job) else sync.backoff.remaining_seconds(now)
         if left > 0:
-            self.keys.add_after(sync.key, max(left, BATCH_SECONDS))
+            self.work_queue.add_after(sync.key, max(left, BATCH_SECONDS))
             return
         indexes: list[int | None] = [None] * count
         if is_indexed(sync.job):
             free = pod_counts.first_pending_indexes(count)
-            delays = {index: index_remaining_backoff_seconds(pod_counts.waiting.get(index), now) for index in free}
+            delays = {
+                index: index_remaining_backoff_seconds(pod_counts.delayed_deletion_by_index.get(index), now)
+                for index in free
+            }
             indexes = [index for index in free if delays[index] <= 0]
             if free and not indexes:
-                self.keys.add_after(sync.key, max(min(delays.values()), BATCH_SECONDS))
+                self.work_queue.add_after(sync.key, max(min(delays.values()), BATCH_SECONDS))
                 return
         await self._create_pods(sync, indexes)
 
     async def _create_pods(self, sync: JobSyncContext, indexes: Sequence[int | None]) -> None:
         """Create pods with these indexes in growing batches."""
-        job, pod_counts, count = sync.job, sync.tally, len(indexes)
+        job, pod_counts, count = sync.job, sync.pod_counts, len(indexes)
         self.expectations.expect_creations(sync.key, count)
-        template = template_of(job)
+        template = build_pod_template(job)
 
         async def create(position: int) -> None:
             index = indexes[position]
             pod = new_pod(job, template, index, self._failure_annotations(pod_counts, index))
             try:
-                self.writes.wrote(sync.key, "Pod", await self.pods.create(pod, job))
+                self.consistency_store.wrote_at(sync.key, "Pod", await self.pod_control.create(pod, job))
             except ApiError as error:
                 # In a terminating namespace no retry can succeed.
                 if is_namespace_terminating(error):
                     return
-                self.metrics.created(pod_counts, failed=True)
+                self.metrics.record_pod_creation(pod_counts, failed=True)
                 raise
-            self.metrics.created(pod_counts, failed=False)
+            self.metrics.record_pod_creation(pod_counts, failed=False)
 
         done = await slow_start_batch(count, create)
         if done.successes < count:
@@ -132,23 +135,23 @@ class JobPodControl:
         pod_counts.active += done.successes
         sync.error = done.error
 
-    def _failure_annotations(self, tally: JobPodCounts, index: int | None) -> dict[str, str]:
+    def _failure_annotations(self, pod_counts: JobPodCounts, index: int | None) -> dict[str, str]:
         """Return the annotations with which a new pod continues the failure count of its index."""
-        if index is None or not has_backoff_limit_per_index(tally.job):
+        if index is None or not has_backoff_limit_per_index(pod_counts.job):
             return {}
-        replaced = tally.waiting.get(index)
-        counts = replaced is not None and match_pod_failure_policy(tally.job, replaced).counts
+        replaced = pod_counts.delayed_deletion_by_index.get(index)
+        counts = replaced is not None and match_pod_failure_policy(pod_counts.job, replaced).is_counted
         return failure_annotations(replaced, counts=counts)
 
     async def delete(self, sync: JobSyncContext, pods: Sequence[ReadOnlyObject], *, untrack: bool) -> None:
         """Delete pods; with `untrack` remove their finalizer first, so that they are not counted."""
-        pod_counts = sync.tally
+        pod_counts = sync.pod_counts
         for pod in pods:
             try:
                 if untrack and is_tracked(pod):
-                    patched = await self.pods.client.patch("Pod", key_of(pod), REMOVE_FINALIZER_PATCH)
-                    self.writes.wrote(sync.key, "Pod", patched)
-                await self.pods.delete(key_of(pod), sync.job)
+                    patched = await self.pod_control.client.patch("Pod", key_of(pod), REMOVE_FINALIZER_PATCH)
+                    self.consistency_store.wrote_at(sync.key, "Pod", patched)
+                await self.pod_control.delete(key_of(pod), sync.job)
             except ApiError as error:
                 self.expectations.deletion_observed(sync.key, pod["metadata"]["uid"])
                 if not isinstance(error, NotFound):
@@ -160,11 +163,11 @@ class JobPodControl:
             pod_counts.ready -= is_ready(pod)
 
 
-def _wanted_pods(tally: JobPodCounts) -> int:
+def _wanted_pods(pod_counts: JobPodCounts) -> int:
     """Return the number of pods that should be active."""
-    spec = tally.job["spec"]
+    spec = pod_counts.job["spec"]
     completions, parallelism = spec.get("completions"), spec["parallelism"]
     if completions is None:
         # A work queue job that has a success starts no more pods and lets the running ones finish.
-        return tally.active if tally.succeeded > 0 else int(parallelism)
-    return int(max(min(completions - tally.succeeded, parallelism), 0))
+        return pod_counts.active if pod_counts.succeeded > 0 else int(parallelism)
+    return int(max(min(completions - pod_counts.succeeded, parallelism), 0))

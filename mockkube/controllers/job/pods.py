@@ -14,7 +14,7 @@ from mockkube.controllers.pods.pod_control import pod_from_template
 from mockkube.controllers.pods.readiness import is_ready, ready_since
 
 # The finalizer that keeps a pod until its job has counted it.
-TRACKING: Final = "batch.kubernetes.io/job-tracking"
+TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
@@ -23,12 +23,12 @@ _GENERATED_LENGTH_MAX: Final = 58
 _INT32_MAX: Final = 2**31 - 1
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 # The patch that removes the tracking finalizer.
-REMOVE_FINALIZER_PATCH: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}}
+REMOVE_FINALIZER_PATCH: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
 
 
 def is_tracked(pod: ReadOnlyObject) -> bool:
     """Return whether a pod has the tracking finalizer."""
-    return TRACKING in (pod["metadata"].get("finalizers") or ())
+    return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def phase_of(pod: ReadOnlyObject) -> str:
@@ -86,7 +86,7 @@ def failure_annotations(replaced: ReadOnlyObject | None, *, counts: bool) -> dic
     return {**annotations, IGNORED_FAILURES: str(ignored)} if ignored else annotations
 
 
-def template_of(job: ReadOnlyObject) -> Object:
+def build_pod_template(job: ReadOnlyObject) -> Object:
     """Return the pod template of a job with index variable and tracking finalizer."""
     template = job["spec"]["template"]
     metadata, spec = template.get("metadata") or {}, dict(template["spec"])
@@ -95,7 +95,7 @@ def template_of(job: ReadOnlyObject) -> Object:
             if name in spec:
                 spec[name] = [_with_index_variable(container) for container in spec[name]]
     finalizers = metadata.get("finalizers") or []
-    tracked = finalizers if TRACKING in finalizers else [*finalizers, TRACKING]
+    tracked = finalizers if TRACKING_FINALIZER in finalizers else [*finalizers, TRACKING_FINALIZER]
     return {**template, "metadata": {**metadata, "finalizers": tracked}, "spec": spec}
 
 
@@ -122,7 +122,9 @@ def new_pod(job: ReadOnlyObject, template: ReadOnlyObject, index: int | None, an
     return pod
 
 
-def surplus(job: ReadOnlyObject, active: Sequence[ReadOnlyObject], at_least: int) -> list[ReadOnlyObject]:
+def active_pods_for_removal(
+    job: ReadOnlyObject, active: Sequence[ReadOnlyObject], at_least: int
+) -> list[ReadOnlyObject]:
     """Return the pods to delete: those with invalid or duplicate index, then the lowest ranked."""
     removable, left = _partition_by_index(job, active) if is_indexed(job) else ([], list(active))
     more = max(at_least - len(removable), 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
-from mockkube.controllers.job.indexes import Intervals
+from mockkube.controllers.job.indexes import OrderedIntervals
 from mockkube.controllers.job.rules import completions_of
 
 
@@ -22,7 +22,7 @@ class FailurePolicyResult:
     message: str = ""
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """True if the failure counts towards the limits."""
         return self.action != "Ignore"
 
@@ -67,16 +67,16 @@ def _find_failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObj
     return None
 
 
-def match_success_policy(job: ReadOnlyObject, succeeded: Intervals) -> int | None:
+def match_success_policy(job: ReadOnlyObject, succeeded: OrderedIntervals) -> int | None:
     """Return the index of the first rule of the success policy that is met."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     return next((index for index, rule in enumerate(rules) if succeeded and _is_rule_met(rule, job, succeeded)), None)
 
 
-def _is_rule_met(rule: ReadOnlyObject, job: ReadOnlyObject, succeeded: Intervals) -> bool:
+def _is_rule_met(rule: ReadOnlyObject, job: ReadOnlyObject, succeeded: OrderedIntervals) -> bool:
     count = rule.get("succeededCount")
     if "succeededIndexes" not in rule:
         return count is not None and len(succeeded) >= count
-    required = Intervals.parse(rule["succeededIndexes"], completions_of(job))
+    required = OrderedIntervals.parse(rule["succeededIndexes"], completions_of(job))
     shared = required.count_shared(succeeded)
     return bool(required) and (shared == len(required) or (count is not None and shared >= count))

@@ -14,7 +14,7 @@ from mockkube.features.versions import Version
 KIND: Final = "Job"
 API_VERSION: Final = "batch/v1"
 JOB_CONTROLLER_NAME: Final = "kubernetes.io/job-controller"
-ENDS: Final = ("Complete", "Failed")
+FINISHED_CONDITIONS: Final = ("Complete", "Failed")
 BACKOFF_SECONDS: Final = 1.0
 # Backoff of failed syncs: 1 s at first, 1 minute at most.
 BACKOFF_SECONDS_MAX: Final = 60.0
@@ -23,7 +23,7 @@ _REPLACEMENT_POLICY_LOCKED: Final = Version(1, 37)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class JobFeatures:
     """Job features of one component."""
 
     # Terminating pods are counted in the status, and may delay their replacements.
@@ -34,7 +34,7 @@ class Rules:
     clears_start_time: bool
 
     @classmethod
-    def of(cls, capabilities: Capabilities) -> "Rules":
+    def from_capabilities(cls, capabilities: Capabilities) -> "JobFeatures":
         """Return the features that a component's capabilities enable."""
         replacement = capabilities.version >= _REPLACEMENT_POLICY_LOCKED or capabilities.enabled(
             "JobPodReplacementPolicy"
@@ -82,7 +82,7 @@ def is_suspended(job: ReadOnlyObject) -> bool:
 def finished_type(job: ReadOnlyObject) -> str:
     """Return `Complete` or `Failed` for a finished job, else an empty string."""
     for condition in (job.get("status") or {}).get("conditions") or ():
-        if condition["type"] in ENDS and condition["status"] == "True":
+        if condition["type"] in FINISHED_CONDITIONS and condition["status"] == "True":
             kind: str = condition["type"]
             return kind
     return ""

@@ -6,24 +6,24 @@ upstream 1.36: pkg/controller/job/tracking_utils.go, backoff_utils.go
 from collections.abc import Collection, Iterable
 
 from mockkube.client.protocol import Key
-from mockkube.controllers.job.backoff import Streak
+from mockkube.controllers.job.backoff import BackoffRecord
 
 
 class JobState:
     """Backoff records, and writes that the informers do not show yet: removed finalizers, finished jobs."""
 
     def __init__(self) -> None:
-        self._backoff: dict[Key, Streak] = {}
+        self._backoff: dict[Key, BackoffRecord] = {}
         self._finalizer_removals: dict[Key, dict[str, None]] = {}
         self._finished: dict[str, None] = {}
 
-    def streak(self, key: Key) -> Streak:
+    def get_backoff(self, key: Key) -> BackoffRecord:
         """Return the backoff record of a job."""
-        return self._backoff.get(key, Streak())
+        return self._backoff.get(key, BackoffRecord())
 
-    def store_backoff(self, key: Key, streak: Streak) -> None:
+    def store_backoff(self, key: Key, backoff: BackoffRecord) -> None:
         """Store the backoff record of a job."""
-        self._backoff[key] = streak
+        self._backoff[key] = backoff
 
     def remove_backoff(self, key: Key) -> None:
         """Remove the backoff record of a job that has finished or is gone."""
@@ -37,7 +37,7 @@ class JobState:
         """Record that a pod lost its finalizer, or that the removal failed."""
         self._finalizer_removals.get(key, {}).pop(uid, None)
 
-    def released(self, key: Key) -> Collection[str]:
+    def pending_finalizer_removals(self, key: Key) -> Collection[str]:
         """Return the uids of pods whose finalizer removal was not observed yet."""
         return tuple(self._finalizer_removals.get(key, ()))
 
@@ -49,7 +49,7 @@ class JobState:
         """Record that a job was observed as finished or deleted."""
         self._finished.pop(uid, None)
 
-    def has_ended(self, uid: str) -> bool:
+    def has_finished(self, uid: str) -> bool:
         """Return whether a job was finished and is not observed as such yet."""
         return uid in self._finished
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.conditions import dated, find_condition
+from mockkube.api.conditions import find_condition, with_transition_time
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 
@@ -38,14 +38,14 @@ class RemainingContent:
 
 
 def updated_conditions(
-    namespace: ReadOnlyObject, remains: RemainingContent, now: datetime, *, counted: bool
+    namespace: ReadOnlyObject, remaining: RemainingContent, now: datetime, *, counted: bool
 ) -> list[Object]:
     """Return the conditions after a pass; remaining content is reported only if all was `counted`."""
-    new = {one["type"]: one for one in _problem_conditions(remains, counted=counted)}
+    new = {one["type"]: one for one in _problem_conditions(remaining, counted=counted)}
     old: Sequence[ReadOnlyObject] = namespace.get("status", {}).get("conditions", ())
     kept = [dict(one) for one in old if one["type"] not in _OK_CONDITIONS]
     own = [
-        dated(new.get(kind) or _ok_condition(kind), find_condition(old, kind), render_time(now))
+        with_transition_time(new.get(kind) or _ok_condition(kind), find_condition(old, kind), render_time(now))
         for kind in _OK_CONDITIONS
     ]
     # Existing conditions keep their position, so that an unchanged list is not written again.
@@ -53,18 +53,18 @@ def updated_conditions(
     return sorted([*kept, *own], key=lambda one: order.get(one["type"], len(order)))
 
 
-def _problem_conditions(remains: RemainingContent, *, counted: bool) -> Iterator[Object]:
+def _problem_conditions(remaining: RemainingContent, *, counted: bool) -> Iterator[Object]:
     """Yield the conditions that are True after a pass."""
-    if remains.errors:
-        texts = ", ".join(sorted(remains.errors))
-        message = f"Failed to delete all resource types, {len(remains.errors)} remaining: {texts}"
+    if remaining.errors:
+        texts = ", ".join(sorted(remaining.errors))
+        message = f"Failed to delete all resource types, {len(remaining.errors)} remaining: {texts}"
         yield _new_condition(_CONTENT_FAILURE, "True", "ContentDeletionFailed", message)
-    if counted and remains.resources:
-        parts = sorted(f"{name} has {count} resource instances" for name, count in remains.resources.items())
+    if counted and remaining.resources:
+        parts = sorted(f"{name} has {count} resource instances" for name, count in remaining.resources.items())
         message = f"Some resources are remaining: {', '.join(parts)}"
         yield _new_condition(_CONTENT_REMAINING, "True", "SomeResourcesRemain", message)
-    if counted and remains.finalizers:
-        parts = sorted(f"{name} in {count} resource instances" for name, count in remains.finalizers.items())
+    if counted and remaining.finalizers:
+        parts = sorted(f"{name} in {count} resource instances" for name, count in remaining.finalizers.items())
         message = f"Some content in the namespace has finalizers remaining: {', '.join(parts)}"
         yield _new_condition(_FINALIZERS_REMAINING, "True", "SomeFinalizersRemain", message)
 

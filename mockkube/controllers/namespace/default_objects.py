@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
 ACCOUNT: Final = "default"
@@ -26,27 +26,27 @@ _TEXT: Final = (
 )
 
 
-class ServiceAccounts(Controller):
+class ServiceAccountsController(Controller):
     """Controller of the service account `default`; keys are namespaces."""
 
     name: ClassVar[str] = "serviceaccount-controller"
-    queue: ClassVar[str] = "serviceaccount"
+    queue_name: ClassVar[str] = "serviceaccount"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.namespaces = self.follow("Namespace", self._namespace_changed)
-        self.accounts = self.cache("ServiceAccount")
-        self.accounts.subscribe(self._on_account_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.namespaces = self.watch("Namespace", self._on_namespace_change)
+        self.accounts = self.informer("ServiceAccount")
+        self.accounts.add_event_handler(self._on_account_change)
 
-    def _namespace_changed(self, change: Change) -> None:
+    def _on_namespace_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED:
-            self.keys.add(Key("", change.object["metadata"]["name"]))
+            self.work_queue.add(Key("", change.object["metadata"]["name"]))
 
-    def _on_account_change(self, change: Change) -> None:
+    def _on_account_change(self, change: ObjectChange) -> None:
         if change.type is EventType.DELETED:
-            self.keys.add(Key("", change.object["metadata"]["namespace"]))
+            self.work_queue.add(Key("", change.object["metadata"]["namespace"]))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create the service account of an active namespace if it is missing."""
         namespace = self.namespaces.get(key)
         if namespace is None or namespace.get("status", {}).get("phase") != "Active":
@@ -67,28 +67,28 @@ class RootCACertPublisher(Controller):
     """Publisher of the ConfigMap kube-root-ca.crt; keys are namespaces."""
 
     name: ClassVar[str] = "root-ca-certificate-publisher-controller"
-    queue: ClassVar[str] = "root_ca_cert_publisher"
+    queue_name: ClassVar[str] = "root_ca_cert_publisher"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.follow("Namespace", self._namespace_changed)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.watch("Namespace", self._on_namespace_change)
         # Selected by name: ConfigMaps of users can be many and large, and are none of this controller's business.
-        self.maps = self.cache("ConfigMap", Selection(fields=f"metadata.name={ROOT_CA}"))
-        self.maps.subscribe(self._on_config_map_change)
+        self.config_maps = self.informer("ConfigMap", Selection(fields=f"metadata.name={ROOT_CA}"))
+        self.config_maps.add_event_handler(self._on_config_map_change)
 
-    def _namespace_changed(self, change: Change) -> None:
+    def _on_namespace_change(self, change: ObjectChange) -> None:
         active = change.object.get("status", {}).get("phase") == "Active"
         if change.type is EventType.ADDED or (change.type is EventType.MODIFIED and active):
-            self.keys.add(Key("", change.object["metadata"]["name"]))
+            self.work_queue.add(Key("", change.object["metadata"]["name"]))
 
-    def _on_config_map_change(self, change: Change) -> None:
+    def _on_config_map_change(self, change: ObjectChange) -> None:
         # An added one was created here; others may have been changed or deleted by users.
         if change.type is not EventType.ADDED:
-            self.keys.add(Key("", change.object["metadata"]["namespace"]))
+            self.work_queue.add(Key("", change.object["metadata"]["namespace"]))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create the ConfigMap of a namespace, or restore its content."""
-        config_map = self.maps.get(Key(key.name, ROOT_CA))
+        config_map = self.config_maps.get(Key(key.name, ROOT_CA))
         data = {"ca.crt": await self._read_certificate()}
         if config_map is None:
             await self._create_config_map(key.name, data)
@@ -118,5 +118,5 @@ class RootCACertPublisher(Controller):
                 raise
 
 
-def _has_description(published: ReadOnlyObject) -> bool:
-    return bool(published["metadata"].get("annotations", {}).get(_DESCRIPTION))
+def _has_description(config_map: ReadOnlyObject) -> bool:
+    return bool(config_map["metadata"].get("annotations", {}).get(_DESCRIPTION))

@@ -9,11 +9,11 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, Selection, key_of
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
-from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, DEFINITION, ServedKind, custom_kinds
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
+from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, CRD_KIND, ServedKind, custom_kinds
 from mockkube.controllers.namespace.conditions import RemainingContent, updated_conditions
 from mockkube.controllers.pods.status_writer import FINISHED
 from mockkube.runtime.rate_limits import (
@@ -37,30 +37,30 @@ class NamespaceController(Controller):
     """Controller of terminating namespaces; keys are namespaces, requeued until they are empty."""
 
     name: ClassVar[str] = "namespace-controller"
-    queue: ClassVar[str] = "namespace"
+    queue_name: ClassVar[str] = "namespace"
     # Upstream raises the limits of this client too: deleting a namespace takes several requests for each kind.
-    pace: ClassVar[float] = 20.0
+    rate_factor: ClassVar[float] = 20.0
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.follow("Namespace", self._on_namespace_change)
-        self._crds = self.cache(DEFINITION)
-        self._pods_first = setting.capabilities.enabled(ORDERED_GATE)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.watch("Namespace", self._on_namespace_change)
+        self._crds = self.informer(CRD_KIND)
+        self._pods_first = dependencies.capabilities.enabled(ORDERED_GATE)
 
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """Return upstream's rate limiter: a namespace is retried at least once a minute."""
         return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(*_BACKOFF_SECONDS), BucketRateLimiter(self.clock))
 
-    def _on_namespace_change(self, change: Change) -> None:
-        if change.type is not EventType.DELETED and terminating(change.object):
-            self.keys.add_after(key_of(change.object), GRACE_SECONDS)
+    def _on_namespace_change(self, change: ObjectChange) -> None:
+        if change.type is not EventType.DELETED and has_deletion_timestamp(change.object):
+            self.work_queue.add_after(key_of(change.object), GRACE_SECONDS)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Delete the content of a namespace; remove the finalizer when nothing is left."""
         try:
             # Read from the server: deleting all content must not be based on a stale object.
             namespace = await self.client.get("Namespace", key)
-            if not terminating(namespace):
+            if not has_deletion_timestamp(namespace):
                 return DONE
             namespace = await self._ensure_terminating_phase(namespace)
             if not namespace["spec"].get("finalizers"):
@@ -70,7 +70,7 @@ class NamespaceController(Controller):
                 raise ApiError(", ".join(remains.errors))
             if remains.estimate_seconds:
                 # Half of the estimate, as upstream: pods often end before their grace period does.
-                return Again(after=remains.estimate_seconds // 2 + 1)
+                return Requeue(after=remains.estimate_seconds // 2 + 1)
             await self._finalize(key)
         except NotFound:
             return DONE
@@ -124,23 +124,23 @@ class NamespaceController(Controller):
             return f"failed to delete pods for namespace: {namespace['metadata']['name']}, err: {error.message}"
         return error.message
 
-    async def _delete_kind(self, kind: ServedKind, namespace: ReadOnlyObject, remains: RemainingContent) -> None:
+    async def _delete_kind(self, kind: ServedKind, namespace: ReadOnlyObject, remaining: RemainingContent) -> None:
         """Delete all objects of one kind, and add what remains to `remaining`."""
         selection = Selection(namespace=namespace["metadata"]["name"])
         found = (await self.client.list(kind.name, selection)).items
         if not found:
             return
         estimate = self._estimate_grace_seconds(namespace, found) if kind.name == "Pod" else 0
-        remains.estimate_seconds = max(remains.estimate_seconds, estimate)
+        remaining.estimate_seconds = max(remaining.estimate_seconds, estimate)
         await self.client.delete_collection(kind.name, selection, _BACKGROUND)
         left = (await self.client.list(kind.name, selection)).items
         if not left:
             return
-        remains.resources[f"{kind.plural}.{kind.group}"] += len(left)
+        remaining.resources[f"{kind.plural}.{kind.group}"] += len(left)
         finalizers = [name for obj in left for name in obj["metadata"].get("finalizers", ())]
-        remains.finalizers.update(finalizers)
+        remaining.finalizers.update(finalizers)
         if not estimate and finalizers:
-            remains.estimate_seconds = max(remains.estimate_seconds, _FINALIZER_SECONDS)
+            remaining.estimate_seconds = max(remaining.estimate_seconds, _FINALIZER_SECONDS)
         # Without pods or finalizers the content should be gone, so this is an error that is retried with backoff.
         elif not estimate:
             version = kind.versions[0]
@@ -156,8 +156,10 @@ class NamespaceController(Controller):
         since = self.clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
         return 0 if since.total_seconds() >= longest else longest
 
-    async def _update_conditions(self, namespace: ReadOnlyObject, remains: RemainingContent, *, counted: bool) -> None:
-        conditions = updated_conditions(namespace, remains, self.clock.now(), counted=counted)
+    async def _update_conditions(
+        self, namespace: ReadOnlyObject, remaining: RemainingContent, *, counted: bool
+    ) -> None:
+        conditions = updated_conditions(namespace, remaining, self.clock.now(), counted=counted)
         status = namespace.get("status", {})
         if conditions == status.get("conditions", []):
             return
@@ -165,4 +167,4 @@ class NamespaceController(Controller):
         try:
             await self.client.update("Namespace", changed, subresource="status")
         except ApiError as error:
-            self.loops.failed(self.name, key_of(namespace), error.message)
+            self.hot_loops.record_failure(self.name, key_of(namespace), error.message)

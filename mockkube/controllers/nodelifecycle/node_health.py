@@ -21,18 +21,18 @@ class NodeHealth:
     """Observed health of one node: Ready condition, time of the last heartbeat, renewTime of the lease."""
 
     ready: ReadOnlyObject | None
-    heard_at: float
-    renewed: str = ""
+    probed_at: float
+    lease_renew_time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class CurrentTime:
     """One moment as wall-clock and as monotonic time."""
 
     wall: datetime
     monotonic: float
 
-    def at(self, time: str) -> float:
+    def to_monotonic(self, time: str) -> float:
         """Return the monotonic time of an API timestamp."""
         return self.monotonic - (self.wall - parse_time(time)).total_seconds()
 
@@ -48,18 +48,22 @@ def is_ready(node: ReadOnlyObject) -> bool:
     return condition is not None and condition["status"] == "True"
 
 
-def heard(health: NodeHealth | None, node: ReadOnlyObject, lease: ReadOnlyObject | None, now: Now) -> NodeHealth:
+def observe_health(
+    health: NodeHealth | None, node: ReadOnlyObject, lease: ReadOnlyObject | None, now: CurrentTime
+) -> NodeHealth:
     """Return the health of a node after another observation of node and lease."""
     condition = ready_condition(node)
     renewed = (lease or {}).get("spec", {}).get("renewTime", "")
     # Heartbeats are timed by the controller's own clock when it observes them: clocks of nodes are not trusted.
     if health is None:
-        health = NodeHealth(condition, now.monotonic if condition else now.at(node["metadata"]["creationTimestamp"]))
+        health = NodeHealth(
+            condition, now.monotonic if condition else now.to_monotonic(node["metadata"]["creationTimestamp"])
+        )
     elif _is_heartbeat(health.ready, condition):
         health = NodeHealth(condition, now.monotonic)
     # renewTime is always rendered with microseconds in UTC, so strings compare like times.
-    if renewed > health.renewed:
-        health.renewed, health.heard_at = renewed, now.monotonic
+    if renewed > health.lease_renew_time:
+        health.lease_renew_time, health.probed_at = renewed, now.monotonic
     return health
 
 
@@ -70,10 +74,10 @@ def _is_heartbeat(saved: ReadOnlyObject | None, condition: ReadOnlyObject | None
     return bool(saved.get("lastHeartbeatTime") != condition.get("lastHeartbeatTime"))
 
 
-def lost(health: NodeHealth, node: ReadOnlyObject, options: NodeOptions, now: Now) -> bool:
+def is_grace_period_over(health: NodeHealth, node: ReadOnlyObject, options: NodeOptions, now: CurrentTime) -> bool:
     """Return whether the last heartbeat of a node is older than its grace period."""
     grace = options.monitor_grace_seconds if ready_condition(node) else options.startup_grace_seconds
-    return now.monotonic > health.heard_at + grace
+    return now.monotonic > health.probed_at + grace
 
 
 def with_unknown_conditions(node: ReadOnlyObject, now: datetime) -> list[ReadOnlyObject]:

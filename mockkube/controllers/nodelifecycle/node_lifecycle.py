@@ -11,9 +11,16 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, RESYNC, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import (
+    DONE,
+    RESYNC,
+    Controller,
+    ControllerDependencies,
+    ReconcileResult,
+    Requeue,
+)
 from mockkube.controllers.nodelifecycle.node_health import ready_condition
 from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeHealthMap
 from mockkube.controllers.nodelifecycle.node_monitor import NodeHealthMonitor
@@ -65,19 +72,19 @@ class NodeTaintController(Controller):
     """Controller of condition taints and beta labels; keys are nodes."""
 
     name: ClassVar[str] = NAME
-    source: ClassVar[str] = "node-controller"
-    queue: ClassVar[str] = "node_lifecycle_controller"
+    event_source: ClassVar[str] = "node-controller"
+    queue_name: ClassVar[str] = "node_lifecycle_controller"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.nodes = self.follow("Node", self._on_node_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.nodes = self.watch("Node", self._on_node_change)
         self._writer = NodeWriter(self.client, self.clock)
 
-    def _on_node_change(self, change: Change) -> None:
+    def _on_node_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED:
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Update the condition taints and the beta labels of a node."""
         node = self.nodes.get(key)
         if node is None:
@@ -96,25 +103,25 @@ class NodeEvictionController(Controller):
     """Takes nodes from the zone queues at the rate of their zone and taints them with NoExecute."""
 
     name: ClassVar[str] = f"{NAME}/evictions"
-    source: ClassVar[str] = "node-controller"
+    event_source: ClassVar[str] = "node-controller"
 
-    def __init__(self, setting: Setting, memory: NodeHealthMap) -> None:
-        super().__init__(setting)
-        self.nodes = self.cache("Node")
-        self._health_map = memory
+    def __init__(self, dependencies: ControllerDependencies, health_map: NodeHealthMap) -> None:
+        super().__init__(dependencies)
+        self.nodes = self.informer("Node")
+        self._health_map = health_map
         self._writer = NodeWriter(self.client, self.clock)
-        memory.waiting.append(lambda: self.keys.add(RESYNC))
+        health_map.on_queue_change.append(lambda: self.work_queue.add(RESYNC))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Taint the nodes that are due."""
-        for zone, queue in self._health_map.queues.items():
+        for zone, queue in self._health_map.zone_queues.items():
             while (name := queue.take()) is not None:
                 try:
                     tainted = await self._taint_node(name)
                 except NotFound:
                     tainted = False
                 except ApiError as error:
-                    self.loops.failed(self.name, name, error.message)
+                    self.hot_loops.record_failure(self.name, name, error.message)
                     # The node keeps its place, but each attempt costs a token of the zone's rate.
                     queue.postpone(name, 0.0)
                     continue
@@ -123,9 +130,9 @@ class NodeEvictionController(Controller):
                     self._health_map.metrics.evictions.labels(zone).inc()
         return self._next_pass()
 
-    def _next_pass(self) -> Outcome:
-        due = [at for queue in self._health_map.queues.values() if (at := queue.due_at()) is not None]
-        return Again(after=max(min(due) - self.clock.monotonic(), _PASS_SECONDS)) if due else DONE
+    def _next_pass(self) -> ReconcileResult:
+        due = [at for queue in self._health_map.zone_queues.values() if (at := queue.due_at()) is not None]
+        return Requeue(after=max(min(due) - self.clock.monotonic(), _PASS_SECONDS)) if due else DONE
 
     async def _taint_node(self, name: str) -> bool:
         """Set the NoExecute taint for a node's Ready condition; return whether it was set."""
@@ -147,23 +154,23 @@ class PodOnLostNodeController(Controller):
     """Marks pods not ready that were bound to a lost node; keys are pods."""
 
     name: ClassVar[str] = f"{NAME}/pods"
-    source: ClassVar[str] = "node-controller"
-    queue: ClassVar[str] = "node_lifecycle_controller_pods"
+    event_source: ClassVar[str] = "node-controller"
+    queue_name: ClassVar[str] = "node_lifecycle_controller_pods"
 
-    def __init__(self, setting: Setting, memory: NodeHealthMap) -> None:
-        super().__init__(setting)
-        self.pods = self.follow("Pod", self._on_pod_change)
-        self.nodes = self.cache("Node")
-        self._health_map = memory
+    def __init__(self, dependencies: ControllerDependencies, health_map: NodeHealthMap) -> None:
+        super().__init__(dependencies)
+        self.pods = self.watch("Pod", self._on_pod_change)
+        self.nodes = self.informer("Node")
+        self._health_map = health_map
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         if change.type is EventType.DELETED:
             return
         name = change.object["spec"].get("nodeName")
         if name and (change.old is None or change.old["spec"].get("nodeName") != name):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Set Ready to False if the pod's node is known not to be ready."""
         pod = self.pods.get(key)
         # by now another pod may have the name, one without a node
@@ -173,19 +180,19 @@ class PodOnLostNodeController(Controller):
         name = pod["spec"]["nodeName"]
         # Upstream fails and retries when the node is missing; its health is forgotten by the next pass of the monitor.
         if self.nodes.get(Key("", name)) is None:
-            return Again()
+            return Requeue()
         if health.ready is not None and health.ready["status"] != "True":
             await mark_pods_not_ready(self.client, self.events, [pod], self.clock.now())
         return DONE
 
 
-def build(setting: Setting) -> Iterable[Controller]:
+def build(dependencies: ControllerDependencies) -> Iterable[Controller]:
     """Return the queues, and taint eviction too where it is no controller of its own."""
-    health_map = NodeHealthMap(setting)
-    yield NodeTaintController(setting)
-    yield NodeHealthMonitor(setting, health_map)
-    yield NodeEvictionController(setting, health_map)
-    yield PodOnLostNodeController(setting, health_map)
+    health_map = NodeHealthMap(dependencies)
+    yield NodeTaintController(dependencies)
+    yield NodeHealthMonitor(dependencies, health_map)
+    yield NodeEvictionController(dependencies, health_map)
+    yield PodOnLostNodeController(dependencies, health_map)
     # With the gate disabled taint eviction runs inside this controller, and stops with it.
-    if not setting.capabilities.enabled(SEPARATE_GATE):
-        yield TaintEvictionController(setting)
+    if not dependencies.capabilities.enabled(SEPARATE_GATE):
+        yield TaintEvictionController(dependencies)

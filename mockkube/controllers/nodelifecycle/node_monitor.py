@@ -9,19 +9,25 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, Selection, key_of
-from mockkube.controllers.framework.controller import RESYNC, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import (
+    RESYNC,
+    Controller,
+    ControllerDependencies,
+    ReconcileResult,
+    Requeue,
+)
 from mockkube.controllers.nodelifecycle.node_health import (
+    CurrentTime,
     NodeHealth,
-    Now,
-    heard,
-    lost,
+    is_grace_period_over,
+    observe_health,
     ready_condition,
     with_unknown_conditions,
 )
 from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeHealthMap
 from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
 from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
-from mockkube.controllers.nodelifecycle.zones import zone_of
+from mockkube.controllers.nodelifecycle.zones import zone_key
 from mockkube.controllers.pods.by_node import pods_by_node
 
 LEASES: Final = Selection(namespace="kube-node-lease")
@@ -33,21 +39,21 @@ class NodeHealthMonitor(Controller):
     """Monitor of the health of all nodes, in periodic passes."""
 
     name: ClassVar[str] = "node-lifecycle-controller/monitor"
-    source: ClassVar[str] = "node-controller"
+    event_source: ClassVar[str] = "node-controller"
 
-    def __init__(self, setting: Setting, memory: NodeHealthMap) -> None:
-        super().__init__(setting)
-        self.nodes = self.cache("Node")
-        self.leases = self.cache("Lease", LEASES)
-        self._pods_by_node = pods_by_node(self.cache("Pod"))
-        self._health_map, self._options = memory, setting.options.nodes
+    def __init__(self, dependencies: ControllerDependencies, health_map: NodeHealthMap) -> None:
+        super().__init__(dependencies)
+        self.nodes = self.informer("Node")
+        self.leases = self.informer("Lease", LEASES)
+        self._pods_by_node = pods_by_node(self.informer("Pod"))
+        self._health_map, self._options = health_map, dependencies.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
         self._known_nodes: dict[str, ReadOnlyObject] = {}
         # Nodes with pods that could not be marked not ready yet.
         self._nodes_to_retry: set[str] = set()
-        self.keys.add(RESYNC)
+        self.work_queue.add(RESYNC)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Check every node once."""
         nodes = self.nodes.list()
         await self._classify_nodes(nodes)
@@ -58,7 +64,7 @@ class NodeHealthMonitor(Controller):
         if ready and self._health_map.handle_disruption(ready, self.clock.monotonic()):
             for node in nodes:
                 await self._mark_node_as_reachable(node)
-        return Again(after=self._options.monitor_period_seconds)
+        return Requeue(after=self._options.monitor_period_seconds)
 
     async def _classify_nodes(self, nodes: Sequence[ReadOnlyObject]) -> None:
         """Record added and deleted nodes, and add zones of new ones."""
@@ -75,8 +81,8 @@ class NodeHealthMonitor(Controller):
                 self._nodes_to_retry.discard(name)
         self._known_nodes = present
 
-    def _record_event(self, node: ReadOnlyObject, reason: str, what: str) -> None:
-        self.events.record(_node_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {what}")
+    def _record_event(self, node: ReadOnlyObject, reason: str, message: str) -> None:
+        self.events.record(_node_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {message}")
 
     async def _monitor_node(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
         """Update health, taints and pods of one node, and note its readiness by zone."""
@@ -85,13 +91,13 @@ class NodeHealthMonitor(Controller):
         try:
             node, observed = await self._update_health_with_retries(node)
         except ApiError as error:
-            self.loops.failed(self.name, name, error.message)
+            self.hot_loops.record_failure(self.name, name, error.message)
             return
         condition = ready_condition(node)
         # Nodes with this label come and go as they like, and do not count for the disruption of a zone.
         if _EXCLUDED not in node["metadata"].get("labels", {}):
             is_ready = condition is not None and condition["status"] == "True"
-            ready.setdefault(zone_of(node), []).append(is_ready)
+            ready.setdefault(zone_key(node), []).append(is_ready)
         if condition is not None:
             await self._update_taints(node, condition["status"])
             if not await self._mark_pods_not_ready(node, observed, condition["status"]):
@@ -117,17 +123,19 @@ class NodeHealthMonitor(Controller):
 
     async def _try_update_node_health(self, node: ReadOnlyObject) -> ReadOnlyObject:
         """Observe the health of a node; if its grace period is over, set its conditions to Unknown."""
-        name, now = node["metadata"]["name"], Now(self.clock.now(), self.clock.monotonic())
+        name, now = node["metadata"]["name"], CurrentTime(self.clock.now(), self.clock.monotonic())
         lease = self.leases.get(Key(LEASES.namespace, name))
-        health = self._health_map.health[name] = heard(self._health_map.health.get(name), node, lease, now)
-        if not lost(health, node, self._options, now):
+        health = self._health_map.health[name] = observe_health(self._health_map.health.get(name), node, lease, now)
+        if not is_grace_period_over(health, node, self._options, now):
             return node
         status: Object = {**node.get("status", {}), "conditions": with_unknown_conditions(node, now.wall)}
         silent: Object = {**node, "status": status}
         if ready_condition(silent) != ready_condition(node):
             await self.client.update("Node", silent, subresource="status")
             # The condition written here must not be taken for a heartbeat in the next pass.
-            self._health_map.health[name] = NodeHealth(ready_condition(silent), health.heard_at, health.renewed)
+            self._health_map.health[name] = NodeHealth(
+                ready_condition(silent), health.probed_at, health.lease_renew_time
+            )
         return silent
 
     async def _update_taints(self, node: ReadOnlyObject, status: str) -> None:
@@ -144,14 +152,14 @@ class NodeHealthMonitor(Controller):
                 else:
                     self._health_map.queue_node(node, wanted)
         except ApiError as error:
-            self.loops.failed(self.name, node["metadata"]["name"], error.message)
+            self.hot_loops.record_failure(self.name, node["metadata"]["name"], error.message)
 
     async def _mark_node_as_reachable(self, node: ReadOnlyObject) -> None:
         try:
             await self._writer.remove_taints(node, [UNREACHABLE])
             await self._writer.remove_taints(node, [NOT_READY])
         except ApiError as error:
-            self.loops.failed(self.name, node["metadata"]["name"], error.message)
+            self.hot_loops.record_failure(self.name, node["metadata"]["name"], error.message)
             return
         self._health_map.dequeue_node(node)
 
@@ -166,7 +174,7 @@ class NodeHealthMonitor(Controller):
         try:
             await mark_pods_not_ready(self.client, self.events, self._pods_by_node.get(name), self.clock.now())
         except ApiError as error:
-            self.loops.failed(self.name, name, error.message)
+            self.hot_loops.record_failure(self.name, name, error.message)
             self._nodes_to_retry.add(name)
             return False
         return True

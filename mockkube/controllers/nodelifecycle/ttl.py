@@ -5,28 +5,28 @@ upstream 1.36: pkg/controller/ttl/ttl_controller.go
 
 from typing import ClassVar, Final, NamedTuple
 
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
 
-class Step(NamedTuple):
+class TTLBoundary(NamedTuple):
     """Range of cluster sizes (in nodes) with one TTL; a cluster leaves it below `size_min` or above `size_max`."""
 
-    least: int
-    most: int
+    size_min: int
+    size_max: int
     seconds: int
 
 
 # The ranges overlap so that a cluster on a boundary does not switch back and forth.
 _TTL_BOUNDARIES: Final = (
-    Step(0, 100, 0),
-    Step(90, 500, 15),
-    Step(450, 1000, 30),
-    Step(900, 2000, 60),
-    Step(1800, 2**31, 300),
+    TTLBoundary(0, 100, 0),
+    TTLBoundary(90, 500, 15),
+    TTLBoundary(450, 1000, 30),
+    TTLBoundary(900, 2000, 60),
+    TTLBoundary(1800, 2**31, 300),
 )
 
 
@@ -35,25 +35,25 @@ class TTLController(Controller):
 
     name: ClassVar[str] = "ttl-controller"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
         self._node_count = self._boundary_step = 0
-        self.nodes = self.follow("Node", self._on_node_change)
+        self.nodes = self.watch("Node", self._on_node_change)
 
-    def _on_node_change(self, change: Change) -> None:
+    def _on_node_change(self, change: ObjectChange) -> None:
         if change.type is EventType.DELETED:
             self._node_count -= 1
-            if self._node_count < _TTL_BOUNDARIES[self._boundary_step].least and self._boundary_step > 0:
+            if self._node_count < _TTL_BOUNDARIES[self._boundary_step].size_min and self._boundary_step > 0:
                 self._boundary_step -= 1
             # Upstream re-annotates a node only when the node itself changes, not when the cluster's size does.
             return
         if change.type is EventType.ADDED:
             self._node_count += 1
-            if self._node_count > _TTL_BOUNDARIES[self._boundary_step].most:
+            if self._node_count > _TTL_BOUNDARIES[self._boundary_step].size_max:
                 self._boundary_step += 1
-        self.keys.add(key_of(change.object))
+        self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Write the annotation if it differs from the TTL for the cluster's size."""
         node, wanted = self.nodes.get(key), str(_TTL_BOUNDARIES[self._boundary_step].seconds)
         if node is not None and node["metadata"].get("annotations", {}).get(ANNOTATION) != wanted:

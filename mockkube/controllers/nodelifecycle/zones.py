@@ -27,7 +27,7 @@ class ZoneState(StrEnum):
     FULL = "FullDisruption"
 
 
-def zone_of(node: ReadOnlyObject) -> str:
+def zone_key(node: ReadOnlyObject) -> str:
     """Return the key of a node's zone; empty for none."""
     labels = node["metadata"].get("labels", {})
     zone, region = _first(labels, _ZONE_LABELS), _first(labels, _REGION_LABELS)
@@ -39,7 +39,7 @@ def _first(labels: ReadOnlyObject, names: Iterable[str]) -> str:
     return next((labels[name] for name in names if name in labels), "")
 
 
-def state_of(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
+def compute_zone_state(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
     """Return the state of a zone from the readiness of its nodes."""
     not_ready = len(ready) - sum(ready)
     if not_ready and not_ready == len(ready):
@@ -49,7 +49,7 @@ def state_of(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
     return ZoneState.NORMAL
 
 
-def rate_of(state: ZoneState, size: int, options: NodeOptions) -> float:
+def eviction_rate(state: ZoneState, size: int, options: NodeOptions) -> float:
     """Return how many nodes of a zone may be tainted per second; zero for none."""
     if state is not ZoneState.PARTIAL:
         return options.eviction_rate
@@ -57,7 +57,7 @@ def rate_of(state: ZoneState, size: int, options: NodeOptions) -> float:
 
 
 @dataclass(slots=True)
-class Waiting:
+class TimedNode:
     """Node to be tainted, not before a time."""
 
     name: str
@@ -71,7 +71,7 @@ class RateLimitedTimedQueue:
         self._now = now
         self._per_second = per_second
         self._token_at = now()
-        self._waiting: list[Waiting] = []
+        self._waiting: list[TimedNode] = []
         self._known: set[str] = set()
 
     def add(self, name: str) -> bool:
@@ -79,7 +79,7 @@ class RateLimitedTimedQueue:
         if name in self._known:
             return False
         self._known.add(name)
-        self._waiting.append(Waiting(name, self._now()))
+        self._waiting.append(TimedNode(name, self._now()))
         return True
 
     def remove(self, name: str) -> bool:
@@ -124,5 +124,5 @@ class RateLimitedTimedQueue:
             if waiting.name == name:
                 waiting.not_before = self._now() + seconds
 
-    def _head(self) -> Waiting:
+    def _head(self) -> TimedNode:
         return min(self._waiting, key=lambda waiting: waiting.not_before)

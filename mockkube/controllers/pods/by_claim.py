@@ -4,13 +4,13 @@ upstream 1.36: pkg/controller/volume/common/common.go, component-helpers/storage
 """
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Index, Informer
+from mockkube.client.cache import Indexer, Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_uid
 from mockkube.matching.pod_claims import volume_claims
 
 
-def pods_by_claim(pods: Informer) -> Index:
+def pods_by_claim(pods: Informer) -> Indexer:
     """Return the index of pods by the claims they may use, as `namespace/name`."""
     return pods.index("claims", _index_by_claim)
 
@@ -20,7 +20,7 @@ def _index_by_claim(pod: ReadOnlyObject) -> list[str]:
     return [str(Key(namespace, name)) for name, _ in volume_claims(pod) if name]
 
 
-def uses(pod: ReadOnlyObject, claim: ReadOnlyObject, *, ephemeral: bool = True) -> bool:
+def uses_claim(pod: ReadOnlyObject, claim: ReadOnlyObject, *, ephemeral: bool = True) -> bool:
     """Return whether a pod uses a claim; with `ephemeral` also a claim generated for it."""
     # A claim of a generated name that the pod does not control belongs to somebody else: the pod must not use it.
     own = ephemeral and controller_uid(claim) == pod["metadata"]["uid"]

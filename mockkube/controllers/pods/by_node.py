@@ -1,10 +1,10 @@
 """Index of pods by the node they are bound to."""
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Index, Informer
+from mockkube.client.cache import Indexer, Informer
 
 
-def pods_by_node(pods: Informer) -> Index:
+def pods_by_node(pods: Informer) -> Indexer:
     """Return the index of pods by node name."""
     return pods.index("spec.nodeName", _index_by_node)
 

@@ -18,7 +18,7 @@ COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def victims(
+def select_pods_to_delete(
     pods: Sequence[ReadOnlyObject], related: Iterable[ReadOnlyObject], count: int, now: datetime
 ) -> list[ReadOnlyObject]:
     """Return the pods to delete; of equal pods first those on nodes with more ready `related` pods."""
@@ -31,8 +31,8 @@ def victims(
 
 
 class PodDeletionOrder:
-    def __init__(self, crowd: Counter[str], now: datetime) -> None:
-        self._ready_by_node, self._now = crowd, now
+    def __init__(self, ready_by_node: Counter[str], now: datetime) -> None:
+        self._ready_by_node, self._now = ready_by_node, now
 
     def compare(self, one: ReadOnlyObject, other: ReadOnlyObject) -> int:
         """Return a negative number if `one` is deleted before `other`."""

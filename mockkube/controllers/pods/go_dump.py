@@ -21,62 +21,62 @@ class GoScalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class GoField:
     """A field of a Go struct, with its names in Go and in JSON."""
 
     name: str
     key: str
-    of: "Shape"
+    shape: "GoShape"
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class GoStruct:
     """A Go struct."""
 
     type: str
-    fields: tuple[Field, ...]
+    fields: tuple[GoField, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GoPointer:
     """A Go pointer."""
 
-    to: "GoScalar | Struct"
+    target: "GoScalar | GoStruct"
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class GoSlice:
     """A Go slice."""
 
-    of: "GoScalar | Struct"
+    element: "GoScalar | GoStruct"
 
 
-Shape = GoScalar | Struct | GoPointer | Slice
+GoShape = GoScalar | GoStruct | GoPointer | GoSlice
 
 
-def dump(value: Any, shape: Shape) -> str:
+def dump(value: Any, shape: GoShape) -> str:
     """Return a JSON value as spew prints a Go value of that shape."""
     return f"({_type_name(shape)}){_dump_value(value, shape)}"
 
 
-def _type_name(shape: Shape) -> str:
+def _type_name(shape: GoShape) -> str:
     match shape:
         case GoPointer(to):
             return f"*{to.type}"
-        case Slice(of):
+        case GoSlice(of):
             return f"[]{of.type}"
     return shape.type
 
 
-def _dump_value(value: Any, shape: Shape) -> str:
+def _dump_value(value: Any, shape: GoShape) -> str:
     match shape:
         case GoPointer(to):
             return "<nil>" if value is None else _dump_value(value, to)
-        case Slice(of):
+        case GoSlice(of):
             # Spew prints elements without their type, since that of the slice implies it.
             return "<nil>" if value is None else f"[{' '.join(_dump_value(one, of) for one in value)}]"
-        case Struct():
-            parts = (f"{field.name}:{dump(value.get(field.key), field.of)}" for field in shape.fields)
+        case GoStruct():
+            parts = (f"{field.name}:{dump(value.get(field.key), field.shape)}" for field in shape.fields)
             return f"{{{' '.join(parts)}}}"
     return shape.zero if value is None else str(value)
 
@@ -89,6 +89,6 @@ def fnv_128a(text: str) -> int:
     return value
 
 
-def sort_by_hash(values: Sequence[Any], shape: Shape) -> list[Any]:
+def sort_by_hash(values: Sequence[Any], shape: GoShape) -> list[Any]:
     """Return the values ordered by the hashes of their dumps."""
     return sorted(values, key=lambda value: fnv_128a(dump(value, shape)))

@@ -12,7 +12,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import Client, Key
 from mockkube.client.recorder import EventRecorder
-from mockkube.controllers.framework.controller_ref_manager import reference_to
+from mockkube.controllers.framework.controller_ref_manager import new_controller_ref
 
 
 def pod_from_template(
@@ -27,7 +27,7 @@ def pod_from_template(
         "generateName": name if names.check_dns_subdomain(prefix, prefix=True) else prefix,
         "namespace": owner["metadata"]["namespace"],
         "labels": {**(metadata.get("labels") or {}), **labels},
-        "ownerReferences": [reference_to(owner, api_version, kind)],
+        "ownerReferences": [new_controller_ref(owner, api_version, kind)],
     }
     if annotations := metadata.get("annotations"):
         new_metadata["annotations"] = dict(annotations)

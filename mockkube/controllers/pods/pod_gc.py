@@ -11,11 +11,17 @@ from prometheus_client import Counter
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.protocol import NOW, Key, key_of
-from mockkube.controllers.framework.controller import RESYNC, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.client.protocol import DELETE_NOW, Key, key_of
+from mockkube.controllers.framework.controller import (
+    RESYNC,
+    Controller,
+    ControllerDependencies,
+    ReconcileResult,
+    Requeue,
+)
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.nodelifecycle.node_health import is_ready
-from mockkube.controllers.pods.status_writer import FINISHED, PodStatusWriter
+from mockkube.controllers.pods.status_writer import FINISHED, PodDisruptionWriter
 
 SWEEP_SECONDS: Final = 20.0
 # A node must be missing this long before its pods are orphaned.
@@ -24,11 +30,11 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 _ALIVE: Final = ("Pending", "Running", "Unknown")
 
 
-def surplus(pods: Iterable[ReadOnlyObject], kept_max: int) -> list[ReadOnlyObject]:
+def terminated_pods_to_delete(pods: Iterable[ReadOnlyObject], threshold: int) -> list[ReadOnlyObject]:
     """Return the finished pods beyond the number to keep: evicted ones first, then the oldest."""
     finished = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ALIVE]
     finished.sort(key=_deletion_order)
-    return finished[: max(len(finished) - kept_max, 0)]
+    return finished[: max(len(finished) - threshold, 0)]
 
 
 def _deletion_order(pod: ReadOnlyObject) -> tuple[bool, str, str]:
@@ -50,11 +56,11 @@ class PodGCController(Controller):
 
     name: ClassVar[str] = "pod-garbage-collector-controller"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.pods, self.nodes = self.cache("Pod"), self.cache("Node")
-        self._terminated_pods_max = setting.options.terminated_pods_max
-        self._status = PodStatusWriter(self.client, setting.capabilities)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.pods, self.nodes = self.informer("Pod"), self.informer("Node")
+        self._terminated_pods_max = dependencies.options.terminated_pods_max
+        self._status = PodDisruptionWriter(self.client, dependencies.capabilities)
         # Nodes that do not exist, with the end of their quarantine.
         self._node_quarantine: dict[str, float] = {}
         labels = ["namespace", "reason"]
@@ -62,22 +68,22 @@ class PodGCController(Controller):
             "pod_gc_collector_force_delete_pods",
             "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
             labels,
-            registry=setting.metrics,
+            registry=dependencies.metrics,
         )
         self._errors = Counter(
             "pod_gc_collector_force_delete_pod_errors",
             "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
             labels,
-            registry=setting.metrics,
+            registry=dependencies.metrics,
         )
-        self.keys.add(RESYNC)
+        self.work_queue.add(RESYNC)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Collect garbage once."""
         pods = self.pods.list()
         if self._terminated_pods_max:
-            await self._force_delete(surplus(pods, self._terminated_pods_max), "terminated")
-        terminating_pods = [pod for pod in pods if terminating(pod)]
+            await self._force_delete(terminated_pods_to_delete(pods, self._terminated_pods_max), "terminated")
+        terminating_pods = [pod for pod in pods if has_deletion_timestamp(pod)]
         stuck = [
             pod
             for pod in terminating_pods
@@ -87,7 +93,7 @@ class PodGCController(Controller):
         deleted_nodes = await self._discover_deleted_nodes(pods)
         await self._force_delete([pod for pod in pods if pod["spec"].get("nodeName") in deleted_nodes], "orphaned")
         await self._force_delete([pod for pod in terminating_pods if not pod["spec"].get("nodeName")], "unscheduled")
-        return Again(after=SWEEP_SECONDS)
+        return Requeue(after=SWEEP_SECONDS)
 
     async def _discover_deleted_nodes(self, pods: Sequence[ReadOnlyObject]) -> set[str]:
         """Return the nodes whose quarantine is over and that still do not exist."""
@@ -109,7 +115,7 @@ class PodGCController(Controller):
         except NotFound:
             return True
         except ApiError as error:
-            self.loops.failed(self.name, name, error.message)
+            self.hot_loops.record_failure(self.name, name, error.message)
         return False
 
     async def _force_delete(self, pods: Iterable[ReadOnlyObject], reason: str) -> None:
@@ -123,7 +129,7 @@ class PodGCController(Controller):
             # One pod that cannot be deleted must not keep the others: it is tried again in the next pass.
             except ApiError as error:
                 self._errors.labels(namespace, reason).inc()
-                self.loops.failed(self.name, key_of(pod), error.message)
+                self.hot_loops.record_failure(self.name, key_of(pod), error.message)
 
     async def _mark_failed_and_delete(self, pod: ReadOnlyObject, *, orphaned: bool) -> None:
         """Set phase Failed if the pod has not finished, then delete it without grace period."""
@@ -131,8 +137,8 @@ class PodGCController(Controller):
         # No kubelet is left to report an end. Owners such as jobs count the pod by its phase before it is gone.
         if status.get("phase") not in FINISHED:
             if orphaned:
-                status = self._status.disrupted(
+                status = self._status.with_disruption_target(
                     pod, self.clock.now(), reason="DeletionByPodGC", message="PodGC: node no longer exists"
                 )
-            await self._status.write(pod, self._status.failed(pod, status))
-        await self.client.delete("Pod", key_of(pod), NOW)
+            await self._status.write(pod, self._status.with_failed_phase(pod, status))
+        await self.client.delete("Pod", key_of(pod), DELETE_NOW)

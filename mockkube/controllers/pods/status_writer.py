@@ -18,14 +18,14 @@ FINISHED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class PodStatusWriter:
+class PodDisruptionWriter:
     """Computes and writes pod statuses for disruptions and failures, with the gates of one component."""
 
     client: Client
     capabilities: Capabilities
 
-    def disrupted(
-        self, pod: ReadOnlyObject, now: datetime, *, reason: str, message: str, of_generation: bool = True
+    def with_disruption_target(
+        self, pod: ReadOnlyObject, now: datetime, *, reason: str, message: str, observe_generation: bool = True
     ) -> Object:
         """Return the pod's status with condition DisruptionTarget, and the generation it is about.
 
@@ -35,26 +35,26 @@ class PodStatusWriter:
         known = find_condition(pod.get("status", {}).get("conditions", ()), DISRUPTION_TARGET) or {}
         if all(known.get(name) == value for name, value in condition.items()):
             return dict(pod["status"])
-        return self._with_condition(pod, condition, now, of_generation=of_generation)
+        return self._with_condition(pod, condition, now, observe_generation=observe_generation)
 
-    def spared(self, pod: ReadOnlyObject, now: datetime) -> Object:
+    def without_disruption_target(self, pod: ReadOnlyObject, now: datetime) -> Object:
         """Return the pod's status with condition DisruptionTarget set to False."""
         return self._with_condition(pod, {"type": DISRUPTION_TARGET, "status": "False"}, now)
 
     def _with_condition(
-        self, pod: ReadOnlyObject, told: Object, now: datetime, *, of_generation: bool = True
+        self, pod: ReadOnlyObject, condition: Object, now: datetime, *, observe_generation: bool = True
     ) -> Object:
         status = pod.get("status", {})
         conditions = status.get("conditions", ())
-        if of_generation and (
+        if observe_generation and (
             generation := calculate_observed_generation(
-                pod, find_condition(conditions, told["type"]), self.capabilities
+                pod, find_condition(conditions, condition["type"]), self.capabilities
             )
         ):
-            told["observedGeneration"] = generation
-        return {**status, "conditions": with_condition(conditions, told, render_time(now))}
+            condition["observedGeneration"] = generation
+        return {**status, "conditions": with_condition(conditions, condition, render_time(now))}
 
-    def failed(self, pod: ReadOnlyObject, status: ReadOnlyObject) -> Object:
+    def with_failed_phase(self, pod: ReadOnlyObject, status: ReadOnlyObject) -> Object:
         """Return a status of the pod with phase Failed."""
         new: Object = {**status, "phase": "Failed"}
         if status.get("observedGeneration") or self.capabilities.enabled(TRACKING_GATE):

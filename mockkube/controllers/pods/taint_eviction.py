@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.pods.by_node import pods_by_node
-from mockkube.controllers.pods.status_writer import PodStatusWriter
+from mockkube.controllers.pods.status_writer import PodDisruptionWriter
 from mockkube.matching.taints import CompiledToleration, compile_tolerations
 
 NO_EXECUTE: Final = "NoExecute"
@@ -26,14 +26,14 @@ _REASON: Final = "TaintManagerEviction"
 
 
 @dataclass(slots=True)
-class Clock:
+class EvictionTimer:
     """Eviction timer of a pod; `tries` counts attempts to delete it."""
 
     started: float
     due: float
     tries: int = 0
 
-    def runs(self) -> bool:
+    def is_cancellable(self) -> bool:
         """Return whether the timer had any delay: an immediate eviction cannot be cancelled."""
         return self.due > self.started
 
@@ -44,7 +44,7 @@ def no_execute_taints(node: ReadOnlyObject | None) -> tuple[ReadOnlyObject, ...]
     return tuple(taint for taint in taints if taint.get("effect") == NO_EXECUTE)
 
 
-def seconds_left(taints: Sequence[ReadOnlyObject], tolerations: Sequence[CompiledToleration]) -> float | None:
+def min_toleration_seconds(taints: Sequence[ReadOnlyObject], tolerations: Sequence[CompiledToleration]) -> float | None:
     """Return how long a pod tolerates taints: zero for not at all, None for ever.
 
     Each taint is tolerated by the first toleration that matches; the shortest of their times counts.
@@ -65,23 +65,23 @@ class TaintEvictionController(Controller):
     """Controller of eviction timers; keys are nodes (without a namespace) and pods."""
 
     name: ClassVar[str] = "taint-eviction-controller"
-    queue: ClassVar[str] = "noexec_taint_pod"
+    queue_name: ClassVar[str] = "noexec_taint_pod"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.pods = self.follow("Pod", self._on_pod_change)
-        self.nodes = self.follow("Node", self._on_node_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.pods = self.watch("Pod", self._on_pod_change)
+        self.nodes = self.watch("Node", self._on_node_change)
         self._pods_by_node = pods_by_node(self.pods)
-        self._rules = setting.taint_rules(self.name)
-        self._status = PodStatusWriter(self.client, setting.capabilities)
+        self._rules = dependencies.taint_rules(self.name)
+        self._status = PodDisruptionWriter(self.client, dependencies.capabilities)
         self._tainted_nodes: dict[str, tuple[ReadOnlyObject, ...]] = {}
-        self._timers: dict[Key, Clock] = {}
+        self._timers: dict[Key, EvictionTimer] = {}
         # Pods to process. Their key can also come from the delay of a timer that was cancelled since, and then means
         # nothing.
         self._changed_pods: set[Key] = set()
-        self._metrics = _TaintEvictionMetrics(setting.metrics)
+        self._metrics = _TaintEvictionMetrics(dependencies.metrics)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Process a changed node or pod, or evict a pod whose timer has expired."""
         if not key.namespace:
             self._handle_node_update(key)
@@ -93,9 +93,9 @@ class TaintEvictionController(Controller):
             self._changed_pods.remove(key)
             self._handle_pod_update(key)
         clock = self._timers.get(key)
-        return DONE if clock is None else Again(after=clock.due - self.clock.monotonic())
+        return DONE if clock is None else Requeue(after=clock.due - self.clock.monotonic())
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         pod, old = change.object, change.old
         if change.type is EventType.MODIFIED and old is not None:
             spec, before = pod["spec"], old["spec"]
@@ -104,12 +104,12 @@ class TaintEvictionController(Controller):
             if same_node and spec.get("tolerations", []) == before.get("tolerations", []):
                 return
         self._changed_pods.add(key_of(pod))
-        self.keys.add(key_of(pod))
+        self.work_queue.add(key_of(pod))
 
-    def _on_node_change(self, change: Change) -> None:
+    def _on_node_change(self, change: ObjectChange) -> None:
         if change.type is EventType.MODIFIED and no_execute_taints(change.object) == no_execute_taints(change.old):
             return
-        self.keys.add(key_of(change.object))
+        self.work_queue.add(key_of(change.object))
 
     def _handle_node_update(self, key: Key) -> None:
         node = self.nodes.get(key)
@@ -133,63 +133,63 @@ class TaintEvictionController(Controller):
     def _process_pod_on_node(self, pod: ReadOnlyObject, taints: Sequence[ReadOnlyObject]) -> None:
         """Start, keep or cancel the timer of a pod on a tainted node."""
         key, now = key_of(pod), self.clock.monotonic()
-        seconds = seconds_left(taints, compile_tolerations(pod["spec"].get("tolerations", ()), self._rules))
+        seconds = min_toleration_seconds(taints, compile_tolerations(pod["spec"].get("tolerations", ()), self._rules))
         if seconds is None:
             self._cancel_timer(key)
         elif seconds <= 0:
             self._cancel_timer(key)
-            self._start_timer(key, Clock(now, now))
+            self._start_timer(key, EvictionTimer(now, now))
         # A timer that runs is kept even if the toleration time changed: upstream replaces it only if that does not end
         # later.
         elif (running := self._timers.get(key)) is None:
-            self._start_timer(key, Clock(now, now + seconds))
-        elif running.started == now and running.runs():
+            self._start_timer(key, EvictionTimer(now, now + seconds))
+        elif running.started == now and running.is_cancellable():
             self._cancel_timer(key)
-            self._start_timer(key, Clock(now, now + seconds))
+            self._start_timer(key, EvictionTimer(now, now + seconds))
 
-    def _start_timer(self, key: Key, clock: Clock) -> None:
-        self._timers[key] = clock
-        self.keys.add_after(key, clock.due - clock.started)
+    def _start_timer(self, key: Key, timer: EvictionTimer) -> None:
+        self._timers[key] = timer
+        self.work_queue.add_after(key, timer.due - timer.started)
 
     def _cancel_timer(self, key: Key) -> None:
         clock = self._timers.pop(key, None)
-        if clock is not None and clock.runs():
+        if clock is not None and clock.is_cancellable():
             self._record_event(key, f"Cancelling deletion of Pod {key}")
 
     def _record_event(self, key: Key, message: str) -> None:
         about = {"apiVersion": "v1", "kind": "Pod", "name": key.name, "namespace": key.namespace}
         self.events.record(about, "Normal", _REASON, message)
 
-    async def _evict(self, key: Key, clock: Clock) -> Outcome:
+    async def _evict(self, key: Key, timer: EvictionTimer) -> ReconcileResult:
         """Delete a pod whose timer has expired, with retries."""
-        if not clock.tries:
+        if not timer.tries:
             self._record_event(key, f"Marking for deletion Pod {key}")
-        clock.tries += 1
+        timer.tries += 1
         try:
             await self._delete(key)
         except NotFound:
-            self._remove_timer(key, clock)
+            self._remove_timer(key, timer)
             return DONE
         except ApiError as error:
             # Five attempts at 10 ms, as upstream; then the pod stays until its taints or tolerations change.
-            if clock.tries < _TRIES_MAX:
-                return Again(after=_RETRY_SECONDS)
-            self._remove_timer(key, clock)
-            self.loops.failed(self.name, key, error.message)
+            if timer.tries < _TRIES_MAX:
+                return Requeue(after=_RETRY_SECONDS)
+            self._remove_timer(key, timer)
+            self.hot_loops.record_failure(self.name, key, error.message)
             return DONE
         self._metrics.deletions.inc()
-        self._metrics.duration.observe(self.clock.monotonic() - clock.due)
-        self._remove_timer(key, clock)
+        self._metrics.duration.observe(self.clock.monotonic() - timer.due)
+        self._remove_timer(key, timer)
         return DONE
 
-    def _remove_timer(self, key: Key, clock: Clock) -> None:
+    def _remove_timer(self, key: Key, timer: EvictionTimer) -> None:
         # A new timer may have been started while the deletion was awaited.
-        if self._timers.get(key) is clock:
+        if self._timers.get(key) is timer:
             del self._timers[key]
 
     async def _delete(self, key: Key) -> None:
         pod = await self.client.get("Pod", key)
-        status = self._status.disrupted(
+        status = self._status.with_disruption_target(
             pod,
             self.clock.now(),
             reason="DeletionByTaintManager",

@@ -6,7 +6,7 @@ upstream 1.36: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
+from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.pods.status_writer import FINISHED
 
 RESERVED_MAX: Final = 256
@@ -22,12 +22,12 @@ def claim_name_prefix(pod: str, claim: str) -> str:
     return f"{pod[: len(pod) * _BASE_MAX // len(text)]}-{claim[: len(claim) * _BASE_MAX // len(text)]}"
 
 
-def done(pod: ReadOnlyObject) -> bool:
+def is_pod_done(pod: ReadOnlyObject) -> bool:
     """Return whether a pod needs its claims no more: finished, or deleted before it was bound."""
     if pod.get("status", {}).get("phase") in FINISHED:
         return True
     # A terminating pod on a node may still run, and the kubelet needs its devices until it ends.
-    return terminating(pod) and not pod["spec"].get("nodeName")
+    return has_deletion_timestamp(pod) and not pod["spec"].get("nodeName")
 
 
 def owner_pod_uid(claim: ReadOnlyObject) -> str:
@@ -44,7 +44,7 @@ def can_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     return "allocation" in status and not is_reserved and len(reserved) < RESERVED_MAX
 
 
-def reserved_for(claim: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
+def with_reservation(claim: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
     """Return the claim with a reservation for one more pod."""
     status, metadata = claim.get("status", {}), pod["metadata"]
     consumer = {"resource": "pods", "name": metadata["name"], "uid": metadata["uid"]}

@@ -12,17 +12,17 @@ from cachetools import LRUCache
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
-from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
+from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.resourceclaim.claim_names import (
     can_reserve,
     claim_name_prefix,
-    done,
+    is_pod_done,
     owner_pod_uid,
-    reserved_for,
+    with_reservation,
 )
 from mockkube.controllers.volume.protection import without_finalizer
 from mockkube.matching.pod_claims import device_claim
@@ -34,27 +34,27 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 _DELETED_MAX: Final = 500
 
 
-class PodClaims(Controller):
+class ResourceClaimController(Controller):
     """Controller of claims of pods; keys are pods."""
 
     name: ClassVar[str] = "resourceclaim-controller"
-    source: ClassVar[str] = "resource_claim"
-    queue: ClassVar[str] = "resource_claim"
+    event_source: ClassVar[str] = "resource_claim"
+    queue_name: ClassVar[str] = "resource_claim"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        claims = self.cache(CLAIM)
-        self.claims = Ledger(claims)
-        self.templates = self.follow(TEMPLATE, self._on_template_change)
-        self.pods = self.follow("Pod", self._on_pod_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        claims = self.informer(CLAIM)
+        self.claims = WriteThroughCache(claims)
+        self.templates = self.watch(TEMPLATE, self._on_template_change)
+        self.pods = self.watch("Pod", self._on_pod_change)
         self._by_claim = self.pods.index("resource claims", _index_by_claim)
         self._by_template = self.pods.index("resource claim templates", _index_by_template)
-        claims.subscribe(self._on_claim_change)
-        self.reservations = ResourceClaimReservationController(setting, self)
-        self._admin_access = setting.capabilities.enabled("DRAAdminAccess")
-        self._prioritized_list = setting.capabilities.enabled("DRAPrioritizedList")
+        claims.add_event_handler(self._on_claim_change)
+        self.reservations = ResourceClaimReservationController(dependencies, self)
+        self._admin_access = dependencies.capabilities.enabled("DRAAdminAccess")
+        self._prioritized_list = dependencies.capabilities.enabled("DRAPrioritizedList")
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         """Queue the pod for its claims, or its claims once the pod is done."""
         pod, is_deleted = change.object, change.type is EventType.DELETED
         names = _claim_names(pod)
@@ -63,29 +63,29 @@ class PodClaims(Controller):
         if not pod["spec"].get("resourceClaims") and not extended:
             return
         if is_deleted:
-            self.reservations.forget(pod)
-        if is_deleted or done(pod):
+            self.reservations.remember_deleted_pod(pod)
+        if is_deleted or is_pod_done(pod):
             made = [extended["resourceClaimName"]] if extended else []
             for name in (*names, *made):
-                self.reservations.keys.add(Key(pod["metadata"]["namespace"], name))
-        if not is_deleted and not terminating(pod):
-            self.keys.add(key_of(pod))
+                self.reservations.work_queue.add(Key(pod["metadata"]["namespace"], name))
+        if not is_deleted and not has_deletion_timestamp(pod):
+            self.work_queue.add(key_of(pod))
 
-    def _on_template_change(self, change: Change) -> None:
+    def _on_template_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED:
             self._enqueue(self._by_template.get(str(key_of(change.object))))
 
-    def _on_claim_change(self, change: Change) -> None:
+    def _on_claim_change(self, change: ObjectChange) -> None:
         self._enqueue(self._by_claim.get(str(key_of(change.object))))
 
     def _enqueue(self, pods: Iterable[ReadOnlyObject]) -> None:
         for pod in pods:
-            self.keys.add(key_of(pod))
+            self.work_queue.add(key_of(pod))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create missing claims, write their names to the pod's status, reserve those of a bound pod."""
         pod = self.pods.get(key)
-        if pod is None or terminating(pod):
+        if pod is None or has_deletion_timestamp(pod):
             return DONE
         statuses: list[Object] = []
         for wanted in pod["spec"].get("resourceClaims", ()):
@@ -144,7 +144,7 @@ class PodClaims(Controller):
             created = await self.client.create(CLAIM, {"metadata": new, "spec": template["spec"]["spec"]})
         except ApiError as error:
             raise ApiError(f"create ResourceClaim : {error.message}") from error
-        return self.claims.wrote(created)
+        return self.claims.record_write(created)
 
     def _get_template(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject:
         template = self.templates.get(Key(pod["metadata"]["namespace"], name))
@@ -171,7 +171,9 @@ class PodClaims(Controller):
                 name = key_of(claim)
                 raise ApiError(f"ResourceClaim {name} was not created for pod {key_of(pod)} (pod is not owner)")
             if can_reserve(claim, pod):
-                self.claims.wrote(await self.client.update(CLAIM, reserved_for(claim, pod), subresource="status"))
+                self.claims.record_write(
+                    await self.client.update(CLAIM, with_reservation(claim, pod), subresource="status")
+                )
 
 
 def _claim_names(pod: ReadOnlyObject) -> list[str]:
@@ -192,23 +194,23 @@ class ResourceClaimReservationController(Controller):
     """Controller of reservations; keys are claims. Removes those of finished pods, and unused claims."""
 
     name: ClassVar[str] = "resourceclaim-controller/claims"
-    source: ClassVar[str] = "resource_claim"
+    event_source: ClassVar[str] = "resource_claim"
 
-    def __init__(self, setting: Setting, pods: PodClaims) -> None:
-        super().__init__(setting)
-        self._claims, self._pods = pods.claims, self.cache("Pod")
+    def __init__(self, dependencies: ControllerDependencies, pods: ResourceClaimController) -> None:
+        super().__init__(dependencies)
+        self._claims, self._pods = pods.claims, self.informer("Pod")
         self._deleted: LRUCache[str, None] = LRUCache(_DELETED_MAX)
-        self.follow(CLAIM, self._on_claim_change)
+        self.watch(CLAIM, self._on_claim_change)
 
-    def forget(self, pod: ReadOnlyObject) -> None:
+    def remember_deleted_pod(self, pod: ReadOnlyObject) -> None:
         """Remember that a pod was deleted."""
         self._deleted[pod["metadata"]["uid"]] = None
 
-    def _on_claim_change(self, change: Change) -> None:
+    def _on_claim_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED:
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Remove outdated reservations; deallocate or delete a claim without any."""
         claim = self._claims.get(key)
         if claim is None:
@@ -217,7 +219,7 @@ class ResourceClaimReservationController(Controller):
         remaining = [one for one in reserved if await self._is_needed(key.namespace, one)]
         if len(remaining) < len(reserved):
             await self._remove_reservations(claim, remaining)
-        elif not remaining and terminating(claim) and _has_finalizer(claim):
+        elif not remaining and has_deletion_timestamp(claim) and _has_finalizer(claim):
             if "allocation" in claim.get("status", {}):
                 claim = await self._write_status(claim, [], allocated=False)
             await self._remove_finalizer(claim)
@@ -234,7 +236,7 @@ class ResourceClaimReservationController(Controller):
             return False
         pod = self._pods.get(Key(namespace, consumer["name"]))
         if pod is not None:
-            return bool(pod["metadata"]["uid"] == consumer["uid"]) and not done(pod)
+            return bool(pod["metadata"]["uid"] == consumer["uid"]) and not is_pod_done(pod)
         # The informer of pods may lag behind that of claims, so a missing pod is looked up on the server.
         try:
             pod = await self.client.get("Pod", Key(namespace, consumer["name"]))
@@ -257,17 +259,17 @@ class ResourceClaimReservationController(Controller):
         if remaining:
             status["reservedFor"] = list(remaining)
         written = await self.client.update(CLAIM, {**claim, "status": status}, subresource="status")
-        return self._claims.wrote(written)
+        return self._claims.record_write(written)
 
     async def _remove_finalizer(self, claim: ReadOnlyObject) -> None:
-        self._claims.wrote(await self.client.update(CLAIM, without_finalizer(claim, FINALIZER)))
+        self._claims.record_write(await self.client.update(CLAIM, without_finalizer(claim, FINALIZER)))
 
     async def _delete_unused(self, claim: ReadOnlyObject) -> None:
         """Delete a claim whose pod will not run; for a deleted pod the garbage collector does this."""
         for owner in claim["metadata"].get("ownerReferences", ()):
             if owner.get("controller") and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod"):
                 pod = self._pods.get(Key(claim["metadata"]["namespace"], owner["name"]))
-                if pod is not None and (pod["metadata"]["uid"] != owner["uid"] or done(pod)):
+                if pod is not None and (pod["metadata"]["uid"] != owner["uid"] or is_pod_done(pod)):
                     await self.client.delete(CLAIM, key_of(claim))
 
 
@@ -275,8 +277,8 @@ def _has_finalizer(claim: ReadOnlyObject) -> bool:
     return FINALIZER in claim["metadata"].get("finalizers", ())
 
 
-def build(setting: Setting) -> Iterable[Controller]:
+def build(dependencies: ControllerDependencies) -> Iterable[Controller]:
     """Return the queue of pods and the queue of claims."""
-    pods = PodClaims(setting)
+    pods = ResourceClaimController(dependencies)
     yield pods
     yield pods.reservations

@@ -6,7 +6,7 @@ upstream 1.36: pkg/controller/statefulset/stateful_set_utils.go
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.framework.controller_ref_manager import reference_to
+from mockkube.controllers.framework.controller_ref_manager import new_controller_ref
 from mockkube.controllers.statefulset.identity import (
     API_VERSION,
     KIND,
@@ -20,7 +20,7 @@ RETAIN: Final = "Retain"
 CLAIM: Final = "PersistentVolumeClaim"
 
 
-def claims_of(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
+def persistent_volume_claims(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
     """Return the claims a pod needs, with the labels of the set's selector."""
     selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
 
@@ -119,6 +119,6 @@ def with_updated_owner_refs(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: R
     references = [one for one in _owner_references(claim) if not _refers_to_either(one, owner, pod)]
     if not has_unexpected_controller(claim, owner, pod):
         by_set, by_pod = _wanted_owners(owner, pod)
-        references += [reference_to(owner, API_VERSION, KIND)] if by_set else []
-        references += [reference_to(pod, "v1", "Pod")] if by_pod else []
+        references += [new_controller_ref(owner, API_VERSION, KIND)] if by_set else []
+        references += [new_controller_ref(pod, "v1", "Pod")] if by_pod else []
     return {**claim, "metadata": {**claim["metadata"], "ownerReferences": references}}

@@ -44,7 +44,7 @@ def ordinals(owner: ReadOnlyObject) -> range:
     return range(start, start + spec.get("replicas", 1))
 
 
-def revision_of(pod: ReadOnlyObject) -> str:
+def pod_revision(pod: ReadOnlyObject) -> str:
     """Return the name of the revision a pod was created from."""
     revision: str = (pod["metadata"].get("labels") or {}).get(HASH_LABEL, "")
     return revision
@@ -73,12 +73,12 @@ def storage_matches(owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     ordinal = ordinal_of(pod)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
 
-    def mounted(template: ReadOnlyObject) -> bool:
+    def is_mounted(template: ReadOnlyObject) -> bool:
         claim = (volumes.get(template["metadata"]["name"]) or {}).get("persistentVolumeClaim") or {}
         return bool(claim.get("claimName") == claim_name(owner, template, ordinal))
 
     # Additional volumes are allowed: admission plugins add some.
-    return ordinal >= 0 and all(mounted(template) for template in claim_templates(owner))
+    return ordinal >= 0 and all(is_mounted(template) for template in claim_templates(owner))
 
 
 def with_identity(owner: ReadOnlyObject, pod: ReadOnlyObject, ordinal: int) -> Object:
@@ -103,7 +103,7 @@ def _claim_volumes(owner: ReadOnlyObject, ordinal: int) -> Iterator[Object]:
         yield {"name": template["metadata"]["name"], "persistentVolumeClaim": claim}
 
 
-def new_pod(owner: ReadOnlyObject, revision: str, ordinal: int) -> Object:
+def new_stateful_pod(owner: ReadOnlyObject, revision: str, ordinal: int) -> Object:
     """Return the pod of an ordinal for a revision of the set."""
     unnamed_pod = pod_from_template(owner["spec"]["template"], owner, API_VERSION, KIND, labels={HASH_LABEL: revision})
     pod = with_identity(owner, unnamed_pod, ordinal)

@@ -16,10 +16,10 @@ from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.statefulset.claims import (
     CLAIM,
-    claims_of,
     has_stale_pod_owner,
     has_unexpected_controller,
     is_claim_owner_up_to_date,
+    persistent_volume_claims,
     retains_claims_when_scaled,
     with_updated_owner_refs,
 )
@@ -47,16 +47,16 @@ class StatefulPodControl:
     events: EventRecorder
     pods: Informer
     claims: Informer
-    writes: ConsistencyStore
+    consistency_store: ConsistencyStore
     # Capitalization of verbs in messages: `Create Pod`, or `create Pod` in older releases.
-    spelled: Callable[[str], str]
+    format_verb: Callable[[str], str]
 
     async def create(self, owner: ReadOnlyObject, pod: Object) -> None:
         """Create the claims of a pod, then the pod."""
         await self._create_claims(owner, pod, "create")
         error: ApiError | None = None
         try:
-            self.writes.wrote(key_of(owner), "Pod", await self.client.create("Pod", pod))
+            self.consistency_store.wrote_at(key_of(owner), "Pod", await self.client.create("Pod", pod))
         # The informer lags behind; upstream records no event for this.
         except AlreadyExists:
             raise
@@ -78,7 +78,7 @@ class StatefulPodControl:
             raise
         self._record_event("delete", owner, pod, None)
 
-    async def mend(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+    async def update(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         """Restore the labels, volumes and claim owners of a pod."""
         error: ApiError | None = None
         wrote = False
@@ -120,13 +120,13 @@ class StatefulPodControl:
         return any(has_stale_pod_owner(claim, pod) for claim in self._existing_claims(owner, pod))
 
     def _existing_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-        for wanted in claims_of(owner, pod):
+        for wanted in persistent_volume_claims(owner, pod):
             if (claim := self.claims.get(key_of(wanted))) is not None:
                 yield claim
 
     async def _write_pod(self, owner: ReadOnlyObject, pod: Object) -> ApiError | None:
         try:
-            self.writes.wrote(key_of(owner), "Pod", await self.client.update("Pod", pod))
+            self.consistency_store.wrote_at(key_of(owner), "Pod", await self.client.update("Pod", pod))
         except ApiError as error:
             return error
         return None
@@ -158,11 +158,15 @@ class StatefulPodControl:
         except ApiError as error:
             name = claim["metadata"]["name"]
             raise ApiError(f"could not update claim {name} for delete policy ownerRefs: {error.message}") from error
-        self.writes.wrote(key_of(owner), CLAIM, written)
+        self.consistency_store.wrote_at(key_of(owner), CLAIM, written)
 
     async def _create_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject, verb: str) -> None:
         """Create missing claims; on failure record an event of the verb, if one is given, and raise."""
-        complaints = [text for claim in claims_of(owner, pod) if (text := await self._create_claim(owner, pod, claim))]
+        complaints = [
+            text
+            for claim in persistent_volume_claims(owner, pod)
+            if (text := await self._create_claim(owner, pod, claim))
+        ]
         if complaints:
             # One error is shown plainly, several as Go's aggregate prints them.
             error = ApiError(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
@@ -177,18 +181,18 @@ class StatefulPodControl:
             return f"pvc {name} is being deleted" if present["metadata"].get("deletionTimestamp") else ""
         about = f"Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
         try:
-            self.writes.wrote(key_of(owner), CLAIM, await self.client.create(CLAIM, claim))
+            self.consistency_store.wrote_at(key_of(owner), CLAIM, await self.client.create(CLAIM, claim))
         except ApiError as error:
             if not isinstance(error, AlreadyExists):
-                message = f"{self.spelled('create')} Claim {name} for {about} failed error: {error.message}"
+                message = f"{self.format_verb('create')} Claim {name} for {about} failed error: {error.message}"
                 self.events.record(owner, WARNING, "FailedCreate", message)
             return f"failed to create PVC {name}: {error.message}"
-        message = f"{self.spelled('create')} Claim {name} {about} success"
+        message = f"{self.format_verb('create')} Claim {name} {about} success"
         self.events.record(owner, NORMAL, "SuccessfulCreate", message)
         return ""
 
     def _record_event(self, verb: str, owner: ReadOnlyObject, pod: ReadOnlyObject, error: ApiError | None) -> None:
-        about = f"{self.spelled(verb)} Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
+        about = f"{self.format_verb(verb)} Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
         if error is None:
             self.events.record(owner, NORMAL, f"Successful{verb.title()}", f"{about} successful")
         else:

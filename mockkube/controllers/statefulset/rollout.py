@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.deployment.scaling import counted, scaled, wanted
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.deployment.scaling import desired_replicas, resolve_int_or_percent, status_number
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.readiness import is_available, is_finished, is_ready
-from mockkube.controllers.statefulset.identity import new_pod, ordinal_of, ordinals, revision_of
+from mockkube.controllers.statefulset.identity import new_stateful_pod, ordinal_of, ordinals, pod_revision
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -27,7 +27,7 @@ _COUNTS: Final = ("readyReplicas", "currentReplicas", "updatedReplicas", "availa
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class StatefulSetFeatures:
     """Features of the stateful set controller at one version and set of gates."""
 
     requires_availability: bool
@@ -35,7 +35,7 @@ class Rules:
     allows_max_unavailable: bool
 
     @classmethod
-    def of(cls, capabilities: Capabilities) -> "Rules":
+    def from_capabilities(cls, capabilities: Capabilities) -> "StatefulSetFeatures":
         """Return the features that a component's capabilities enable."""
         counts = capabilities.version >= _REQUIRES_AVAILABILITY
         return cls(counts, capabilities.enabled("MaxUnavailableStatefulSet"))
@@ -48,7 +48,7 @@ class PodNeed(StrEnum):
     DELETION = "deletion"
     CREATION = "creation"
     # The pod is not ready yet: ordered sets wait for it.
-    TIME = "time"
+    WAIT = "time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class StatefulSetPlan:
     # Pods beyond the wanted ordinals, the highest ordinal first.
     condemned: Sequence[ReadOnlyObject]
     now: datetime
-    rules: Rules
+    features: StatefulSetFeatures
     # Number of wanted pods that are not in the plan.
     missing: int = 0
     # The highest ordinal among these; -1 if there are none.
     highest_missing: int = -1
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """True if pods are processed one at a time (podManagementPolicy OrderedReady)."""
         return bool(self.owner["spec"].get("podManagementPolicy") != "Parallel")
 
@@ -83,8 +83,8 @@ class StatefulSetPlan:
 
     def is_unavailable(self, pod: ReadOnlyObject) -> bool:
         """Return whether a pod is not available, or terminating."""
-        serves = self.is_available(pod) if self.rules.requires_availability else is_running_and_ready(pod)
-        return not serves or terminating(pod)
+        serves = self.is_available(pod) if self.features.requires_availability else is_running_and_ready(pod)
+        return not serves or has_deletion_timestamp(pod)
 
     def first_unavailable(self) -> ReadOnlyObject | None:
         """Return the unavailable pod that others wait for: replicas first, then condemned, by ordinal."""
@@ -94,22 +94,22 @@ class StatefulSetPlan:
         """Return the next action on a wanted pod."""
         # A finished pod is deleted and created again under its name, whatever its restart policy.
         if is_finished(pod):
-            return PodNeed.TIME if terminating(pod) else PodNeed.DELETION
+            return PodNeed.WAIT if has_deletion_timestamp(pod) else PodNeed.DELETION
         if not is_created(pod):
             return PodNeed.CREATION
-        settled = is_running_and_ready(pod) and self.is_available(pod) and not terminating(pod)
-        return PodNeed.NOTHING if settled else PodNeed.TIME
+        settled = is_running_and_ready(pod) and self.is_available(pod) and not has_deletion_timestamp(pod)
+        return PodNeed.NOTHING if settled else PodNeed.WAIT
 
     def may_delete_condemned(self, pod: ReadOnlyObject) -> bool:
         """Return whether a condemned pod may be deleted now."""
-        if terminating(pod):
+        if has_deletion_timestamp(pod):
             return False
         # An ordered set scales down only while all other pods are available; the unavailable one itself may go.
-        if not self.ordered or pod is self.first_unavailable():
+        if not self.is_ordered or pod is self.first_unavailable():
             return True
         return is_running_and_ready(pod) and self.is_available(pod)
 
-    def outdated(self) -> list[ReadOnlyObject]:
+    def pods_to_update(self) -> list[ReadOnlyObject]:
         """Return the pods that a rolling update deletes now."""
         strategy = self.owner["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
@@ -118,9 +118,11 @@ class StatefulSetPlan:
         # the partition counts positions, whatever the first ordinal
         first = ordinals(self.owner).start + rolling.get("partition", 0)
         due = [pod for pod in self.replicas if ordinal_of(pod) >= first]
-        if not self.rules.allows_max_unavailable:
+        if not self.features.allows_max_unavailable:
             return self._next_pod_to_update(due)
-        allowed = max(scaled(rolling.get("maxUnavailable", 1), wanted(self.owner), math.floor), 1)
+        allowed = max(
+            resolve_int_or_percent(rolling.get("maxUnavailable", 1), desired_replicas(self.owner), math.floor), 1
+        )
         # Missing pods are unavailable too.
         allowed -= sum(self.is_unavailable(pod) for pod in self.replicas) + self.missing
         return [pod for pod in reversed(due) if self._is_outdated(pod)][: max(allowed, 0)]
@@ -137,13 +139,13 @@ class StatefulSetPlan:
         return []
 
     def _is_outdated(self, pod: ReadOnlyObject) -> bool:
-        return revision_of(pod) != self.update and not terminating(pod)
+        return pod_revision(pod) != self.update and not has_deletion_timestamp(pod)
 
-    def counts(self, pods: Iterable[ReadOnlyObject]) -> Object:
+    def count_replicas(self, pods: Iterable[ReadOnlyObject]) -> Object:
         """Return the counts of a status for these pods."""
         created = [pod for pod in pods if is_created(pod)]
         ready = [pod for pod in created if is_running_and_ready(pod)]
-        revisions = [revision_of(pod) for pod in created if not terminating(pod)]
+        revisions = [pod_revision(pod) for pod in created if not has_deletion_timestamp(pod)]
         return {
             "replicas": len(created),
             "readyReplicas": len(ready),
@@ -152,14 +154,14 @@ class StatefulSetPlan:
             "updatedReplicas": revisions.count(self.update),
         }
 
-    def status(self, pods: Iterable[ReadOnlyObject]) -> Object:
+    def build_status(self, pods: Iterable[ReadOnlyObject]) -> Object:
         """Return the status of the set for these pods."""
         return {
             "observedGeneration": self.owner["metadata"].get("generation", 0),
             "currentRevision": self.current,
             "updateRevision": self.update,
-            "collisionCount": counted(self.owner, "collisionCount"),
-            **self.counts(pods),
+            "collisionCount": status_number(self.owner, "collisionCount"),
+            **self.count_replicas(pods),
         }
 
 
@@ -177,28 +179,32 @@ def is_running_and_ready(pod: ReadOnlyObject) -> bool:
 class RevisionedSets:
     """The set at its current revision and at its update revision."""
 
-    current: ReadOnlyObject
+    current_set: ReadOnlyObject
     current_name: str
-    update: ReadOnlyObject
+    update_set: ReadOnlyObject
     update_name: str
 
-    def pod(self, ordinal: int) -> Object:
+    def new_versioned_pod(self, ordinal: int) -> Object:
         """Return a new pod of an ordinal, from the current revision if it is below the partition."""
-        rolling = (self.current["spec"].get("updateStrategy") or {}).get("rollingUpdate")
-        start = ordinals(self.current).start
+        rolling = (self.current_set["spec"].get("updateStrategy") or {}).get("rollingUpdate")
+        start = ordinals(self.current_set).start
         if rolling is not None:
             kept = start + rolling.get("partition", 0)
         else:
-            is_rolling = (self.current["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate"
+            is_rolling = (self.current_set["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate"
             # Without rollingUpdate parameters upstream keeps as many pods at the current revision as the status says.
-            kept = start + counted(self.current, "currentReplicas") if is_rolling else start
+            kept = start + status_number(self.current_set, "currentReplicas") if is_rolling else start
         if ordinal < kept:
-            return new_pod(self.current, self.current_name, ordinal)
-        return new_pod(self.update, self.update_name, ordinal)
+            return new_stateful_pod(self.current_set, self.current_name, ordinal)
+        return new_stateful_pod(self.update_set, self.update_name, ordinal)
 
 
 def plan_stateful_set(
-    owner: ReadOnlyObject, editions: RevisionedSets, pods: Iterable[ReadOnlyObject], now: datetime, rules: Rules
+    owner: ReadOnlyObject,
+    sets: RevisionedSets,
+    pods: Iterable[ReadOnlyObject],
+    now: datetime,
+    features: StatefulSetFeatures,
 ) -> StatefulSetPlan:
     """Return the plan of a set with these pods; pods without an ordinal are ignored."""
     present, wanted_ordinals = {ordinal_of(pod): pod for pod in pods}, ordinals(owner)
@@ -206,24 +212,26 @@ def plan_stateful_set(
     # An ordered set creates one pod at a time anyway.
     burst = BURST_MAX if owner["spec"].get("podManagementPolicy") == "Parallel" else 1
     missing_ordinals = islice((one for one in wanted_ordinals if one not in present), burst)
-    planned = {ordinal: editions.pod(ordinal) for ordinal in missing_ordinals}
+    planned = {ordinal: sets.new_versioned_pod(ordinal) for ordinal in missing_ordinals}
     known = {ordinal: pod for ordinal, pod in present.items() if ordinal in wanted_ordinals} | planned
     return StatefulSetPlan(
         owner=owner,
-        current=editions.current_name,
-        update=editions.update_name,
+        current=sets.current_name,
+        update=sets.update_name,
         replicas=[known[ordinal] for ordinal in sorted(known)],
         condemned=[present[ordinal] for ordinal in condemned],
         now=now,
-        rules=rules,
+        features=features,
         missing=len(wanted_ordinals) - len(known),
         highest_missing=next((one for one in reversed(wanted_ordinals) if one not in known), -1),
     )
 
 
-def completed(owner: ReadOnlyObject, status: ReadOnlyObject) -> Object:
+def complete_rolling_update(owner: ReadOnlyObject, status: ReadOnlyObject) -> Object:
     """Return the status with the update revision as current one if all pods are updated and ready."""
-    everywhere = all(status[name] == wanted(owner) for name in ("replicas", "readyReplicas", "updatedReplicas"))
+    everywhere = all(
+        status[name] == desired_replicas(owner) for name in ("replicas", "readyReplicas", "updatedReplicas")
+    )
     rolling = (owner["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate"
     if not everywhere or not rolling:
         return dict(status)

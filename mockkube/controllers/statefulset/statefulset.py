@@ -9,11 +9,11 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, Conflict
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.deployment.scaling import wanted
+from mockkube.controllers.deployment.scaling import desired_replicas
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
-from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, terminating
-from mockkube.controllers.framework.owner_index import OwnedObjectHandler, candidates, selector_of
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, has_deletion_timestamp
+from mockkube.controllers.framework.owner_index import OwnedObjectHandler, find_claimable, selector_of
 from mockkube.controllers.framework.slow_start import SlowStartResult, slow_start_batch
 from mockkube.controllers.pods.readiness import min_ready_delay, seconds_to_next_availability
 from mockkube.controllers.statefulset.claims import CLAIM
@@ -22,22 +22,22 @@ from mockkube.controllers.statefulset.identity import (
     KIND,
     identity_matches,
     parent_name,
-    revision_of,
+    pod_revision,
     storage_matches,
 )
 from mockkube.controllers.statefulset.pod_control import StatefulPodControl
 from mockkube.controllers.statefulset.revisions import (
     StatefulSetRevisionHistory,
     StatefulSetRevisions,
-    restored,
+    apply_revision,
     semantic_comparison,
 )
 from mockkube.controllers.statefulset.rollout import (
     PodNeed,
     RevisionedSets,
-    Rules,
+    StatefulSetFeatures,
     StatefulSetPlan,
-    completed,
+    complete_rolling_update,
     is_inconsistent_status,
     plan_stateful_set,
 )
@@ -53,47 +53,47 @@ class StatefulSetController(Controller):
     """Controller of StatefulSets; keys are StatefulSets."""
 
     name: ClassVar[str] = "statefulset-controller"
-    queue: ClassVar[str] = "statefulset"
+    queue_name: ClassVar[str] = "statefulset"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        version = setting.capabilities.version
-        self.sets = self.follow(KIND)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        version = dependencies.capabilities.version
+        self.sets = self.watch(KIND)
         pod_handler = OwnedObjectHandler(
-            self.sets, KIND, added=self._enqueue_owner, updated=self._on_pod_update, deleted=self._enqueue_owner
+            self.sets, KIND, on_add=self._enqueue_owner, on_update=self._on_pod_update, on_delete=self._enqueue_owner
         )
-        self.pods = self.follow("Pod", pod_handler.heed)
-        revisions = self.cache("ControllerRevision")
+        self.pods = self.watch("Pod", pod_handler.handle)
+        revisions = self.informer("ControllerRevision")
         self._revision_history = StatefulSetRevisionHistory(
-            self.client, revisions, KIND, same=semantic_comparison(setting.capabilities)
+            self.client, revisions, KIND, is_equal=semantic_comparison(dependencies.capabilities)
         )
         spelled = str.title if version >= _TITLED_EVENTS else str.lower
-        claims = self.cache(CLAIM)
+        claims = self.informer(CLAIM)
         tracked = [TrackedInformer(self.pods, "", "pods"), TrackedInformer(claims, "", "persistentvolumeclaims")]
         tracked.append(TrackedInformer(self.sets, "apps", "statefulsets"))
-        checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyStatefulSet")
+        checks_consistency = dependencies.capabilities.enabled("StaleControllerConsistencyStatefulSet")
         self._consistency_store = ConsistencyStore(
-            self.clock, "statefulset_controller", setting.metrics, tracked if checks_consistency else ()
+            self.clock, "statefulset_controller", dependencies.metrics, tracked if checks_consistency else ()
         )
         self._pod_control = StatefulPodControl(
             self.client, self.events, self.pods, claims, self._consistency_store, spelled
         )
-        self._features = Rules.of(setting.capabilities)
+        self._features = StatefulSetFeatures.from_capabilities(dependencies.capabilities)
         self._has_exact_availability = version >= _EXACT_AVAILABILITY
 
     def _enqueue_owner(self, key: Key, pod: ReadOnlyObject) -> None:
-        self.keys.add(key)
+        self.work_queue.add(key)
 
     def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
-        self.keys.add(key)
+        self.work_queue.add(key)
         if seconds := min_ready_delay(self.sets.get(key), pod, old):
-            self.keys.add_after(key, seconds if self._has_exact_availability else seconds + 1)
+            self.work_queue.add_after(key, seconds if self._has_exact_availability else seconds + 1)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create, update and delete pods as their order allows, and write the status."""
         # A stale informer may not show a pod that was created just now, or still show a deleted one.
-        if self._consistency_store.behind(key):
-            return Again()
+        if self._consistency_store.is_stale(key):
+            return Requeue()
         owner = self.sets.get(key)
         if owner is None:
             self._consistency_store.forget(key)
@@ -101,14 +101,14 @@ class StatefulSetController(Controller):
         selector = selector_of(owner)
         claims = ControllerRefManager(self.client, "Pod", owner, KIND, API_VERSION)
         pods = await claims.claim(
-            candidates(self.pods, owner),
+            find_claimable(self.pods, owner),
             lambda pod: selector.matches(pod["metadata"].get("labels") or {}) and parent_name(pod) == key.name,
         )
         history = await self._revision_history.get_revisions(owner)
         try:
             status = await self._sync(owner, history, pods)
         finally:
-            await self._revision_history.forget(owner, history, (revision_of(pod) for pod in pods))
+            await self._revision_history.truncate_revisions(owner, history, (pod_revision(pod) for pod in pods))
         return self._next_sync(owner, status, pods)
 
     async def _sync(
@@ -116,39 +116,39 @@ class StatefulSetController(Controller):
     ) -> Object:
         """Process the pods of a set by plan, write the status and return it."""
         revisioned_sets = RevisionedSets(
-            current=restored(owner, history.current),
+            current_set=apply_revision(owner, history.current),
             current_name=history.current["metadata"]["name"],
-            update=restored(owner, history.update),
+            update_set=apply_revision(owner, history.update),
             update_name=history.update["metadata"]["name"],
         )
         plan = plan_stateful_set(owner, revisioned_sets, pods, self.clock.now(), self._features)
-        status, error = plan.status(pods), None
-        if not terminating(owner):
+        status, error = plan.build_status(pods), None
+        if not has_deletion_timestamp(owner):
             done = await self._update_stateful_set(plan)
-            status, error = plan.status((*plan.replicas, *plan.condemned)), done.error
+            status, error = plan.build_status((*plan.replicas, *plan.condemned)), done.error
             # Pods deleted for the update are still in the plan, but no longer count.
             status["currentReplicas"] -= done.successes
-        status = completed(owner, status)
+        status = complete_rolling_update(owner, status)
         await self._update_status(owner, status)
         if error is not None:
             raise error
         return status
 
-    async def _update_stateful_set(self, roster: StatefulSetPlan) -> SlowStartResult:
+    async def _update_stateful_set(self, plan: StatefulSetPlan) -> SlowStartResult:
         """Process all pods; return the number deleted for an update, and the first error."""
         try:
             held_up = (
-                await self._run_for_all(roster, roster.replicas, self._process_replica)
-                or await self._run_for_all(roster, roster.condemned, self._fix_claims)
-                or await self._run_for_all(roster, roster.condemned, self._process_condemned)
+                await self._run_for_all(plan, plan.replicas, self._process_replica)
+                or await self._run_for_all(plan, plan.condemned, self._fix_claims)
+                or await self._run_for_all(plan, plan.condemned, self._process_condemned)
             )
         except ApiError as error:
             return SlowStartResult(0, error)
         taken = 0
         # An update goes on only while no pod is waited for; otherwise a bad revision would spread.
-        for pod in () if held_up else roster.outdated():
+        for pod in () if held_up else plan.pods_to_update():
             try:
-                await self._pod_control.delete(roster.owner, pod)
+                await self._pod_control.delete(plan.owner, pod)
             except ApiError as error:
                 return SlowStartResult(taken, error)
             taken += 1
@@ -156,24 +156,24 @@ class StatefulSetController(Controller):
 
     async def _run_for_all(
         self,
-        roster: StatefulSetPlan,
+        plan: StatefulSetPlan,
         pods: Sequence[ReadOnlyObject],
         act: Callable[[StatefulSetPlan, ReadOnlyObject], Awaitable[bool]],
     ) -> bool:
         """Process pods; return whether an ordered set must wait for one, at which it stops."""
-        if roster.ordered:
+        if plan.is_ordered:
             for pod in pods:
-                if await act(roster, pod):
+                if await act(plan, pod):
                     return True
             return False
-        done = await slow_start_batch(len(pods), lambda index: act(roster, pods[index]))
+        done = await slow_start_batch(len(pods), lambda index: act(plan, pods[index]))
         if done.error is not None:
             raise done.error
         return False
 
-    async def _process_replica(self, roster: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
+    async def _process_replica(self, plan: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
         """Process one wanted pod; return whether an ordered set must wait for it."""
-        owner, need = roster.owner, roster.find_need(pod)
+        owner, need = plan.owner, plan.find_need(pod)
         if need is PodNeed.DELETION:
             await self._pod_control.delete(owner, pod)
             return True
@@ -185,21 +185,21 @@ class StatefulSetController(Controller):
         # A claim may have been deleted between the creation of claims and pod.
         if pod["status"]["phase"] == "Pending":
             await self._pod_control.create_missing_claims(owner, pod)
-        if need is PodNeed.TIME and roster.ordered:
+        if need is PodNeed.WAIT and plan.is_ordered:
             return True
         fits = identity_matches(owner, pod) and storage_matches(owner, pod)
         if not fits or not self._pod_control.claims_match_retention_policy(owner, pod):
-            await self._pod_control.mend(owner, pod)
+            await self._pod_control.update(owner, pod)
         return False
 
-    async def _fix_claims(self, roster: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
-        if not self._pod_control.claims_match_retention_policy(roster.owner, pod):
-            await self._pod_control.update_claims_for_retention_policy(roster.owner, pod)
+    async def _fix_claims(self, plan: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
+        if not self._pod_control.claims_match_retention_policy(plan.owner, pod):
+            await self._pod_control.update_claims_for_retention_policy(plan.owner, pod)
         return False
 
-    async def _process_condemned(self, roster: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
-        if roster.may_delete_condemned(pod):
-            await self._pod_control.delete(roster.owner, pod)
+    async def _process_condemned(self, plan: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
+        if plan.may_delete_condemned(pod):
+            await self._pod_control.delete(plan.owner, pod)
         return True
 
     async def _update_status(self, owner: ReadOnlyObject, status: Object) -> None:
@@ -211,15 +211,19 @@ class StatefulSetController(Controller):
         except Conflict:
             fresh = await self.client.get(KIND, key_of(owner))
             written = await self.client.update(KIND, {**fresh, "status": status}, subresource="status")
-        self._consistency_store.wrote(key_of(owner), KIND, written)
+        self._consistency_store.wrote_at(key_of(owner), KIND, written)
 
-    def _next_sync(self, owner: ReadOnlyObject, status: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Outcome:
+    def _next_sync(
+        self, owner: ReadOnlyObject, status: ReadOnlyObject, pods: Sequence[ReadOnlyObject]
+    ) -> ReconcileResult:
         min_ready_seconds, available = owner["spec"].get("minReadySeconds", 0), status["availableReplicas"]
         if not self._has_exact_availability:
             return (
-                Again(after=float(min_ready_seconds)) if min_ready_seconds > 0 and available != wanted(owner) else DONE
+                Requeue(after=float(min_ready_seconds))
+                if min_ready_seconds > 0 and available != desired_replicas(owner)
+                else DONE
             )
         if min_ready_seconds == 0 or status["readyReplicas"] == available:
             return DONE
         left = seconds_to_next_availability(pods, min_ready_seconds, self.clock.now())
-        return Again(after=float(min_ready_seconds) if left is None else left)
+        return Requeue(after=float(min_ready_seconds) if left is None else left)

@@ -11,7 +11,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Informer
 from mockkube.client.protocol import Client
 from mockkube.client.recorder import EventRecorder
-from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, bind_to_claim, has_annotation
 
@@ -32,16 +32,18 @@ class VolumeBindings:
         self, client: Client, events: EventRecorder, capabilities: Capabilities, volumes: Informer, claims: Informer
     ) -> None:
         self.client, self.events = client, events
-        self.volumes, self.claims = Ledger(volumes), Ledger(claims)
-        self.attributes_classes = capabilities.enabled(ATTRIBUTES_GATE)
+        self.volumes, self.claims = WriteThroughCache(volumes), WriteThroughCache(claims)
+        self.has_attributes_classes = capabilities.enabled(ATTRIBUTES_GATE)
 
     async def write_claim(self, claim: Object, *, status: bool = False) -> ReadOnlyObject:
         """Update a claim, or its status."""
-        return self.claims.wrote(await self.client.update(CLAIM, claim, subresource="status" if status else ""))
+        return self.claims.record_write(await self.client.update(CLAIM, claim, subresource="status" if status else ""))
 
     async def write_volume(self, volume: Object, *, status: bool = False) -> ReadOnlyObject:
         """Update a volume, or its status."""
-        return self.volumes.wrote(await self.client.update(VOLUME, volume, subresource="status" if status else ""))
+        return self.volumes.record_write(
+            await self.client.update(VOLUME, volume, subresource="status" if status else "")
+        )
 
     async def set_phase(self, volume: ReadOnlyObject, phase: str, message: str = "") -> ReadOnlyObject:
         """Set the phase of a volume if it differs."""
@@ -79,7 +81,7 @@ class VolumeBindings:
             _set_capacity(new, volume)
         attributes = spec.get("volumeAttributesClassName")
         becomes_bound = old.get("phase") == "Pending" and phase == "Bound"
-        if self.attributes_classes and becomes_bound and attributes != old.get("currentVolumeAttributesClassName"):
+        if self.has_attributes_classes and becomes_bound and attributes != old.get("currentVolumeAttributesClassName"):
             new["currentVolumeAttributesClassName"] = attributes
         return new
 
@@ -111,9 +113,9 @@ class VolumeBindings:
         spec, metadata = dict(volume["spec"]), dict(volume["metadata"])
         if has_annotation(volume, BOUND_BY_CONTROLLER):
             del spec["claimRef"]
-            metadata["annotations"] = without(metadata["annotations"], BOUND_BY_CONTROLLER)
+            metadata["annotations"] = without_fields(metadata["annotations"], BOUND_BY_CONTROLLER)
         else:
-            spec["claimRef"] = without(spec["claimRef"], "uid")
+            spec["claimRef"] = without_fields(spec["claimRef"], "uid")
         written = await self.write_volume({**volume, "metadata": metadata, "spec": spec})
         await self.set_phase(written, "Available")
 
@@ -132,13 +134,13 @@ def annotate(obj: ReadOnlyObject, annotations: ReadOnlyObject) -> Object:
     return {**obj, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}}
 
 
-def without(obj: ReadOnlyObject, *names: str) -> Object:
+def without_fields(obj: ReadOnlyObject, *names: str) -> Object:
     """Return an object without some of its fields."""
     return {name: value for name, value in obj.items() if name not in names}
 
 
 def _unbound_status(old: ReadOnlyObject, phase: str) -> Object:
-    return {**without(old, "accessModes", "capacity", "currentVolumeAttributesClassName"), "phase": phase}
+    return {**without_fields(old, "accessModes", "capacity", "currentVolumeAttributesClassName"), "phase": phase}
 
 
 def _set_capacity(status: Object, volume: ReadOnlyObject) -> None:

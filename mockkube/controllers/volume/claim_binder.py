@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError
-from mockkube.api.kinds.core.persistent_volume_claim_validation import CLASS_ANNOTATION
+from mockkube.api.kinds.core.persistent_volume_claim_validation import STORAGE_CLASS_ANNOTATION
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.framework.controller import DONE, RESYNC, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import (
+    DONE,
+    RESYNC,
+    Controller,
+    ControllerDependencies,
+    ReconcileResult,
+    Requeue,
+)
 from mockkube.controllers.pods.by_claim import pods_by_claim
 from mockkube.controllers.pods.status_writer import FINISHED
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME, VolumeBindings
@@ -49,24 +56,24 @@ class ClaimBinder(Controller):
     """Controller of claims; keys are claims. All claims are queued again periodically."""
 
     name: ClassVar[str] = "persistentvolume-binder-controller"
-    source: ClassVar[str] = "persistentvolume-controller"
-    queue: ClassVar[str] = "claims"
+    event_source: ClassVar[str] = "persistentvolume-controller"
+    queue_name: ClassVar[str] = "claims"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        claims, volumes = self.follow(CLAIM), self.cache(VOLUME)
-        self.books = VolumeBindings(self.client, self.events, setting.capabilities, volumes, claims)
-        self.classes = self.cache("StorageClass")
-        self._pods_by_claim = pods_by_claim(self.cache("Pod"))
-        self.keeper = VolumeController(setting, self.books, self.keys)
-        self._sync_seconds = setting.options.volume_sync_seconds
-        self.keys.add(RESYNC)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        claims, volumes = self.watch(CLAIM), self.informer(VOLUME)
+        self.bindings = VolumeBindings(self.client, self.events, dependencies.capabilities, volumes, claims)
+        self.classes = self.informer("StorageClass")
+        self._pods_by_claim = pods_by_claim(self.informer("Pod"))
+        self.volume_controller = VolumeController(dependencies, self.bindings, self.work_queue)
+        self._sync_seconds = dependencies.options.volume_sync_seconds
+        self.work_queue.add(RESYNC)
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Bind a claim to a volume, or wait for one."""
         if key == RESYNC:
             return self._resync()
-        claim = self.books.claims.get(key)
+        claim = self.bindings.claims.get(key)
         if claim is None:
             return DONE
         # The annotation distinguishes a claim that was bound from one that only names its volume.
@@ -78,46 +85,46 @@ class ClaimBinder(Controller):
             await self._sync_unbound_claim(claim)
         return DONE
 
-    def _resync(self) -> Outcome:
+    def _resync(self) -> ReconcileResult:
         # A claim is not queued when a volume that would fit appears; upstream resyncs every 15 s for this, too.
-        for claim in self.books.claims.all():
-            self.keys.add(key_of(claim))
-        for volume in self.books.volumes.all():
-            self.keeper.keys.add(key_of(volume))
-        return Again(after=self._sync_seconds)
+        for claim in self.bindings.claims.all():
+            self.work_queue.add(key_of(claim))
+        for volume in self.bindings.volumes.all():
+            self.volume_controller.work_queue.add(key_of(volume))
+        return Requeue(after=self._sync_seconds)
 
     def _record_event(self, claim: ReadOnlyObject, severity: str, reason: str, message: str) -> None:
         self.events.record(claim, severity, reason, message)
 
     async def _sync_bound_claim(self, claim: ReadOnlyObject) -> None:
         name = claim["spec"].get("volumeName")
-        volume = self.books.volumes.get(Key("", name)) if name else None
+        volume = self.bindings.volumes.get(Key("", name)) if name else None
         if not name:
-            await self.books.mark_lost(claim, "ClaimLost", _LOST_REFERENCE)
+            await self.bindings.mark_lost(claim, "ClaimLost", _LOST_REFERENCE)
         elif volume is None:
-            await self.books.mark_lost(claim, "ClaimLost", _LOST_VOLUME)
+            await self.bindings.mark_lost(claim, "ClaimLost", _LOST_VOLUME)
         elif volume["spec"].get("claimRef", {}).get("uid", claim["metadata"]["uid"]) == claim["metadata"]["uid"]:
-            await self.books.bind(volume, claim)
+            await self.bindings.bind(volume, claim)
         else:
-            await self.books.mark_lost(claim, "ClaimMisbound", _MISBOUND)
+            await self.bindings.mark_lost(claim, "ClaimMisbound", _MISBOUND)
 
     async def _sync_claim_with_volume(self, claim: ReadOnlyObject, name: str) -> None:
         """Bind a claim to the volume it names, if the volume is free or reserved for it."""
-        volume = self.books.volumes.get(Key("", name))
+        volume = self.bindings.volumes.get(Key("", name))
         if volume is None:
-            await self.books.set_claim_phase(claim, "Pending")
+            await self.bindings.set_claim_phase(claim, "Pending")
         elif "claimRef" not in volume["spec"]:
-            reason = find_mismatch(volume, claim, attributes_classes=self.books.attributes_classes)
+            reason = find_mismatch(volume, claim, attributes_classes=self.bindings.has_attributes_classes)
             if not reason:
-                await self.books.bind(volume, claim)
+                await self.bindings.bind(volume, claim)
                 return
             self._record_event(
                 claim, "Warning", "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}'
             )
-            await self.books.set_claim_phase(claim, "Pending")
+            await self.bindings.set_claim_phase(claim, "Pending")
         # The volume is reserved for this claim, by a user or by a binding that was interrupted.
         elif is_bound_to_claim(volume, claim):
-            await self.books.bind(volume, claim)
+            await self.bindings.bind(volume, claim)
         else:
             await self._reject_taken_volume(claim, volume)
 
@@ -130,19 +137,19 @@ class ClaimBinder(Controller):
             raise ApiError(
                 f'invalid binding of claim "{key_of(claim)}" to volume "{name}": volume already claimed by "{other}"'
             )
-        await self.books.set_claim_phase(claim, "Pending")
+        await self.bindings.set_claim_phase(claim, "Pending")
 
     async def _sync_unbound_claim(self, claim: ReadOnlyObject) -> None:
         """Bind a claim to the best matching volume, or wait for one."""
         storage_class = self._find_class(claim)
         delayed = waits_for_consumer(claim, storage_class)
-        terms = SearchConditions(delayed=delayed, attributes_classes=self.books.attributes_classes)
+        terms = SearchConditions(delayed=delayed, attributes_classes=self.bindings.has_attributes_classes)
         try:
-            volume = find_best_match(ClaimRequirements.read(claim), self.books.volumes.all(), terms)
+            volume = find_best_match(ClaimRequirements.from_object(claim), self.bindings.volumes.all(), terms)
         except ValueError as error:
             raise ApiError(f'error finding PV for claim "{key_of(claim)}": {error}') from error
         if volume is not None:
-            await self.books.bind(volume, claim)
+            await self.bindings.bind(volume, claim)
         elif not await self._assign_default_class(claim):
             await self._wait_or_provision(claim, storage_class, delayed=delayed)
 
@@ -152,12 +159,12 @@ class ClaimBinder(Controller):
 
     async def _assign_default_class(self, claim: ReadOnlyObject) -> bool:
         """Set the default class on a claim without a class; return whether there was one."""
-        if has_annotation(claim, CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
+        if has_annotation(claim, STORAGE_CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
             return False
         default = find_default_class(self.classes.list())
         if default is None:
             return False
-        await self.books.write_claim(
+        await self.bindings.write_claim(
             {**claim, "spec": {**claim["spec"], "storageClassName": default["metadata"]["name"]}}
         )
         return True
@@ -173,7 +180,7 @@ class ClaimBinder(Controller):
             return
         else:
             self._record_event(claim, "Normal", "FailedBinding", _NO_CLASS)
-        await self.books.set_claim_phase(claim, "Pending")
+        await self.bindings.set_claim_phase(claim, "Pending")
 
     def _record_waiting_for_consumer(self, claim: ReadOnlyObject) -> None:
         pods = [pod for pod in self._pods_by_claim.get(str(key_of(claim))) if _is_unscheduled(pod)]
@@ -200,7 +207,7 @@ class ClaimBinder(Controller):
             self._record_event(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")
             return
         # External provisioners act on this annotation.
-        claim = await self.books.set_claim_provisioner(claim, provisioner)
+        claim = await self.bindings.set_claim_provisioner(claim, provisioner)
         self._record_event(claim, "Normal", "ExternalProvisioning", _EXTERNAL.format(provisioner))
 
 
@@ -208,8 +215,8 @@ def _is_unscheduled(pod: ReadOnlyObject) -> bool:
     return not pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in FINISHED
 
 
-def build(setting: Setting) -> Iterable[Controller]:
+def build(dependencies: ControllerDependencies) -> Iterable[Controller]:
     """Return the controller of claims and the controller of volumes."""
-    binder = ClaimBinder(setting)
+    binder = ClaimBinder(dependencies)
     yield binder
-    yield binder.keeper
+    yield binder.volume_controller

@@ -6,10 +6,10 @@ upstream 1.36: pkg/controller/volume/vacprotection
 from typing import ClassVar, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME
 from mockkube.controllers.volume.protection import needs_finalizer_change, with_finalizer, without_finalizer
 
@@ -32,30 +32,30 @@ class VolumeAttributesClassProtectionController(Controller):
     """Controller of VolumeAttributesClasses; keys are classes."""
 
     name: ClassVar[str] = "volumeattributesclass-protection-controller"
-    queue: ClassVar[str] = "vacprotection"
+    queue_name: ClassVar[str] = "vacprotection"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.classes = self.follow(CLASS, self._on_class_change)
-        self._users = [self.follow(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.classes = self.watch(CLASS, self._on_class_change)
+        self._users = [self.watch(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
 
-    def _on_class_change(self, change: Change) -> None:
+    def _on_class_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and needs_finalizer_change(change.object, FINALIZER):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    def _on_user_change(self, change: Change) -> None:
+    def _on_user_change(self, change: ObjectChange) -> None:
         """Queue the classes that a claim or volume no longer refers to."""
         before = set() if change.old is None else referenced_classes(change.old)
         after = referenced_classes(change.object)
         for name in sorted(after if change.type is EventType.DELETED else before - after):
-            self.keys.add(Key("", name))
+            self.work_queue.add(Key("", name))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Add the finalizer to a class, or remove it from a terminating one that is not used."""
         found = self.classes.get(key)
         if found is None or not needs_finalizer_change(found, FINALIZER):
             return DONE
-        if not terminating(found):
+        if not has_deletion_timestamp(found):
             await self.client.update(CLASS, with_finalizer(found, FINALIZER))
         elif not await self._is_in_use(key.name):
             await self.client.update(CLASS, without_finalizer(found, FINALIZER))

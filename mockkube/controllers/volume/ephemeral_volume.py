@@ -7,10 +7,14 @@ from typing import ClassVar
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import controller_uid, reference_to, terminating
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import (
+    controller_uid,
+    has_deletion_timestamp,
+    new_controller_ref,
+)
 from mockkube.controllers.pods.by_claim import pods_by_claim
 from mockkube.controllers.volume.bindings import CLAIM
 from mockkube.matching.pod_claims import ephemeral_claim_name
@@ -20,31 +24,31 @@ class EphemeralVolumeController(Controller):
     """Controller of ephemeral volumes; keys are pods."""
 
     name: ClassVar[str] = "ephemeral-volume-controller"
-    source: ClassVar[str] = "ephemeral_volume"
-    queue: ClassVar[str] = "ephemeral_volume"
+    event_source: ClassVar[str] = "ephemeral_volume"
+    queue_name: ClassVar[str] = "ephemeral_volume"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.pods = self.follow("Pod", self._on_pod_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.pods = self.watch("Pod", self._on_pod_change)
         self._pods_by_claim = pods_by_claim(self.pods)
-        self.claims = self.follow(CLAIM, self._on_claim_change)
+        self.claims = self.watch(CLAIM, self._on_claim_change)
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         pod = change.object
         # The volumes of a pod are immutable.
         if change.type is EventType.ADDED and any("ephemeral" in one for one in pod["spec"].get("volumes", ())):
-            self.keys.add(key_of(pod))
+            self.work_queue.add(key_of(pod))
 
-    def _on_claim_change(self, change: Change) -> None:
+    def _on_claim_change(self, change: ObjectChange) -> None:
         # A deleted claim is created again for a pod that has not started with it.
         if change.type is EventType.DELETED:
             for pod in self._pods_by_claim.get(str(key_of(change.object))):
-                self.keys.add(key_of(pod))
+                self.work_queue.add(key_of(pod))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create the missing claims of a pod."""
         pod = self.pods.get(key)
-        if pod is None or terminating(pod):
+        if pod is None or has_deletion_timestamp(pod):
             return DONE
         for volume in pod["spec"].get("volumes", ()):
             if "ephemeral" in volume:
@@ -75,7 +79,7 @@ class EphemeralVolumeController(Controller):
             "namespace": namespace,
             "annotations": given.get("annotations", {}),
             "labels": given.get("labels", {}),
-            "ownerReferences": [reference_to(pod, "v1", "Pod")],
+            "ownerReferences": [new_controller_ref(pod, "v1", "Pod")],
         }
         try:
             await self.client.create(CLAIM, {"metadata": metadata, "spec": template["spec"]})

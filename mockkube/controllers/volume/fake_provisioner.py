@@ -8,11 +8,11 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.events import reference_to
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, RESYNC, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.controller import DONE, RESYNC, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.volume.bindings import CLAIM, PROVISIONED_BY, PROVISIONER, VOLUME
 from mockkube.controllers.volume.protection import without_finalizer
 from mockkube.controllers.volume.volume_choice import waits_for_consumer
@@ -28,26 +28,26 @@ class FakeProvisioner(Controller):
     """Provisioner; keys are claims without a volume, and released volumes (without a namespace)."""
 
     name: ClassVar[str] = "fake-provisioner"
-    source: ClassVar[str] = PROVISIONER_NAME
+    event_source: ClassVar[str] = PROVISIONER_NAME
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.claims = self.follow(CLAIM, self._on_claim_change)
-        self.volumes = self.follow(VOLUME, self._on_volume_change)
-        self.classes = self.cache("StorageClass")
-        self._default_class = setting.options.default_storage_class
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.claims = self.watch(CLAIM, self._on_claim_change)
+        self.volumes = self.watch(VOLUME, self._on_volume_change)
+        self.classes = self.informer("StorageClass")
+        self._default_class = dependencies.options.default_storage_class
         if self._default_class:
-            self.keys.add(RESYNC)
+            self.work_queue.add(RESYNC)
 
-    def _on_claim_change(self, change: Change) -> None:
+    def _on_claim_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and _needs_provisioning(change.object):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    def _on_volume_change(self, change: Change) -> None:
+    def _on_volume_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and _is_released(change.object):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Create the volume of a claim, or delete a released volume."""
         if key == RESYNC:
             await self._ensure_default_class()
@@ -93,7 +93,7 @@ class FakeProvisioner(Controller):
             return
         try:
             # As external provisioners do: the volume is deleted first, and then released by removing the finalizer.
-            if not terminating(volume):
+            if not has_deletion_timestamp(volume):
                 await self.client.delete(VOLUME, key)
             volume = await self.client.get(VOLUME, key)
             if _FINALIZER in volume["metadata"].get("finalizers", ()):
@@ -127,7 +127,7 @@ def new_volume(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
 
 def _needs_provisioning(claim: ReadOnlyObject) -> bool:
     by = claim["metadata"].get("annotations", {}).get(PROVISIONER)
-    return by == PROVISIONER_NAME and not claim["spec"].get("volumeName") and not terminating(claim)
+    return by == PROVISIONER_NAME and not claim["spec"].get("volumeName") and not has_deletion_timestamp(claim)
 
 
 def _is_released(volume: ReadOnlyObject) -> bool:

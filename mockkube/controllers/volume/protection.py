@@ -8,11 +8,11 @@ from typing import ClassVar, Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import terminating
-from mockkube.controllers.pods.by_claim import pods_by_claim, uses
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
+from mockkube.controllers.pods.by_claim import pods_by_claim, uses_claim
 from mockkube.controllers.pods.status_writer import FINISHED
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME
 from mockkube.matching.pod_claims import volume_claims
@@ -38,31 +38,31 @@ def without_finalizer(obj: ReadOnlyObject, name: str) -> Object:
 def needs_finalizer_change(obj: ReadOnlyObject, finalizer: str) -> bool:
     """Return whether the finalizer is missing, or holds up a deletion."""
     # Both cases at once: not terminating and without the finalizer, or terminating and with it.
-    return terminating(obj) == (finalizer in obj["metadata"].get("finalizers", ()))
+    return has_deletion_timestamp(obj) == (finalizer in obj["metadata"].get("finalizers", ()))
 
 
 class PVCProtectionController(Controller):
     """Controller of claim protection; keys are claims."""
 
     name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
-    queue: ClassVar[str] = "pvcprotection"
+    queue_name: ClassVar[str] = "pvcprotection"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._tracks_use = setting.capabilities.enabled(UNUSED_GATE)
-        self.claims = self.follow(CLAIM, self._on_claim_change)
-        self._pods_by_claim = pods_by_claim(self.follow("Pod", self._on_pod_change))
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self._tracks_use = dependencies.capabilities.enabled(UNUSED_GATE)
+        self.claims = self.watch(CLAIM, self._on_claim_change)
+        self._pods_by_claim = pods_by_claim(self.watch("Pod", self._on_pod_change))
 
-    def _on_claim_change(self, change: Change) -> None:
+    def _on_claim_change(self, change: ObjectChange) -> None:
         claim = change.object
         if change.type is EventType.DELETED:
             return
         is_new = self._tracks_use and find_condition(claim.get("status", {}).get("conditions", ()), _UNUSED) is None
         # A claim without condition Unused was created, or comes from a version that did not track usage.
         if is_new or needs_finalizer_change(claim, CLAIM_FINALIZER):
-            self.keys.add(key_of(claim))
+            self.work_queue.add(key_of(claim))
 
-    def _on_pod_change(self, change: Change) -> None:
+    def _on_pod_change(self, change: ObjectChange) -> None:
         pod, old = change.object, change.old
         # A pod that was replaced under its name while the watch was interrupted no longer uses its claims.
         if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
@@ -73,18 +73,18 @@ class PVCProtectionController(Controller):
 
     def _enqueue(self, pod: ReadOnlyObject) -> None:
         for name, _ in volume_claims(pod):
-            self.keys.add(Key(pod["metadata"]["namespace"], name))
+            self.work_queue.add(Key(pod["metadata"]["namespace"], name))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Add the finalizer to a claim, or remove it from a terminating one that no pod uses."""
         claim = self.claims.get(key)
         if claim is None:
             return DONE
-        if self._tracks_use and not terminating(claim):
+        if self._tracks_use and not has_deletion_timestamp(claim):
             await self._update_unused_condition(claim)
         if not needs_finalizer_change(claim, CLAIM_FINALIZER):
             return DONE
-        if not terminating(claim):
+        if not has_deletion_timestamp(claim):
             await self.client.update(CLAIM, with_finalizer(claim, CLAIM_FINALIZER))
         elif not await self._is_in_use(claim):
             await self.client.update(CLAIM, without_finalizer(claim, CLAIM_FINALIZER))
@@ -101,7 +101,7 @@ class PVCProtectionController(Controller):
     async def _update_unused_condition(self, claim: ReadOnlyObject) -> None:
         """Set condition Unused of a claim if it changed."""
         running = (pod for pod in self._pods_by_claim.get(str(key_of(claim))) if not _is_finished(pod))
-        used, status = any(uses(pod, claim) for pod in running), claim.get("status", {})
+        used, status = any(uses_claim(pod, claim) for pod in running), claim.get("status", {})
         old = find_condition(status.get("conditions", ()), _UNUSED)
         wanted = "False" if used else "True"
         if old is not None and old["status"] == wanted:
@@ -127,30 +127,30 @@ def _keeps_claim(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
     metadata = pod["metadata"]
     # The kubelet is done with such a pod, or it was deleted by force. Its own claim must not block it: in a foreground
     # deletion the pod waits for that claim.
-    shut_down = terminating(pod) and metadata.get("deletionGracePeriodSeconds") == 0
-    return bool(pod["spec"].get("nodeName")) and uses(pod, claim, ephemeral=not shut_down)
+    shut_down = has_deletion_timestamp(pod) and metadata.get("deletionGracePeriodSeconds") == 0
+    return bool(pod["spec"].get("nodeName")) and uses_claim(pod, claim, ephemeral=not shut_down)
 
 
 class PVProtectionController(Controller):
     """Controller of volume protection; keys are volumes."""
 
     name: ClassVar[str] = "persistentvolume-protection-controller"
-    queue: ClassVar[str] = "pvprotection"
+    queue_name: ClassVar[str] = "pvprotection"
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.volumes = self.follow(VOLUME, self._on_volume_change)
+    def __init__(self, dependencies: ControllerDependencies) -> None:
+        super().__init__(dependencies)
+        self.volumes = self.watch(VOLUME, self._on_volume_change)
 
-    def _on_volume_change(self, change: Change) -> None:
+    def _on_volume_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.DELETED and needs_finalizer_change(change.object, VOLUME_FINALIZER):
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Add the finalizer to a volume, or remove it from a terminating one that is not bound."""
         volume = self.volumes.get(key)
         if volume is None or not needs_finalizer_change(volume, VOLUME_FINALIZER):
             return DONE
-        if not terminating(volume):
+        if not has_deletion_timestamp(volume):
             await self.client.update(VOLUME, with_finalizer(volume, VOLUME_FINALIZER))
         elif volume.get("status", {}).get("phase") != "Bound":
             await self.client.update(VOLUME, without_finalizer(volume, VOLUME_FINALIZER))

@@ -8,21 +8,21 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.volume.bindings import access_modes
-from mockkube.matching.volumes import ClaimRequirements, SearchConditions, Volume, find_volume, storage_class_of
+from mockkube.matching.volumes import ClaimRequirements, CompiledVolume, SearchConditions, find_volume, storage_class_of
 
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
 def find_best_match(
-    wish: ClaimRequirements, volumes: Iterable[ReadOnlyObject], terms: SearchConditions
+    requirements: ClaimRequirements, volumes: Iterable[ReadOnlyObject], terms: SearchConditions
 ) -> ReadOnlyObject | None:
     """Return the smallest volume for a claim with the fewest access modes beyond those requested."""
-    groups: dict[tuple[str, ...], list[Volume]] = {}
+    groups: dict[tuple[str, ...], list[CompiledVolume]] = {}
     for obj in volumes:
-        groups.setdefault(tuple(access_modes(obj)), []).append(Volume.read(obj, {}))
+        groups.setdefault(tuple(access_modes(obj)), []).append(CompiledVolume.from_object(obj, {}))
     for modes in sorted(groups, key=lambda modes: (len(modes), modes)):
-        if wish.access_modes <= {*modes}:
-            found = find_volume(wish, groups[modes], terms)
+        if requirements.access_modes <= {*modes}:
+            found = find_volume(requirements, groups[modes], terms)
             if found is not None:
                 return found.obj
     return None
@@ -30,8 +30,8 @@ def find_best_match(
 
 def find_mismatch(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes: bool) -> str:
     """Return why a volume does not satisfy the claim that names it; empty if it does."""
-    has, wants = Volume.read(volume, {}), ClaimRequirements.read(claim)
-    if has.going:
+    has, wants = CompiledVolume.from_object(volume, {}), ClaimRequirements.from_object(claim)
+    if has.is_terminating:
         return f'the volume is marked for deletion "{has.name}"'
     if has.size < wants.size:
         return "requested PV is too small"

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.volume.bindings import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBindings
 from mockkube.matching.csi_migration import migration_of
 from mockkube.matching.volumes import has_annotation
@@ -27,28 +27,28 @@ class VolumeController(Controller):
     """Controller of volumes; keys are volumes. Claims to be bound or lost are queued for `ClaimBinder`."""
 
     name: ClassVar[str] = "persistentvolume-binder-controller/volumes"
-    source: ClassVar[str] = "persistentvolume-controller"
-    queue: ClassVar[str] = "volumes"
+    event_source: ClassVar[str] = "persistentvolume-controller"
+    queue_name: ClassVar[str] = "volumes"
 
-    def __init__(self, setting: Setting, books: VolumeBindings, claims: WorkQueue[Key]) -> None:
-        super().__init__(setting)
-        self.follow(VOLUME, self._on_volume_change)
-        self.follow(CLAIM, self._on_claim_change)
-        self._bindings, self._claim_queue = books, claims
+    def __init__(self, dependencies: ControllerDependencies, bindings: VolumeBindings, claims: WorkQueue[Key]) -> None:
+        super().__init__(dependencies)
+        self.watch(VOLUME, self._on_volume_change)
+        self.watch(CLAIM, self._on_claim_change)
+        self._bindings, self._claim_queue = bindings, claims
 
-    def _on_volume_change(self, change: Change) -> None:
+    def _on_volume_change(self, change: ObjectChange) -> None:
         reference = change.object["spec"].get("claimRef")
         if change.type is not EventType.DELETED:
-            self.keys.add(key_of(change.object))
+            self.work_queue.add(key_of(change.object))
         elif reference is not None:
             self._claim_queue.add(Key(reference.get("namespace", ""), reference.get("name", "")))
 
-    def _on_claim_change(self, change: Change) -> None:
+    def _on_claim_change(self, change: ObjectChange) -> None:
         name = change.object["spec"].get("volumeName")
         if change.type is EventType.DELETED and name:
-            self.keys.add(Key("", name))
+            self.work_queue.add(Key("", name))
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> ReconcileResult:
         """Update the phase of a volume, and reclaim it if its claim is gone."""
         volume = self._bindings.volumes.get(key)
         if volume is None:

@@ -12,18 +12,18 @@ from mockkube_cel.values import CelError, OpenMap, type_of
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching import semver
-from mockkube.matching.cel.devices import devices
+from mockkube.matching.cel.devices import device_environment
 from mockkube.matching.cel.libraries import quantities
 from mockkube.matching.cel.tolerations import COST_MAX, PROGRAMS_MAX
 
 
 @lru_cache(PROGRAMS_MAX)
-def selector(expression: str, *, shared: bool, lists: bool) -> Compiled:
+def compile_device_selector(expression: str, *, shared: bool, lists: bool) -> Compiled:
     """Return the compiled selector; `shared` and `lists` tell which gates of devices are on."""
-    return devices(shared=shared, lists=lists).compile(expression)
+    return device_environment(shared=shared, lists=lists).compile(expression)
 
 
-def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: bool) -> bool | str:
+def device_matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: bool) -> bool | str:
     """Return whether a device of a driver's slice matches, or the error of the evaluation."""
     assert compiled.program is not None, "only what compiles is evaluated"
     try:
@@ -74,7 +74,7 @@ def _attribute_value(attribute: ReadOnlyObject, *, lists: bool) -> Any:
     raise ValueError("unsupported attribute value")
 
 
-def _parse_version(text: str) -> semver.Version:
+def _parse_version(text: str) -> semver.SemanticVersion:
     try:
         return semver.parse(text)
     except semver.SemverError as error:
@@ -92,7 +92,7 @@ def _not_boolean_error(value: Any) -> str:
             why = "unsupported native conversion from string to 'bool'"
         case int():
             why = "unsupported type conversion from 'int' to bool"
-        case semver.Version():
+        case semver.SemanticVersion():
             why = "type conversion error from 'Semver' to 'bool'"
         case _:
             why = f"type conversion error from {name} to 'bool'"

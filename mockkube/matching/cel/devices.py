@@ -15,9 +15,9 @@ from mockkube_cel.sizes import Path, Size
 from mockkube_cel.types import CelType
 
 from mockkube.api.fields import FieldError
-from mockkube.api.strategy import Judge
-from mockkube.matching.cel.environment import environment
-from mockkube.matching.cel.tolerations import PROGRAMS_MAX, admission_errors
+from mockkube.api.strategy import StrategyContext
+from mockkube.matching.cel.environment import kubernetes_environment
+from mockkube.matching.cel.tolerations import PROGRAMS_MAX, validate_compiled
 
 CONSUMABLE_CAPACITY_GATE: Final = "DRAConsumableCapacity"
 LIST_ATTRIBUTES_GATE: Final = "DRAListTypeAttributes"
@@ -71,7 +71,7 @@ class _DeviceSizes(Mapping[Path, Size]):
 
 
 @cache
-def devices(*, shared: bool, lists: bool) -> Environment:
+def device_environment(*, shared: bool, lists: bool) -> Environment:
     """Return the environment of device selectors; `shared` and `lists` tell which gates are on."""
     # Upstream declares attributes as dyn with the gate and as any without it; errors of the checker show the type.
     attribute = types.DYN if lists else types.ANY
@@ -83,15 +83,18 @@ def devices(*, shared: bool, lists: bool) -> Environment:
     if shared:
         fields["allowMultipleAllocations"] = types.BOOL
     schema = Schema(variables={"device": types.struct(_DEVICE)}, messages={_DEVICE: fields})
-    return environment(schema, _DeviceSizes(), bindings=True)
+    return kubernetes_environment(schema, _DeviceSizes(), bindings=True)
 
 
 @lru_cache(PROGRAMS_MAX)
 def _compile(expression: str, *, shared: bool, lists: bool) -> Compiled:
-    return devices(shared=shared, lists=lists).compile(expression)
+    return device_environment(shared=shared, lists=lists).compile(expression)
 
 
-def device_expression(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
+def validate_device_expression(expression: str, at: str, context: StrategyContext, stored: bool) -> list[FieldError]:
     """Validate the selector of a device class or claim at a path, stored ones included."""
-    gates = {"shared": judge.caps.enabled(CONSUMABLE_CAPACITY_GATE), "lists": judge.caps.enabled(LIST_ATTRIBUTES_GATE)}
-    return admission_errors(expression, _compile(expression, **gates), at)
+    gates = {
+        "shared": context.caps.enabled(CONSUMABLE_CAPACITY_GATE),
+        "lists": context.caps.enabled(LIST_ATTRIBUTES_GATE),
+    }
+    return validate_compiled(expression, _compile(expression, **gates), at)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from mockkube_cel.sizes import Path, Size
 
 
-def environment(schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool = False) -> Environment:
+def kubernetes_environment(schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool = False) -> Environment:
     """Return an environment whose expressions may call Kubernetes' functions."""
 
     def functions() -> Mapping[str, Function]:
         # Imported for the first expression: most servers never compile one, and the libraries take long to load.
         from mockkube.matching.cel.libraries import catalogue
 
-        return catalogue.functions(with_patches=schema.builds)
+        return catalogue.load_functions(with_patches=schema.allows_object_literals)
 
     return Environment(schema, sizes, bindings=bindings, functions=functions)

@@ -8,7 +8,7 @@ from mockkube_cel.program import Evaluation, Program
 from mockkube.runtime.heavy_work import remaining_budget, spend
 
 
-def evaluate(program: Program, variables: Mapping[str, Any], cost_max: int) -> Evaluation:
+def evaluate_metered(program: Program, variables: Mapping[str, Any], cost_max: int) -> Evaluation:
     """Evaluate a program and spend its cost from the allowance for work on the event loop."""
     # One unit of cost takes about a microsecond, the unit of the allowance. An evaluation that exceeds what is left is
     # repeated in a thread.

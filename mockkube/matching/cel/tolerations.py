@@ -9,12 +9,12 @@ from cachetools import LRUCache
 from mockkube_cel import types
 from mockkube_cel.environment import Compiled
 from mockkube_cel.schema import Schema
-from mockkube_cel.sizes import NOTHING, Size
+from mockkube_cel.sizes import ZERO, Size
 
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel.environment import environment
-from mockkube.matching.taints import Expression, Outcome, Unreadable
+from mockkube.matching.cel.environment import kubernetes_environment
+from mockkube.matching.taints import Outcome, TaintCheck, UnreadableValue
 
 if TYPE_CHECKING:
     from mockkube_cel.program import Evaluation
@@ -31,18 +31,18 @@ _SCHEMA: Final = Schema(
     messages={_TAINT: dict.fromkeys(("key", "value", "effect"), types.STRING)},
 )
 _SIZES: Final = {
-    ("taint",): NOTHING,
+    ("taint",): ZERO,
     # A qualified name: prefix, slash and name.
     ("taint", "key"): Size(0, 253 + 1 + 63),
     ("taint", "value"): Size(0, 63),
     # The longest effect is PreferNoSchedule.
     ("taint", "effect"): Size(0, 16),
 }
-TAINT_ENVIRONMENT: Final = environment(_SCHEMA, _SIZES)
-TAINT_ENVIRONMENT_WITH_BINDINGS: Final = environment(_SCHEMA, _SIZES, bindings=True)
+TAINT_ENVIRONMENT: Final = kubernetes_environment(_SCHEMA, _SIZES)
+TAINT_ENVIRONMENT_WITH_BINDINGS: Final = kubernetes_environment(_SCHEMA, _SIZES, bindings=True)
 
 
-def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]:
+def validate_compiled(text: str, compiled: Compiled, at: str) -> list[FieldError]:
     """Validate a compiled expression in the field `at` as the API server does."""
     # A text that is too long gets this error only, whatever compiling it would report.
     if len(text.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
@@ -87,11 +87,11 @@ class ExpressionCache:
         self._compiled[text] = compiled
         return compiled
 
-    def expression(self, text: str) -> Expression:
+    def compile_expression(self, text: str) -> TaintCheck:
         """Return the expression as a check of taints, in the form that `TaintRules` needs."""
         compiled = self.get(text)
         if compiled.error is not None:
-            unreadable = Unreadable("toleration", text, compiled.error)
+            unreadable = UnreadableValue("toleration", text, compiled.error)
             return lambda taint: unreadable
 
         from mockkube_cel.values import CelError  # late, like the compiler that is loaded by now
@@ -100,6 +100,6 @@ class ExpressionCache:
             evaluation = evaluate(compiled, taint)
             self.statistics.cost += evaluation.cost
             value = evaluation.value
-            return Unreadable("taint", text, value.message) if type(value) is CelError else value is True
+            return UnreadableValue("taint", text, value.message) if type(value) is CelError else value is True
 
         return test

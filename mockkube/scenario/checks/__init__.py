@@ -1,1 +1,1 @@
-"""What a scenario claims: a module for each verb."""
+"""Checks of scenarios: a module for each verb."""

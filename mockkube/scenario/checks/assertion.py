@@ -1,4 +1,4 @@
-"""`assert` and `error`: what is there, and what is not, told by partial objects."""
+"""Checks `assert` and `error`: objects that must exist, or must not, given as partial objects."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -25,29 +25,29 @@ _SHOWN_MAX = 6
 
 @dataclass(frozen=True)
 class Claim(Step):
-    """Claims something of objects."""
+    """Check of objects against partial objects."""
 
     resource: Annotated[Tree | None, "a partial object, or a list of them; expressions in it are about the object"] = (
         None
     )
     file: Annotated[str, "a file of partial objects beside the scenario"] = ""
-    server: Annotated[str, "the API server that is asked"] = API_SERVER
+    server: Annotated[str, "the API server that receives the request"] = API_SERVER
     timeout: Annotated[Seconds | None, "how long it has to come true, in the time of the cluster"] = None
 
     adapt = staticmethod(adapt_manifests)
 
     def complaint(self) -> str:
-        """Ask for objects."""
+        """Return an error unless exactly one of `resource` and `file` is given."""
         return "give a partial object, or a `file` of them" if (self.resource is None) == (not self.file) else ""
 
     async def play(self, world: World) -> None:
-        """Let time pass until it is true."""
+        """Let time pass until the check holds; Failure with the last differences at the timeout."""
         client = world.client(Who(server=self.server))
-        claimed = [_named(obj, world.scene.bindings) for obj in manifests(world, self.resource, self.file)]
+        expected = [_named(obj, world.scene.bindings) for obj in manifests(world, self.resource, self.file)]
         last: list[str] = []
 
         async def holds() -> bool:
-            last[:] = [text for obj in claimed if (text := await self._wrong(world, client, obj))]
+            last[:] = [text for obj in expected if (text := await self._wrong(world, client, obj))]
             return not last
 
         seconds = world.scene.timeout if self.timeout is None else self.timeout
@@ -55,6 +55,7 @@ class Claim(Step):
             raise Failure("\n".join([f"not true within {seconds:g} s:", *last]))
 
     async def _wrong(self, world: World, client: Client, expected: Object) -> str:
+        """Return what differs for one partial object; empty if nothing does."""
         try:
             named, found = await candidates(world, client, expected)
         except ApiError as error:
@@ -65,18 +66,19 @@ class Claim(Step):
 
     @abstractmethod
     def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
-        """Return what is not as claimed of the objects that may be meant; empty if all is."""
+        """Return what is wrong with the objects found; empty if the check holds."""
 
 
 def _named(expected: Object, bindings: Mapping[str, Any]) -> Object:
-    """Return a partial object with everything evaluated that says which object it is."""
+    """Return a partial object with expressions in name, namespace and labels evaluated."""
     metadata = expected.get("metadata") or {}
     naming = {key: resolve(value, bindings) for key, value in metadata.items() if key in _NAMING}
     return {**expected, **({"metadata": {**metadata, **naming}} if metadata else {})}
 
 
 def _content(expected: Object) -> Object:
-    """Return what is claimed of an object, without what only says which object it is."""
+    """Return the expected content of an object, without what identifies it."""
+    # Labels identify the object and are compared, too: an expression in a label is no part of the selector.
     metadata = {key: value for key, value in (expected.get("metadata") or {}).items() if key not in _NAMING[:2]}
     rest = {key: value for key, value in expected.items() if key not in _REFERRING}
     return {**({"metadata": metadata} if metadata else {}), **rest}
@@ -84,31 +86,32 @@ def _content(expected: Object) -> Object:
 
 @dataclass(frozen=True)
 class Assert(Claim):
-    """Claims that an object is as a partial one says, or becomes so in time."""
+    """Check that an object matches a partial one, immediately or in time."""
 
     verb: ClassVar[str] = "assert"
 
     def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
-        """One of them must match."""
+        """Return the differences of the closest object if none matches."""
         if not compared:
             return f"{about}: not found"
+        # Among several candidates the one with the fewest differences is most likely the one that was meant.
         obj, least = min(compared, key=lambda pair: len(pair[1]))
         if not least:
             return ""
         count = len(compared) - 1
         others = f" (and {count} other{'s' if count > 1 else ''})" if count else ""
-        told = [f"{about or obj['kind']} {obj['metadata']['name']}{others}" if others else about]
-        return "\n  ".join([f"{told[0]}:", *map(str, least[:_SHOWN_MAX])])
+        title = [f"{about or obj['kind']} {obj['metadata']['name']}{others}" if others else about]
+        return "\n  ".join([f"{title[0]}:", *map(str, least[:_SHOWN_MAX])])
 
 
 @dataclass(frozen=True)
 class Error(Claim):
-    """Claims that no object is as a partial one says, or that there is none any more in time."""
+    """Check that no object matches a partial one, immediately or in time."""
 
     verb: ClassVar[str] = "error"
 
     def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
-        """None of them may match."""
+        """Return the objects that match."""
         matching = [obj["metadata"]["name"] for obj, found in compared if not found]
         if not matching:
             return ""

@@ -1,4 +1,4 @@
-"""`expectEvent`: what components have told of objects."""
+"""Check `expectEvent`: events that components have recorded about objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _SHOWN_MAX = 5
 
 @dataclass(frozen=True)
 class ExpectEvent(Step):
-    """Claims that there is an event like this, or none."""
+    """Check that there is an event like this, or none."""
 
     verb: ClassVar[str] = "expectEvent"
 
@@ -26,34 +26,37 @@ class ExpectEvent(Step):
     about: Annotated[
         Mapping[str, str], "members of the reference to its object: kind, name, namespace; `web-*`: begins so"
     ] = field(default_factory=dict)
-    source: Annotated[str, "the component that told it"] = ""
+    source: Annotated[str, "the component that reported it"] = ""
     namespace: Annotated[str | None, "where it is; null: that of the scenario, empty: anywhere"] = None
-    count_min: Annotated[int, "how often it was told at least, all such events together"] = 1
-    count_max: Annotated[int | None, "how often at most"] = None
+    count_min: Annotated[int, "minimum number of occurrences, all matching events together"] = 1
+    count_max: Annotated[int | None, "maximum number"] = None
     absent: Annotated[bool, "claim that there is none"] = False
     timeout: Annotated[Seconds | None, "how long it has to come, in the time of the cluster"] = None
 
     async def play(self, world: World) -> None:
-        """Let time pass until it was told often enough; more than at most is a failure at once."""
+        """Let time pass until the event was recorded often enough; Failure if too rarely or too often."""
 
         async def holds() -> bool:
             return sum(map(_times, await self._found(world))) >= self.count_min
 
+        # Waiting for an absent event would always use up the timeout; at rest nothing more can be recorded now.
         if self.absent:
             await world.settle()
         else:
             await world.until(holds, world.scene.timeout if self.timeout is None else self.timeout)
         found = await self._found(world)
-        told = sum(map(_times, found))
-        most = 0 if self.absent else self.count_max
-        if (most is not None and told > most) or (not self.absent and told < self.count_min):
-            raise Failure(f"told {told} times; {await self._nearby(world)}")
+        count = sum(map(_times, found))
+        count_max = 0 if self.absent else self.count_max
+        if (count_max is not None and count > count_max) or (not self.absent and count < self.count_min):
+            raise Failure(f"occurred {count} times; {await self._nearby(world)}")
 
     async def _found(self, world: World) -> list[ReadOnlyObject]:
+        """Return the events that match."""
         return [event for event in await self._events(world) if self._is_such(event)]
 
     async def _events(self, world: World) -> list[ReadOnlyObject]:
         namespace = self.about.get("namespace", world.scene.namespace) if self.namespace is None else self.namespace
+        # Nodes have no namespace; upstream records their events in "default".
         if self.about.get("kind") == "Node":
             namespace = "default"
         return list((await world.client().list("Event", Selection(namespace=namespace))).items)
@@ -72,7 +75,7 @@ class ExpectEvent(Step):
         return all(_is(reference.get(name, ""), wanted) for name, wanted in self.about.items())
 
     async def _nearby(self, world: World) -> str:
-        """Tell of the events there are about such objects."""
+        """Describe the latest events about the same objects."""
         about = [
             f"{event.get('reason')}: {event.get('message')}"
             for event in await self._events(world)
@@ -82,11 +85,11 @@ class ExpectEvent(Step):
 
 
 def _is(value: str, wanted: str) -> bool:
-    """Whether a member of a reference is what is wanted; an asterisk, which no name has, says how it begins."""
+    """Return whether a member of a reference matches; a trailing asterisk matches any ending."""
     return value.startswith(wanted[:-1]) if wanted.endswith("*") else value == wanted
 
 
 def _times(event: ReadOnlyObject) -> int:
-    """How often an event was told."""
+    """Return how often an event was recorded."""
     series = event.get("series") or {}
     return int(series.get("count") or event.get("count") or 1)

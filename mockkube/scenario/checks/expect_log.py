@@ -1,4 +1,4 @@
-"""`expectLog`: what a component has logged, and how often."""
+"""Check `expectLog`: what a component has logged, and how often."""
 
 import re
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ _SHOWN_MAX = 5
 
 @dataclass(frozen=True)
 class ExpectLog(Step):
-    """Claims how often a component has logged a line like this."""
+    """Check how often a component has logged a line like this."""
 
     verb: ClassVar[str] = "expectLog"
 
-    component: Annotated[str, "whose log it is"]
+    component: Annotated[str, "the component whose log is read"]
     message: Annotated[str, "a part of the line"] = ""
     matches: Annotated[str, "a regular expression that the line has"] = ""
     level: Annotated[Literal["info", "warning", "error"] | None, "its severity"] = None
@@ -28,11 +28,11 @@ class ExpectLog(Step):
     window: Annotated[Seconds | None, "count only what was logged in the last so many seconds"] = None
     count: Annotated[int | None, "how often exactly"] = None
     min: Annotated[int | None, "how often at least; 1 if nothing else is said"] = None
-    max: Annotated[int | None, "how often at most"] = None
+    max: Annotated[int | None, "maximum number"] = None
     absent: Annotated[bool, "claim that there is no such line"] = False
 
     def complaint(self) -> str:
-        """Ask for a line, and for numbers that go together."""
+        """Return an error if no line is described, or the counts exclude each other."""
         if not self.message and not self.matches:
             return "give a part of the line as `message`, or a regular expression as `matches`"
         try:
@@ -45,7 +45,7 @@ class ExpectLog(Step):
         return ""
 
     async def play(self, world: World) -> None:
-        """Count the lines, and compare."""
+        """Settle, count the matching lines and compare."""
         await world.settle()
         since = 0.0 if self.window is None else world.now - self.window
         written = [one for one in world.log(self.component, since) if one.line.verbosity <= self.verbosity]
@@ -60,6 +60,7 @@ class ExpectLog(Step):
             return 0, 0
         if self.count is not None:
             return self.count, self.count
+        # A check without any count asks for at least one line.
         least = 1 if self.min is None and self.max is None else self.min or 0
         return least, self.max
 
@@ -73,7 +74,7 @@ class ExpectLog(Step):
 
 
 def _nearby(written: Iterable[LogEntry]) -> str:
-    """Tell of the lines there are, the most frequent first."""
+    """Describe the component's most frequent lines."""
     counts: dict[str, int] = {}
     for one in written:
         text = f"{one.line.level}: {one.line.message}"

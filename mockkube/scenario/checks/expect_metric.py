@@ -1,4 +1,4 @@
-"""`expectMetric`: what a component has counted."""
+"""Check `expectMetric`: the value of a component's metric."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ _SHOWN_MAX = 8
 
 @dataclass(frozen=True)
 class ExpectMetric(Step):
-    """Claims the value of a metric: the sum of all series that have these labels."""
+    """Check the value of a metric: the sum of all series with these labels."""
 
     verb: ClassVar[str] = "expectMetric"
 
-    component: Annotated[str, "whose metric it is"]
+    component: Annotated[str, "the component whose metrics are read"]
     name: Annotated[str, "the name of the series, like scheduler_plugin_evaluation_total"]
     labels: Annotated[Mapping[str, str], "labels it has, beside others"] = field(default_factory=dict)
     value: Annotated[float | None, "what it is"] = None
@@ -28,7 +28,7 @@ class ExpectMetric(Step):
     absent: Annotated[bool, "claim that there is no such series"] = False
 
     async def play(self, world: World) -> None:
-        """Add up the series, and compare."""
+        """Settle, add up the series and compare."""
         await world.settle()
         text = await world.metrics(self.component)
         samples = [one for family in text_string_to_metric_families(text) for one in family.samples]

@@ -1,4 +1,4 @@
-"""`expectRate`: how often something happens: controllers that get nowhere, writes of a component."""
+"""Check `expectRate`: how often per minute controllers are in hot loops, or a component writes."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -13,7 +13,7 @@ MINUTE = Seconds(60.0)
 
 @dataclass(frozen=True)
 class ExpectRate(Step):
-    """Claims how often a minute a controller fails on an object or replaces what it made, or somebody writes."""
+    """Check how often per minute a controller fails or replaces what it made, or a worker writes."""
 
     verb: ClassVar[str] = "expectRate"
 
@@ -25,16 +25,17 @@ class ExpectRate(Step):
     worker: Annotated[str, "how the name of the writer begins, like kube-controller-manager"] = ""
     window: Annotated[Seconds, "over how long writes are counted"] = MINUTE
     min: Annotated[float, "how often at least"] = 0.0
-    max: Annotated[float | None, "how often at most"] = None
+    max: Annotated[float | None, "maximum number"] = None
 
     async def play(self, world: World) -> None:
-        """Compare the rate of now."""
+        """Settle and compare the present rate."""
+        # Steps may be left at this time, and with them hot loops that are not counted yet.
         await world.settle()
-        rate, told = self._written(world) if self.writes else self._looping(world)
+        rate, description = self._written(world) if self.writes else self._looping(world)
         if rate < self.min or (self.max is not None and rate > self.max):
             most = "" if self.max is None else f", at most {self.max:g}"
-            raise Failure(f"{rate:g} a minute instead of at least {self.min:g}{most}{told}")
-        world.scene.say(f"{rate:g} a minute{told}")
+            raise Failure(f"{rate:g} a minute instead of at least {self.min:g}{most}{description}")
+        world.scene.say(f"{rate:g} a minute{description}")
 
     def _looping(self, world: World) -> tuple[float, str]:
         loops = [
@@ -44,8 +45,10 @@ class ExpectRate(Step):
             and self.object in one["object"]
             and self.cause in (None, one["cause"])
         ]
-        told = ", ".join(f"{one['controller']} {one['object']} {one['cause']} {one['per_minute']}/min" for one in loops)
-        return sum(one["per_minute"] for one in loops), f" ({told})" if told else " (no loops)"
+        description = ", ".join(
+            f"{one['controller']} {one['object']} {one['cause']} {one['per_minute']}/min" for one in loops
+        )
+        return sum(one["per_minute"] for one in loops), f" ({description})" if description else " (no loops)"
 
     def _written(self, world: World) -> tuple[float, str]:
         counted = [

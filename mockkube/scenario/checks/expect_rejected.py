@@ -1,4 +1,4 @@
-"""`expectRejected`: a write that the API refuses, and in which words."""
+"""Check `expectRejected`: a write that the API must reject, with its code, reason and message."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class ExpectRejected(Step):
-    """Claims that a write is refused, with this code, reason and message, and changes nothing."""
+    """Check that a write is rejected with this code, reason and message, and changes nothing."""
 
     verb: ClassVar[str] = "expectRejected"
 
@@ -35,7 +35,7 @@ class ExpectRejected(Step):
     matches: Annotated[str, "a regular expression that the message has"] = ""
 
     def complaint(self) -> str:
-        """Ask for one write."""
+        """Return an error unless exactly one write is given."""
         given = [one for one in self._writes() if one is not None]
         if len(given) != 1:
             return "give one of create, apply, update, patch, delete"
@@ -49,7 +49,7 @@ class ExpectRejected(Step):
         return (self.create, self.apply, self.update, self.patch, self.delete)
 
     async def play(self, world: World) -> None:
-        """Try it, and compare the refusal."""
+        """Try the write and compare the rejection."""
         [write] = [one for one in self._writes() if one is not None]
         error = await _refused(world, write)
         if error is None:
@@ -72,7 +72,7 @@ class ExpectRejected(Step):
 
 
 async def _refused(world: World, write: Step) -> ApiError | None:
-    """Return the refusal of a write; None if it was done. A server that is away refuses too."""
+    """Return the rejection of a write; None if it was accepted. A stopped server rejects, too."""
     try:
         await _attempted(world, write)
     except Unavailable as error:
@@ -83,7 +83,8 @@ async def _refused(world: World, write: Step) -> ApiError | None:
 
 
 async def _attempted(world: World, write: Step) -> None:
-    """Write, and let a refusal come through as it is."""
+    """Write; raises ApiError for a rejection."""
+    # The step's own `play` would turn the rejection into a Failure and lose code and reason.
     match write:
         case Patch(ref=ref) if ref is not None:
             await write.send(world)

@@ -1,4 +1,4 @@
-"""`expectWhy`: what the scheduler would say of a pod now, node by node, and which single change would alter it."""
+"""Check `expectWhy`: the scheduler's decision about a pod, node by node, and changes that would help."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -16,16 +16,16 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Remedy:
-    """A single change after which the pod would be scheduled."""
+    """A change that the explanation must have, or must not have."""
 
     kind: Annotated[str, "gate, version, toleration, taint, cordon or capacity; empty: any"] = ""
-    component: Annotated[str, "whose gate or version it is; empty: any"] = ""
+    component: Annotated[str, "the component whose gate or version changes; empty: any"] = ""
     change: Annotated[str, "a part of what is changed"] = ""
 
 
 @dataclass(frozen=True)
 class ExpectWhy(Step):
-    """Claims what `mockkube why` says of a pod."""
+    """Check what `mockkube why` says about a pod."""
 
     verb: ClassVar[str] = "expectWhy"
 
@@ -42,7 +42,7 @@ class ExpectWhy(Step):
     not_if: Annotated[tuple[Remedy, ...], "changes that would not"] = ()
 
     async def play(self, world: World) -> None:
-        """Decide again, and compare."""
+        """Settle, repeat the scheduler's decision and compare."""
         await world.settle()
         try:
             told = await self._explained(world)
@@ -90,7 +90,7 @@ def _helps(remedy: Remedy, told: Explanation) -> bool:
 
 
 def _lines(told: Explanation) -> list[str]:
-    """Return the whole answer, line by line."""
+    """Return the explanation as lines."""
     refusals = [f"{one.node}: {one.status.plugin}: {one.status.message} {one.detail}" for one in told.refused]
     remedies = [f"it would help: {one.kind} {one.component} {one.change}" for one in told.what_if]
     return [told.state, told.decision, *(line.rstrip() for line in refusals), *remedies]

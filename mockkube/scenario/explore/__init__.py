@@ -1,6 +1,6 @@
-"""Every order of a rollout, tried: up and down again, with disturbances between the steps.
+"""Explore rollout plans: play every order up and down, with disturbances, and find which are safe.
 
-`plan` is what may be asked, `loading` reads it from a file, `search` walks the orders and shares what they have in
-common, `stepping` takes one step on a cluster, `observing` says what harm it did, `verdict` is what comes out of it.
-Not here: how a result is shown (`mockkube.scenario.report`).
+`plans/` is what can be asked, and its file format. `search` plays paths and shares their common steps, `path_runner`
+plays one path on a cluster, `observation/` finds what a step did, `harm_judge` what harm that is, `exploration` is the
+result. Results are rendered elsewhere.
 """

@@ -1,4 +1,4 @@
-"""What a plan lets happen: steps of the scenario language, played on the cluster of a walk."""
+"""Actions of a plan: steps of the scenario language, played on the cluster of a path."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ from mockkube.scenario.explore.plan import Action
 from mockkube.scenario.fields import Place, read
 from mockkube.scenario.world import World
 
+# Only steps: what checks would claim is expressed by invariants.
 _VERBS: Final = {step.verb: step for step in STEPS}
-"""What claims something is an invariant's affair, so checks are not among them."""
 
 
 def check(action: Action, at: Place) -> None:
-    """Raise ScenarioError, with the remedy, unless it is a step that can be played."""
+    """Raise ScenarioError, with the remedy, unless the action is a step that plans allow."""
     if len(action) != 1:
         raise at.error("not a step: give one verb with its arguments, like `restart: kubelet`")
     [(verb, arguments)] = action.items()
@@ -24,7 +24,7 @@ def check(action: Action, at: Place) -> None:
 
 
 async def play(world: World, action: Action) -> str:
-    """Play a step; return why it was refused, or nothing: a rollout goes on without it."""
+    """Play an action; return why it was rejected, or nothing. A rollout goes on after a rejection."""
     [(verb, arguments)] = action.items()
     place = Place("plan", bindings=world.scene.bindings)
     try:

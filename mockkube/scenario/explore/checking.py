@@ -1,4 +1,4 @@
-"""Whether what was put together of shared steps is what playing a way from start to end gives."""
+"""Verify shared steps: play a sample of paths from start to end and compare with what was combined."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from mockkube.scenario.explore.search import Known, Play, Taken
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A way that came out otherwise when it was played by itself."""
+    """A path that came out differently when it was played from start to end."""
 
     moves: Moves
+    # Index of the first move that differs.
     at: int
-    """The first move that did."""
     told: Taken
     played: Taken
 
@@ -25,14 +25,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A sample of ways, each played from start to end."""
+    """Result of playing a sample of paths."""
 
     ways: int
     differences: tuple[Difference, ...]
 
 
 def check(known: Known, ways: Sequence[Moves], play: Play, *, count: int, seed: int) -> Checked:
-    """Play so many of the ways, drawn by a seed, on clusters of their own; compare harm, breaks and states."""
+    """Play a random sample of the paths on clusters of their own; compare harm, breaks and states."""
     drawn = random_for(seed, "check").sample(list(ways), min(count, len(ways)))
     found = [one for walked in play(drawn) if (one := _difference(known, walked.moves, walked.taken)) is not None]
     return Checked(len(drawn), tuple(found))

@@ -1,4 +1,4 @@
-"""Pods that are made and soon over: what tells a loop from a large rollout."""
+"""Count pods that were created and ended soon: the sign of a hot loop, not of a large rollout."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from mockkube.scenario.explore.mirror import PODS
 
 
 def in_vain(steps: Iterable[Step]) -> int:
-    """Return how many pods were made in these steps and are over, beyond those that operators asked to replace."""
+    """Return how many pods were created and ended in these steps, beyond those that operators replaced or deleted."""
     made: set[str] = set()
     over: set[str] = set()
     replaced = 0
@@ -19,6 +19,8 @@ def in_vain(steps: Iterable[Step]) -> int:
                 if by_operator and write.verb == "update":
                     obj = write.object()
                     if obj.get("kind") in POD_SPEC_PATHS:
+                        # An edited pod template replaces each pod once: these ends are the rollout that the operator
+                        # asked for.
                         replaced += int((obj.get("spec") or {}).get("replicas", 1))
                 continue
             pod = write.object()

@@ -1,4 +1,4 @@
-"""The components that had something to decide in a move: a change that nothing exercises is not tried."""
+"""Find the components that had something to decide in a move: a change that nothing exercises is not tried."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,15 +14,15 @@ _RESTART = "restart: "
 
 
 def exercised(components: Iterable[str], steps: Sequence[Step], mirror: Mirror, *, waited: bool) -> frozenset[str]:
-    """Return the components whose decisions a pod, or a write of a pod or a workload, was subject to.
+    """Return the components that decided about a pod, or about a write of a pod or workload.
 
-    `mirror` is the cluster at the end of the move; `waited`: pods waited for a node when it began.
+    `mirror` is the cluster at the end of the move; `waited` says whether pods were pending when it began.
     """
     return frozenset(component for component in components if _decided(component, steps, mirror, waited=waited))
 
 
 def happened(steps: Iterable[Step]) -> bool:
-    """Return whether anything was created, changed, ended or restarted, beside the components of the rollout."""
+    """Return whether anything was created, changed, ended or restarted besides the components of the rollout."""
     return any(
         step.worker.startswith(_RESTART) or any(_is_event(step, write) for write in step.writes) for step in steps
     )
@@ -56,7 +56,7 @@ def _writes(steps: Iterable[Step]) -> Iterator[tuple[Step, Write]]:
 
 
 def _is_validated(step: Step, write: Write) -> bool:
-    """Return whether the API server had to judge or store the part of an object that describes pods."""
+    """Return whether the API server had to validate and store a pod template."""
     return write.verb == "create" or (write.verb == "update" and (step.worker == OPERATOR or _is_new(write)))
 
 
@@ -65,7 +65,7 @@ def _is_decision(write: Write) -> bool:
 
 
 def _is_new(write: Write) -> bool:
-    """Return whether the spec of an object is changed."""
+    """Return whether the spec of an object changed."""
     before = write.previous()
     return before is None or before.get("spec") != write.object().get("spec")
 
@@ -75,7 +75,7 @@ def _is_deleted(write: Write) -> bool:
 
 
 def _has_taints_to_judge(mirror: Mirror) -> bool:
-    """Return whether pods are on nodes with taints that evict."""
+    """Return whether pods are on nodes with NoExecute taints."""
     nodes = mirror.all(NODES)
     tainted = {name for name, node in nodes.items() if next(evicting(node), None) is not None}
     return any(pod["spec"].get("nodeName") in tainted for pod in mirror.all(PODS).values())

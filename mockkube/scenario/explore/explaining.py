@@ -1,6 +1,6 @@
-"""Why pods came to harm in a move: asked as `mockkube why` asks, of the cluster as it is after the move.
+"""Explain why pods came to harm in a move, as `mockkube why` would after the move.
 
-Of a pod that has met with something else since, nothing is said: the answer would be about that.
+A pod whose state has changed since is not explained: the explanation would be about the later state.
 """
 
 from collections import Counter
@@ -25,30 +25,30 @@ from mockkube.scenario.explore.observing import Fact
 from mockkube.scheduler.scheduler import Scheduler
 
 STUCK: Final = "stuck"
+# State of a pod that is still as the harm left it. A removed pod leaves nothing that could be explained.
 _FATES: Final = {"evicted": Fate.EVICTED, "rejected": Fate.REFUSED, STUCK: Fate.UNBOUND}
-"""What has become of a pod that is still as a harm left it. Of one that was removed nothing that is left says why."""
+# Pods to try until one is still as the harm left it: a hot loop makes many.
 _TRIED_MAX: Final = 5
-"""Pods that are asked about until one is still as the harm left it: a loop makes many."""
+# Progress at which the harm stops a pod; an obstacle at an earlier point is a different one.
 _STAGES: Final = {"evicted": Stage.KEPT, "rejected": Stage.ADMITTED, STUCK: Stage.SCHEDULED}
-"""Where that is what stops a pod; what stops it earlier now is another matter."""
 _REMEDIES_MAX: Final = 3
+# Name of the obstacle's stage in the JSON of a pod that waits for a node.
 _SCHEDULED: Final = Stage.SCHEDULED.name.capitalize()
-"""How an account calls it that a pod waits for a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What is to be said of one pod; of several of a workload that came to the same harm the first is asked about."""
+    """Explanation of one harmed pod, standing for all pods of its workload with the same harm."""
 
     pod: str
     workload: str
+    # `evicted`, `rejected`, `removed`, or `stuck`: it waits for a node.
     harm: str
-    """`evicted`, `rejected`, `removed`, or `stuck`: it waits for a node."""
+    # Output of `mockkube why -o json`.
     account: ReadOnlyObject
-    """What `mockkube why -o json` says."""
 
     def told(self) -> str:
-        """Return it in a line: who stops the pod, what was compared, and what single change would help."""
+        """Return it in one line: the component that stops the pod, the compared facts, a change that would help."""
         return "; ".join([*self.account["deeds"], *self._stopped(), *self._helped()])
 
     def _stopped(self) -> Iterator[str]:
@@ -63,7 +63,7 @@ class Why:
             yield f"{obstacle['component']} {obstacle['reason']}{detail}"
 
     def _helped(self) -> Iterator[str]:
-        """Yield changes of components; of objects only where no component can help."""
+        """Yield changes of components; changes of objects only if no component can help."""
         remedies = self.account["whatIf"]
         several = [one for one in remedies if one["component"]] or remedies
         if several:
@@ -81,7 +81,7 @@ def _refusal(one: ReadOnlyObject) -> str:
 
 
 async def explained(laboratory: Laboratory, intent: Intent, mirror: Mirror, seen: Iterable[Fact]) -> tuple[Why, ...]:
-    """Return what is to be said of the pods that came to harm, one for each workload and harm."""
+    """Return the explanations of harmed pods, one for each workload and harm."""
     question = Question(laboratory.client(), _team(laboratory), laboratory.clock)
     found: dict[tuple[str, str], Why] = {}
     tried: Counter[tuple[str, str]] = Counter()
@@ -99,7 +99,7 @@ async def explained(laboratory: Laboratory, intent: Intent, mirror: Mirror, seen
 
 
 def _explains(account: Account, harm: str) -> bool:
-    """Whether an account is about this harm."""
+    """Return whether an explanation is about this harm."""
     stopped = account.obstacle is None or account.obstacle.stage is _STAGES[harm]
     return stopped and account.fate == _FATES[harm]
 
@@ -119,12 +119,12 @@ def _waiting(intent: Intent, mirror: Mirror) -> Iterator[tuple[str, str, str]]:
 
 
 def _team(laboratory: Laboratory) -> Team:
-    """Return the components as they are now, and why some of them do nothing."""
+    """Return the present components, and why some of them are idle."""
     components = laboratory.components()
     idle = {name: "it does not run" for name, asked in components.items() if not asked.running}
     scheduler = laboratory.part(SCHEDULER)
     if isinstance(scheduler, Scheduler):
-        unheard = sorted(cache.kind for cache in scheduler.caches.workers if not cache.synced)
+        unheard = sorted(cache.kind for cache in scheduler.informers.workers if not cache.has_synced)
         if unheard:
             idle[SCHEDULER] = f"it waits until its API server has listed {', '.join(unheard)}"
     return team_of(components, idle)

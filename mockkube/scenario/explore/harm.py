@@ -1,4 +1,4 @@
-"""What went wrong in a step or an order, in numbers."""
+"""Harm of a step or an order, as counts."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -9,30 +9,33 @@ from mockkube.scenario.explore.invariants import OF_COUNTS
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Counts; they add up along an order. In a step with a loop a workload counts once, however many pods it loses."""
+    """Counts that add up along an order.
 
+    In a step with a hot loop a workload counts once, no matter how many pods it loses.
+    """
+
+    # Pods evicted for a taint that they tolerate.
     evicted: int = 0
-    """Pods evicted for a taint that they tolerate."""
+    # Pods that a kubelet rejected and would admit after its change.
     rejected: int = 0
-    """Pods that a kubelet rejected and would admit if it had changed."""
+    # Pods that the DaemonSet controller deleted and would keep after its change.
     removed: int = 0
-    """Pods that the DaemonSet controller removed and would keep if it had changed."""
+    # Fields that disappeared.
     lost: int = 0
-    """Fields that disappeared."""
+    # Steps with a hot loop.
     loops: int = 0
-    """Steps in which pods were made over and over."""
+    # Objects whose controller failed at the end of a step because the API server rejects their pods.
     refused: int = 0
-    """Objects whose controller failed at the end of a step because the API server refuses their pods."""
+    # Pods that are pending at the end of a step and would get a node if all components had changed.
     stuck: int = 0
-    """Pods that waited at the end of a step for a node that they would get if all had changed."""
+    # Replicas that are missing at the end of a step and would exist if all components had changed.
     missing: int = 0
-    """Replicas that were not there at the end of a step and would be if all had changed."""
 
     def __add__(self, other: "Harm") -> "Harm":
         return Harm(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
     def only(self, demanded: Collection[str]) -> "Harm":
-        """Return the counts that belong to the invariants that are asked for."""
+        """Return the counts that belong to the given invariants."""
         return Harm(**{name: count for name, count in asdict(self).items() if OF_COUNTS[name] in demanded})
 
     @property
@@ -49,6 +52,7 @@ class Harm:
 
 
 NONE: Final = Harm()
+# Weight of one count in the score: a pod that stops running is worse than one that has to wait.
 WEIGHTS: Final[Mapping[str, int]] = {
     "evicted": 10,
     "rejected": 10,
@@ -59,4 +63,3 @@ WEIGHTS: Final[Mapping[str, int]] = {
     "stuck": 3,
     "missing": 3,
 }
-"""What one of each adds to the score: a pod that stops running is worse than one that has to wait."""

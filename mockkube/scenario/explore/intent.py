@@ -1,4 +1,4 @@
-"""The intent of operators: the pods they want is what they wrote last, whatever became of it in the store."""
+"""Intent of operators: the workloads and pods that they wrote last, even if the API server stored less."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,18 +29,18 @@ _NO_STRATEGY: Final[ReadOnlyObject] = {}
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """An object that is a pod or makes pods, and that no controller made."""
+    """A pod, or an object that creates pods, that no controller created."""
 
+    # As the operator wrote it.
     manifest: ReadOnlyObject
-    """As the operator means it."""
+    # Each different pod template that was wanted, the current one last.
     templates: tuple[Template, ...]
-    """Each different template that was meant, the one that is meant now last."""
+    # Empty while it is not accepted.
     uid: str = ""
-    """Empty while it is not accepted."""
 
     @property
     def name(self) -> str:
-        """What people call it; of a generated name only what was asked for."""
+        """Name like `deployment/web`; a generated name is shortened to its prefix."""
         metadata = self.manifest["metadata"]
         namespace = metadata.get("namespace", "default")
         where = "" if namespace == "default" else f"{namespace}/"
@@ -49,23 +49,23 @@ class Workload:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of its pods."""
+        """Labels of its pods."""
         return self.templates[-1].labels
 
     @property
     def spec(self) -> ReadOnlyObject:
-        """The spec of its pods."""
+        """Spec of its pods."""
         return self.templates[-1].spec
 
     @property
     def tolerations(self) -> Sequence[ReadOnlyObject]:
-        """The tolerations of its pods."""
+        """Tolerations of its pods."""
         return self.spec.get("tolerations") or ()
 
     def template_of(self, pod: ReadOnlyObject, edits: int) -> Template:
-        """Return the template that a pod was made from, after so many edits.
+        """Return the template that a pod was created from, after the given number of edits.
 
-        It is the one that the pod resembles most, of equal ones the latest.
+        It is the template that the pod resembles most, of equal ones the latest.
         """
         if len(self.templates) == 1:
             return self.templates[0]
@@ -73,33 +73,36 @@ class Workload:
         return min(reversed(possible), key=lambda one: one.distance(pod))
 
     def pod_spec(self, template: Template) -> ReadOnlyObject:
-        """Return the spec of a template's pods; the DaemonSet controller puts the node in place of the affinity."""
+        """Return the spec of a template's pods.
+
+        The DaemonSet controller replaces the required node affinity by the node.
+        """
         spec = template.spec
         return _without_required_affinity(spec) if self.manifest["kind"] == "DaemonSet" else spec
 
 
 class Intent:
-    """The workloads that operators want, and what their pods would tolerate if every component had changed."""
+    """Workloads that operators want, and what their pods would tolerate if every component had changed."""
 
     def __init__(self, plan: Plan, reference: Reference | None = None, journal: Journal | None = None) -> None:
         self.reference = reference or Reference(plan)
         self._journal = journal or Journal()
+        # Those of the plan first, accepted or not, then all later ones.
         self.workloads = [found for obj in plan.workload if (found := _workload(obj)) is not None]
-        """Those of the plan first, accepted or not, then all that came later."""
+        # Controller of each object, by uid.
         self._owners: dict[str, str] = {}
-        """The controller of each object, by uid."""
+        # Index of each accepted workload, by uid.
         self._places: dict[str, int] = {}
-        """Where in the workloads each accepted one is, by uid."""
         self._edits = 0
+        # Number of edits when a pod was created, by uid.
         self._made: dict[str, int] = {}
-        """How many edits there were when a pod was made, by uid."""
+        # Deleted objects that created pods, by uid.
         self._gone: set[str] = set()
-        """Objects that make pods and are deleted, by uid."""
 
     # Writes
 
     def observe(self, write: Write, *, by_operator: bool) -> list[str]:
-        """Take in a write; return the paths of what the operator asks for in it and the API server does not store."""
+        """Record a write; return the requested paths that the API server did not store."""
         obj = write.object()
         if obj.get("kind") not in _WORKLOADS:
             return []
@@ -120,6 +123,7 @@ class Intent:
 
     def _accept(self, write: Write, obj: ReadOnlyObject, owner: str) -> list[str]:
         request = self._journal.request(write.event.entry.revision)
+        # An orphan keeps the template of its former owner: the operator wrote no spec for it.
         if owner and (former := self._root(owner)) is not None:
             part = places.pod_spec(obj)
             assert part is not None, "only objects with pods are looked at"
@@ -137,7 +141,7 @@ class Intent:
         return _lost(spec, obj)
 
     def _open(self, own: Workload) -> bool:
-        """Return whether a workload is not accepted yet, or has been deleted."""
+        """Return whether a workload is not accepted yet, or was deleted."""
         return not own.uid or own.uid in self._gone
 
     def _edit(self, write: Write, obj: ReadOnlyObject, *, by_operator: bool) -> list[str]:
@@ -151,13 +155,14 @@ class Intent:
         wanted = template_of(obj, spec)
         same = next((one for one in own.templates if one == wanted), None)
         template = same or replace(wanted, since=self._edits)
+        # A pod is its own template: a former one has no pods.
         others = () if obj["kind"] == "Pod" else tuple(one for one in own.templates if one != template)
         self.workloads[self._places[uid]] = replace(own, manifest=_with_spec(obj, spec), templates=(*others, template))
         known = _lost(own.spec, previous) if previous is not None else []
         return [path for path in _lost(spec, obj) if path not in known]
 
     def forget(self, mirror: Mirror) -> None:
-        """Drop the templates that no pod was made from, but the latest."""
+        """Drop former templates from which no present pod was created."""
         used: dict[str, list[Template]] = {}
         for pod in mirror.all(PODS).values():
             own = self.workload_of(pod)
@@ -170,7 +175,7 @@ class Intent:
                 self.workloads[place] = replace(own, templates=templates)
 
     def remembered(self, mirror: Mirror) -> list[list[str]]:
-        """Return what of the intent is not in the store, for the identity of a state."""
+        """Return the intent that is not stored, for the identity of a state."""
         found: list[list[str]] = []
         for own in self.workloads:
             stored = _stored(own, mirror) if own.uid not in self._gone else None
@@ -190,7 +195,7 @@ class Intent:
         return own if own is not None and own.uid == uid else None
 
     def workload_of(self, obj: ReadOnlyObject) -> Workload | None:
-        """Return the workload of a pod, or of anything between it and the workload."""
+        """Return the workload of a pod, or of an object between both."""
         uid = obj["metadata"].get("uid", "")
         return self._root(_controller(obj) or uid)
 
@@ -205,7 +210,7 @@ class Intent:
         return [pod for pod in mirror.all(PODS).values() if own.uid and self.workload_of(pod) is own]
 
     def superseded(self, pod: ReadOnlyObject, mirror: Mirror) -> bool:
-        """Return whether the operator no longer wants a pod: its owner is deleted, or is rolling it out anew."""
+        """Return whether the operator no longer wants a pod: its owner is deleted, or rolls out another template."""
         uid = _controller(pod)
         while uid:
             if uid in self._gone:
@@ -223,19 +228,19 @@ class Intent:
         return pod if own is None else {**pod, "spec": restored(pod["spec"], self._pod_spec(own, pod))}
 
     def lost(self, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
-        """Return the tolerations that a pod was meant to have and has not."""
+        """Return the tolerations that a pod should have and lacks."""
         own = self.workload_of(pod)
         return [] if own is None else lost_tolerations(self._pod_spec(own, pod), pod["spec"])
 
     def lost_paths(self, pod: ReadOnlyObject) -> list[str]:
-        """Return what else a pod was meant to have and has not."""
+        """Return the other fields that a pod should have and lacks."""
         own = self.workload_of(pod)
         return [] if own is None else list(lost_fields(self._pod_spec(own, pod), pod["spec"], "spec"))
 
     # Taints
 
     def toleration_seconds(self, pod: ReadOnlyObject, taint: ReadOnlyObject) -> float:
-        """Return how long a pod is meant to tolerate a taint: 0 if not at all, infinite if for ever."""
+        """Return how long a pod should tolerate a taint: 0 if not at all, infinite if without limit."""
         compiled = taints.compile_tolerations(
             self.meant(pod)["spec"].get("tolerations") or (), self.reference.taint_rules()
         )
@@ -261,7 +266,7 @@ class Intent:
     # Replicas
 
     def missing(self, own: Workload, mirror: Mirror) -> int:
-        """Return how many pods are not ready that should be; none of a workload that is not there."""
+        """Return how many pods should be ready and are not; 0 for a workload that does not exist."""
         stored = _stored(own, mirror)
         if stored is None:
             return 0
@@ -299,7 +304,7 @@ class Intent:
         return int(spec.get("replicas", 1))
 
     def unobserved(self, own: Workload, mirror: Mirror) -> bool:
-        """Return whether the controller of a workload has not seen its last change."""
+        """Return whether the controller of a workload has not observed its last change."""
         stored = _stored(own, mirror)
         if stored is None or stored["kind"] not in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
             return False
@@ -308,7 +313,7 @@ class Intent:
 
 
 def ready(pod: ReadOnlyObject) -> bool:
-    """Return whether a pod is ready, or has done its work."""
+    """Return whether a pod is ready, or has succeeded."""
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp") or status.get("phase") != "Running":
         return bool(status.get("phase") == "Succeeded")
@@ -336,7 +341,7 @@ def _owned(pod: ReadOnlyObject, owner: ReadOnlyObject) -> bool:
 
 
 def _rolls(stored: ReadOnlyObject) -> bool:
-    """Return whether a controller replaces pods of older templates by itself."""
+    """Return whether a controller replaces pods of former templates."""
     spec = stored.get("spec") or _NO_STRATEGY
     match stored["kind"]:
         case "Deployment":
@@ -345,6 +350,7 @@ def _rolls(stored: ReadOnlyObject) -> bool:
             return bool((spec.get("updateStrategy") or {}).get("type") != "OnDelete")
         case "StatefulSet":
             strategy = spec.get("updateStrategy") or {}
+            # With a partition some pods keep the former template as long as the operator likes.
             partition = (strategy.get("rollingUpdate") or {}).get("partition")
             return bool(strategy.get("type") != "OnDelete" and not partition)
     return False
@@ -356,7 +362,7 @@ def _stored(own: Workload, mirror: Mirror) -> ReadOnlyObject | None:
 
 
 def _controller(obj: ReadOnlyObject) -> str:
-    """Return the uid of what controls an object; empty if nothing does."""
+    """Return the uid of an object's controller; empty if it has none."""
     owners: Iterator[str] = (
         one.get("uid", "") for one in obj["metadata"].get("ownerReferences") or () if one.get("controller")
     )

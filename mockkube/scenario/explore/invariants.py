@@ -1,4 +1,4 @@
-"""The invariants there are: what must hold in a rollout, in words. What breaks one, `observing` sees."""
+"""Invariants of a rollout, in words. Observations and the harm judge find what breaks them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,6 +12,7 @@ NO_HOT_LOOP: Final = "no-hot-loop"
 ROLLBACK_RESTORES: Final = "rollback-restores"
 REPLICAS_UP: Final = "replicas-up"
 
+# In the order of reports.
 INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         TOLERATED_STAY: "No pod is evicted or removed for a taint that the manifest of its owner tolerates.",
@@ -23,11 +24,11 @@ INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
         REPLICAS_UP: "No workload lacks pods at the end of a step that it would have if every component had changed.",
     }
 )
-"""In the order in which they are told."""
+# Invariant that an observed fact breaks.
 OF_FACTS: Final[Mapping[str, str]] = MappingProxyType(
     {"evicted": TOLERATED_STAY, "removed": TOLERATED_STAY, "rejected": BOUND_RUN, "lost": FIELDS_KEPT}
 )
-"""The invariant that is broken when this happens to a pod."""
+# Invariant that each count of harm belongs to.
 OF_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         **OF_FACTS,
@@ -37,4 +38,3 @@ OF_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
         "stuck": ADMITTED_SCHEDULABLE,
     }
 )
-"""The invariant that each count of harm belongs to."""

@@ -1,4 +1,4 @@
-"""The requests of operators, kept as they were sent: the API server may store less than was asked for."""
+"""Requests of operators as they were sent: the API server may store less than they ask for."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import Invalid
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import (
-    DEFAULT,
+    DELETE_DEFAULT,
     EVERYTHING,
     Client,
     Deletion,
     Key,
-    Listed,
+    ObjectList,
     PatchType,
     Selection,
     Watch,
@@ -29,21 +29,21 @@ class Request:
     """One accepted write."""
 
     body: Any
+    # Type of a patch; None for a whole object.
     media: PatchType | None = None
-    """The type of a patch; None for an object sent whole."""
     subresource: str = ""
 
 
 class Journal:
-    """Accepted writes, by the resourceVersion that they led to."""
+    """Accepted writes by the resourceVersion that they led to."""
 
     def __init__(self) -> None:
         self._requests: dict[str, Request] = {}
+        # Number of writes of pods or workloads that the API server rejected as invalid.
         self.invalid = 0
-        """How many writes of pods or workloads the API server has refused as invalid."""
 
     def note(self, answer: ReadOnlyObject, request: Request) -> None:
-        """Keep a request, by the answer to it."""
+        """Record a request under the resourceVersion of its response."""
         version = (answer.get("metadata") or {}).get("resourceVersion")
         if version:
             self._requests[str(version)] = request
@@ -54,19 +54,19 @@ class Journal:
 
 
 class OperatorWorld(LaboratoryWorld):
-    """A laboratory whose operators' writes are kept in a journal."""
+    """Simulated world that records the writes of operators."""
 
     def __init__(self, laboratory: Laboratory, scene: Scene, journal: Journal) -> None:
         super().__init__(laboratory, scene)
         self._journal = journal
 
     def client(self, who: Who = ADMINISTRATOR) -> Client:
-        """Return the client of somebody."""
+        """Return a client with this identity, which records its writes."""
         return cast("Client", _Recorder(super().client(who), self._journal))
 
 
 class _Recorder:
-    """A client that notes what it writes."""
+    """Client that records its writes."""
 
     def __init__(self, client: Client, journal: Journal) -> None:
         self._client, self._journal = client, journal
@@ -74,7 +74,7 @@ class _Recorder:
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         return await self._client.get(kind, key)
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         return await self._client.list(kind, selection)
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
@@ -97,10 +97,10 @@ class _Recorder:
             answer = await self._client.patch(kind, key, patch, media=media, subresource=subresource)
         return self._noted(answer, Request(patch, media, subresource))
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         await self._client.delete(kind, key, how)
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         await self._client.delete_collection(kind, selection, how)
 
     def _noted(self, answer: ReadOnlyObject, request: Request) -> ReadOnlyObject:
@@ -113,5 +113,6 @@ class _Recorder:
         try:
             yield
         except Invalid:
+            # In the direction down, users notice a disabled gate by such rejections: the API server had to decide.
             self._journal.invalid += kind.partition(".")[0] in POD_SPEC_PATHS
             raise

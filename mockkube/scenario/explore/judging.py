@@ -1,7 +1,7 @@
-"""What a move did to the workloads: the harm in numbers, and the invariants that it broke.
+"""Judge a move: harm in numbers, and the invariants that it broke.
 
-Harm is what would not be so if every component had changed. Each count belongs to an invariant: where something is
-counted, the invariant is broken, so nothing is called safe beside harm.
+Harm is what would not have happened if every component had changed. Each count belongs to an invariant, and where
+something is counted the invariant is broken, so that nothing is called safe beside harm.
 """
 
 from collections import Counter
@@ -24,17 +24,17 @@ from mockkube.scenario.explore.plan import Demand, Phase, Plan
 from mockkube.scenario.explore.search import Break, once
 from mockkube.scenario.matching import differences
 
+# Message for a pod without a PodScheduled condition.
 UNTRIED: Final = "never tried by the scheduler"
-"""What is said of a pod of which the scheduler has said nothing."""
 _COUNTED: Final = ("evicted", "rejected", "removed", "lost")
 _ENDINGS: Final = ("evicted", "rejected", "removed")
+# Part of the message when admission rejects, for example a quota: the changes of a plan do not affect that.
 _FORBIDDEN: Final = "forbidden"
-"""In the message of a refusal by admission, like that of a quota: it would be the same if all had changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is said of a move."""
+    """Judgement of a move."""
 
     harm: Harm
     breaks: tuple[Break, ...]
@@ -42,14 +42,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Pods that are lacking at one moment and would not be if all components had changed."""
+    """Pods missing at one moment that would exist if all components had changed."""
 
+    # Pending pods by uid: workload and the scheduler's message.
     stuck: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Waiting pods by uid: the workload, and what the scheduler has said."""
+    # By uid, workloads of objects whose pods the API server rejects.
     refused: Mapping[str, str] = field(default_factory=dict)
-    """By uid, the workloads of objects whose pods the API server refuses."""
+    # Number of missing pods by workload.
     lacking: Mapping[str, int] = field(default_factory=dict)
-    """How many pods each workload lacks."""
 
     def __or__(self, later: "Shortfall") -> "Shortfall":
         both = self.lacking.keys() | later.lacking.keys()
@@ -59,35 +59,35 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How the cluster is asked what would be scheduled."""
+    """Access to the cluster for repeating scheduling decisions."""
 
     client: Client
     clock: Clock
+    # Present capabilities of the scheduler; None if it is idle.
     scheduler: Capabilities | None = None
-    """What the scheduler can do at the moment; None if it does nothing."""
 
 
 class Judging:
-    """The workloads of one cluster, and the pods by which its rollback is measured."""
+    """Judges the moves on one cluster, and knows the pods that its rollback must keep."""
 
     def __init__(self, plan: Plan, intent: Intent, mirror: Mirror) -> None:
         self._plan, self._intent, self._mirror = plan, intent, mirror
         self._running: frozenset[str] = frozenset()
+        # Harmed pods by uid.
         self._harmed: set[str] = set()
-        """Pods that came to harm, by uid."""
+        # Pods by uid that ended as they would have if all had changed, or as an operator asked.
         self._excused: set[str] = set()
-        """Pods that ended as they would have if all had changed, or as an operator asked for, by uid."""
+        # Last rejection of the pods that an object creates, by uid of the object.
         self._refusals: dict[str, str] = {}
-        """What the API server said last of the pods that an object makes, by uid."""
+        # Pods that ran before the direction down, by uid, with their workloads.
         self.ran: dict[str, str] = {}
-        """The pods that ran before the way down, by uid, with their owners."""
 
     def begin(self) -> None:
-        """Note what runs before a move."""
+        """Record the running pods before a move."""
         self._running = frozenset(pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values() if runs(pod))
 
     def measure(self) -> None:
-        """Note what runs before the way down; what came to harm until then is no harm of the way down."""
+        """Record the running pods before the direction down; earlier harm is no harm of the direction down."""
         self._harmed.clear()
         self._refusals.clear()
         running = [pod for pod in self._mirror.all(PODS).values() if runs(pod)]
@@ -95,7 +95,7 @@ class Judging:
         self.ran = {uid: owner.name for uid, owner in owners if owner is not None}
 
     def take(self, seen: Iterable[Fact]) -> None:
-        """Take in which pods ended, and whether anybody asked for that."""
+        """Record which pods ended, and whether an operator asked for that."""
         for fact in seen:
             if fact.harm == "refused":
                 self._refusals[fact.uid] = fact.reason
@@ -104,13 +104,14 @@ class Judging:
             elif fact.harm == "ended" and not fact.harmful and fact.uid not in self._harmed:
                 self._excused.add(fact.uid)
         there = {pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values()}
+        # A harmed pod may be deleted by its owner later; that end does not excuse the harm.
         self._excused -= self._harmed
         self.ran = {uid: owner for uid, owner in self.ran.items() if uid not in self._excused}
         self._excused &= there
         self._harmed &= there | set(self.ran)
 
     def remembered(self) -> list[str]:
-        """Return which pods came to harm, for the identity of a state."""
+        """Return the harmed pods, for the identity of a state."""
         return sorted(
             self._named(pod) for pod in self._mirror.all(PODS).values() if pod["metadata"]["uid"] in self._harmed
         )
@@ -122,9 +123,9 @@ class Judging:
     async def look(
         self, seen: Sequence[Fact], failing: Sequence[ReadOnlyObject], asking: Asking, *, looping: bool = False
     ) -> Shortfall:
-        """Return the pods that are lacking now; `seen` is what has happened in the move.
+        """Return the pods that are missing now.
 
-        `failing` are the objects that their controllers fail on.
+        `seen` are the observations of the move, `failing` the objects on which controllers keep failing.
         """
         stuck = [] if looping else await self._stuck(asking)
         failed = {obj["metadata"].get("uid", ""): obj for obj in failing if self._is_refused(obj)}
@@ -139,10 +140,10 @@ class Judging:
     def judge(
         self, seen: Sequence[Fact], now: Shortfall, before: Shortfall, *, looping: bool, ended: Phase | None
     ) -> Judged:
-        """Say what a move did; `ended` says which way all have changed now, if they have.
+        """Judge a move; `ended` is the direction in which all components have changed, if they have.
 
-        `now` is what is lacking at the end of the move, `before` what was lacking in the middle of it, between a
-        change and a disturbance or between two disturbances.
+        `now` is the shortage at the end of the move, `before` the shortage in the middle of it, between a change and a
+        disturbance or between two disturbances.
         """
         whole = before | now
         missing = sum(whole.lacking.values())
@@ -153,6 +154,8 @@ class Judging:
         found = [*self._of_facts(seen, looping=harmful_loop), *_of_stuck(now)]
         found += [replace(one, passing=True) for one in _of_stuck(before)]
         breaks = [one for one in found if one.invariant in wanted]
+        # In the middle of an order a shortage follows from a break that is reported already; at its end it counts by
+        # itself.
         named = {one.workload for one in breaks}
         found = [*_of_missing(now, named if ended is None else set()), *self._of_end(ended)]
         over = {name: count for name, count in before.lacking.items() if name not in now.lacking}
@@ -171,7 +174,7 @@ class Judging:
     # Pods that wait
 
     async def _stuck(self, asking: Asking) -> list[ReadOnlyObject]:
-        """Return the waiting pods that would be scheduled if all components had changed, and are not about to be."""
+        """Return the pending pods that would be scheduled if all had changed, and will not be scheduled shortly."""
         waiting = [pod for pod in self.waiting().values() if not self._intent.superseded(pod, self._mirror)]
         if not waiting:
             return []
@@ -194,7 +197,7 @@ class Judging:
     # Pods that are not there
 
     def _is_refused(self, obj: ReadOnlyObject) -> bool:
-        """Return whether the API server refuses what an object makes, though it has accepted the object."""
+        """Return whether the API server rejects the pods of an object that it accepted."""
         said = self._refusals.get(obj["metadata"].get("uid", ""), "")
         return bool(said) and _FORBIDDEN not in said
 
@@ -215,7 +218,7 @@ class Judging:
     async def _lacking(
         self, seen: Sequence[Fact], stuck: Sequence[ReadOnlyObject], refused: Sequence[ReadOnlyObject], asking: Asking
     ) -> Mapping[str, int]:
-        """Return the workloads that lack pods which would be there if all had changed, with how many they lack."""
+        """Return the number of missing pods by workload, where the pods would exist if all had changed."""
         objects = [*stuck, *refused, *(pod for pod in self._mirror.all(PODS).values() if self._failed(pod))]
         named = {own.name for obj in objects if (own := self._intent.workload_of(obj)) is not None}
         named |= {fact.of for fact in seen if fact.harm in _ENDINGS and fact.harmful}
@@ -227,13 +230,13 @@ class Judging:
         return dict(lacking)
 
     def _failed(self, pod: ReadOnlyObject) -> bool:
-        """Return whether a pod that nothing replaces is still as harm left it."""
+        """Return whether a pod without a controller is still Failed after harm."""
         own, uid = self._intent.workload_of(pod), pod["metadata"]["uid"]
         alone = own is not None and own.uid == uid
         return alone and uid in self._harmed and (pod.get("status") or {}).get("phase") == "Failed"
 
     async def _is_neglected(self, own: Workload, asking: Asking) -> bool:
-        """Return whether the controller of a workload makes no pods that it should make."""
+        """Return whether the controller of a workload does not create pods that it should create."""
         if self._intent.unobserved(own, self._mirror):
             return await self._would_run(own.manifest, asking)
         if own.manifest["kind"] != "DaemonSet" or _FORBIDDEN in self._refusals.get(own.uid, ""):
@@ -241,10 +244,8 @@ class Judging:
         has = {_target(pod) for pod in self._intent.pods(own, self._mirror) if not _finished(pod)}
         return any(node not in has for node in self._intent.daemon_nodes(own, self._mirror))
 
-    # What is asked when all have changed
-
     def _of_end(self, ended: Phase | None) -> list[Break]:
-        """Return what does not hold now that all have changed; what is demanded at each step is asked at each."""
+        """Return the breaks that show when all components have changed, and those of invariants for every step."""
         breaks = [found for demand in self._plan.demands if (found := self._demanded(demand, ended=ended is not None))]
         if ended is Phase.DOWN:
             running = {pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values() if runs(pod)}
@@ -270,7 +271,7 @@ def _of_stuck(lacking: Shortfall) -> list[Break]:
 
 
 def _of_missing(short: Shortfall, explained: Collection[str]) -> list[Break]:
-    """Return the workloads that lack pods; in the middle of an order only those that nothing else explains."""
+    """Return the breaks of workloads that lack pods, except those that other breaks explain."""
     told = {name: count for name, count in short.lacking.items() if name not in explained}
     breaks = [Break(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in told.items()]
     others = [name for name in short.refused.values() if name not in told and name not in explained]
@@ -279,7 +280,7 @@ def _of_missing(short: Shortfall, explained: Collection[str]) -> list[Break]:
 
 
 def _counts(seen: Sequence[Fact], *, looping: bool) -> dict[str, int]:
-    """Return how often each harm was done; in a loop, to how many workloads: pods are as many as one cares to watch."""
+    """Return the number of harmful observations by kind; in a hot loop, the number of workloads."""
     found = Counter((fact.harm, fact.of or fact.object) for fact in seen if fact.harm in _COUNTED and fact.harmful)
     return {
         harm: sum(1 if looping else count for (name, _), count in found.items() if name == harm) for harm in _COUNTED
@@ -287,12 +288,12 @@ def _counts(seen: Sequence[Fact], *, looping: bool) -> dict[str, int]:
 
 
 def runs(pod: ReadOnlyObject) -> bool:
-    """Whether a pod runs, and is to go on."""
+    """Return whether a pod runs and is not being deleted."""
     return (pod.get("status") or {}).get("phase") == "Running" and not _leaves(pod)
 
 
 def message(pod: ReadOnlyObject) -> str:
-    """Return what the scheduler has said of a pod."""
+    """Return the scheduler's message about a pod."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), UNTRIED)
 
@@ -311,7 +312,7 @@ def _finished(pod: ReadOnlyObject) -> bool:
 
 
 def _target(pod: ReadOnlyObject) -> str:
-    """Return the node of a pod, or the one that a daemon set made it for."""
+    """Return the node of a pod, or the one that a daemon set created it for."""
     if name := pod["spec"].get("nodeName"):
         return str(name)
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
@@ -323,7 +324,7 @@ def _target(pod: ReadOnlyObject) -> str:
 
 
 def _is_unasked(seen: Sequence[Fact]) -> bool:
-    """Return whether a loop is harm: one whose pods all end as they would if all had changed is none."""
+    """Return whether a hot loop is harm: not if all its pods end as they would if all had changed."""
     endings = [fact for fact in seen if fact.harm in _ENDINGS]
     return any(fact.harmful for fact in seen) or not endings
 

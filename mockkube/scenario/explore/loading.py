@@ -1,4 +1,4 @@
-"""Rollout plans from files: what is written, checked, becomes a plan; a mistake names file, line and remedy."""
+"""Load rollout plans from files; every mistake is reported with file, line and remedy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ import orjson
 from mockkube.cluster.components import SINGLE, Settings
 from mockkube.cluster.readings import read_version_up_to, usual_trains
 from mockkube.features.errors import FlagError
-from mockkube.features.trains import ReleaseTrain, read_trains
+from mockkube.features.trains import ReleaseTrain, parse_trains
 from mockkube.features.versions import DEFAULT, NEWEST, Version
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.explore.actions import check
@@ -40,14 +40,14 @@ from mockkube.scenario.located import read_file, read_text
 from mockkube.scenario.written import CHAINSAW_KIND
 from mockkube.scenario.written import KIND as SCENARIO_KIND
 
+# Five components have 120 orders, so 14,400 paths up and down; more would take too long.
 COMPONENTS_MAX: Final = 5
-"""More have too many orders: of 5 there are 14,400 ways up and down."""
 _SCENARIOS: Final = (SCENARIO_KIND, CHAINSAW_KIND)
 _CLAIMS: Final = {"safe": True, "harmful": False, "none": None}
 
 
 def load(path: Path) -> Plan:
-    """Return the plan of a file; ScenarioError if it cannot be meant."""
+    """Return the plan of a file; ScenarioError for the first mistake."""
     documents = read_file(path)
     return replace(_one(documents, str(path)), text=path.read_text())
 
@@ -67,7 +67,7 @@ def _one(documents: Sequence[Any], file: str) -> Plan:
 
 
 class _Reading:
-    """One file, with the places of everything in it."""
+    """Reads one file and keeps the locations of its values."""
 
     def __init__(self, document: Any, at: Place) -> None:
         self._spec: Any = document["spec"]
@@ -108,7 +108,7 @@ class _Reading:
 
     def _trains(self, spec: SpecEntry) -> tuple[ReleaseTrain, ...]:
         try:
-            return read_trains(list(spec.trains), usual_trains())
+            return parse_trains(list(spec.trains), usual_trains())
         except ValueError as error:
             raise self._place("trains").error(str(error)) from None
 
@@ -144,7 +144,7 @@ class _Reading:
     def _judge(
         self, name: str, setting: Setting, version: Version, trains: tuple[ReleaseTrain, ...], at: Place
     ) -> None:
-        """Refuse what the binary would refuse."""
+        """Reject gates and versions that the component's binary would reject."""
         own = self._version(setting.version, "change", name) if setting.version else version
         gates = {gate: on for gate, on in setting.gates.items() if on is not None}
         try:
@@ -158,6 +158,7 @@ class _Reading:
             raise at.error("not a manifest: it needs apiVersion and kind")
         if not (obj.get("metadata") or {}).get("name"):
             raise at.error(f"a {obj['kind']} without a name: give metadata.name")
+        # Plain dicts instead of those with lines: the plan is sent to other processes.
         return orjson.loads(orjson.dumps(obj))
 
     def _actions(self, given: Sequence[Any], *way: str | int) -> tuple[Any, ...]:
@@ -170,6 +171,7 @@ class _Reading:
 
     def _disturbance(self, entry: DisturbanceEntry, index: int) -> Disturbance:
         phases = frozenset(Phase(phase) for phase in entry.phases)
+        # Before the direction down it is already too late for the direction up.
         if When(entry.when) is When.BEFORE_DOWN and Phase.DOWN not in phases:
             at = self._place("disturbances", index, "phases")
             raise at.error("with `when: before-down` it belongs to the way down: leave `phases` out")
@@ -182,7 +184,7 @@ class _Reading:
             if name not in components:
                 raise at.error(f"{name!r} does not change in this plan: known are {', '.join(components)}")
         if len(set(entry.order)) != len(entry.order):
-            raise at.error("a component stands there twice: name each once")
+            raise at.error("a component is listed twice: name each once")
         whole = (*entry.order, *(name for name in components if name not in entry.order))
         prepare = self._actions(entry.prepare, "orders", index, "prepare") if entry.prepare else ()
         named = len(entry.order)

@@ -1,4 +1,4 @@
-"""What is stored in a cluster, followed write by write; and what of it matters for what happens next."""
+"""Stored objects of a cluster, followed write by write, and the digest of what decides what happens next."""
 
 import hashlib
 import re
@@ -13,13 +13,13 @@ from mockkube.cluster.trace import Step
 PODS: Final = "core/pods"
 NODES: Final = "core/nodes"
 EVENTS: Final = "core/events"
+# Resources on which the fate of pods does not depend.
 _PASSING: Final = frozenset(
     {
         *(EVENTS, "events.k8s.io/events", "coordination.k8s.io/leases", "core/endpoints", "core/namespaces"),
         *("discovery.k8s.io/endpointslices", "core/serviceaccounts", "core/configmaps", "core/secrets"),
     }
 )
-"""Kinds on which no pod's fate depends."""
 _BOOKKEEPING: Final = frozenset(
     {"uid", "resourceVersion", "managedFields", "generation", "observedGeneration", "generateName", "selfLink"}
 )
@@ -30,13 +30,13 @@ _MOMENT: Final = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 
 
 class Mirror:
-    """The objects that are stored, by resource and name."""
+    """Stored objects by resource and name."""
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, Object]] = {}
 
     def follow(self, steps: Iterable[Step]) -> None:
-        """Take in what was written."""
+        """Apply the writes of these steps."""
         for step in steps:
             for write in step.writes:
                 if write.resource in _PASSING:
@@ -52,11 +52,11 @@ class Mirror:
         return self._objects.get(resource, {})
 
     def kinds(self) -> Iterator[str]:
-        """Yield the resources of which there is anything."""
+        """Yield the resources that have objects."""
         yield from sorted(name for name, objects in self._objects.items() if objects)
 
     def found(self, manifest: ReadOnlyObject) -> ReadOnlyObject | None:
-        """Return what is stored under the name of a manifest."""
+        """Return the stored object with the name of a manifest."""
         namespace, name = manifest["metadata"].get("namespace", "default"), manifest["metadata"]["name"]
         for objects in self._objects.values():
             for key in (f"{namespace}/{name}", name):
@@ -65,14 +65,15 @@ class Mirror:
         return None
 
     def digest(self, marks: Mapping[str, str], rest: Sequence[object]) -> str:
-        """Return what two states have in common when the same follows from both.
+        """Return a digest that is equal for states from which the same follows.
 
-        Names, times and addresses drawn on the way count for nothing; `marks` says more about pods, by uid.
+        Generated names, times and addresses do not count; `marks` distinguishes pods by uid.
         """
         drawn = {obj["metadata"]["name"]: obj["metadata"].get("generateName", "") for obj in self._drawn()}
         seen: list[bytes] = []
         for resource in self.kinds():
             objects = [_plain(obj, drawn, marks) for obj in self._objects[resource].values() if not _replaced(obj)]
+            # Sorted by content and not by name: generated names differ between paths that are otherwise the same.
             seen += sorted(orjson.dumps(one, option=orjson.OPT_SORT_KEYS) for one in objects)
         body = b"\n".join([*seen, orjson.dumps(list(rest), default=str)])
         return hashlib.sha256(body).hexdigest()[:16]
@@ -83,7 +84,7 @@ class Mirror:
 
 
 def _replaced(obj: ReadOnlyObject) -> bool:
-    """Whether it is a pod that has failed and that its replica set has made again: nobody looks at it any more."""
+    """Return whether an object is a failed pod that its replica set has replaced, so that it affects nothing."""
     owners = obj["metadata"].get("ownerReferences") or ()
     failed = obj["kind"] == "Pod" and (obj.get("status") or {}).get("phase") == "Failed"
     return failed and any(owner["kind"] == "ReplicaSet" for owner in owners)
@@ -96,7 +97,7 @@ def _plain(obj: ReadOnlyObject, drawn: Mapping[str, str], marks: Mapping[str, st
 
 
 def _without_reports(obj: ReadOnlyObject) -> ReadOnlyObject:
-    """Return an object without what is reported in it and nobody decides by: counts of workloads, images on nodes."""
+    """Return an object without reported status that nothing depends on: counts of workloads, images on nodes."""
     if obj["apiVersion"].startswith(("apps/", "batch/")):
         return {name: part for name, part in obj.items() if name != "status"}
     if obj["kind"] == "Node":

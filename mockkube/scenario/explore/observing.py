@@ -1,6 +1,6 @@
-"""What a piece of a trace did to the workloads: who was evicted, rejected, taken away, and which fields disappeared.
+"""Observe what a part of a trace did to workloads: evictions, rejections, removals, lost fields.
 
-What follows from what operators do is no harm: pods they delete, drain, scale down or roll out anew, and pods that
+Consequences of operators' actions are no harm: pods that they delete, drain, scale down or roll out, and pods that
 would end in the same way if every component had changed.
 """
 
@@ -14,58 +14,61 @@ from mockkube.cluster.trace import OPERATOR, Step, Write
 from mockkube.kubelet.admission import admit
 from mockkube.kubelet.admitted_pod import Guest
 from mockkube.proposals import places
-from mockkube.proposals.view import lost
+from mockkube.proposals.view import find_lost_paths
 from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.mirror import EVENTS, NODES, PODS, Mirror
 from mockkube.scenario.explore.taint_times import TaintTimes, evicting
 
 _EVICTED: Final = "DeletionByTaintManager"
 _REFUSALS: Final = ("FailedCreate", "ReplicaSetCreateError")
+# Workers whose deletions are judged one by one; others delete what operators or owners no longer want.
 _UNASKED: Final = ("taint-eviction", "daemonset-controller")
-"""Workers whose deletions are judged by themselves; all others delete what operators or their owners no longer want."""
+# Reasons for which a kubelet ends a pod that it had admitted.
 _LATER: Final = ("DeadlineExceeded", "Evicted", "Preempting", "Terminated", "NodeShutdown")
-"""Reasons for which a kubelet ends a pod that it has admitted before."""
 _ENDED: Final = ("Failed", "Succeeded")
 _EARLY_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that happened to one object."""
+    """One observation about one object."""
 
+    # The count of `Harm` it adds to, or `created`, `ended`.
     harm: str
-    """The count of `Harm` it adds to, or `created`, `ended`."""
+    # Name of the object, with generated parts.
     object: str
-    """The name of the object, as it was drawn."""
+    # Workload of the object.
     of: str
-    """The workload it belongs to."""
     component: str
     at: float
     text: str
+    # True if it would not have happened had every component changed, and no operator asked for it.
     harmful: bool = False
-    """Whether it would not have happened if every component had changed, and no operator asked for it."""
     uid: str = ""
+    # Reason of a kubelet's rejection; for a lost field, its path.
     reason: str = ""
-    """Why a kubelet refused it; of a field that was lost, its path."""
     kind: str = "Pod"
 
     def told(self) -> str:
-        """Return it without anything that was drawn: the same in each walk."""
+        """Return the observation without generated names, so that it is the same on each path."""
         return f"{self.of or self.object}: {self.text}"
 
 
 def facts(steps: Iterable[Step], intent: Intent, mirror: Mirror, times: TaintTimes) -> Iterator[Fact]:
-    """Yield what happened, in order; intent, mirror and times are brought up to date on the way."""
+    """Yield observations in order, while bringing intent, stored objects and times up to date."""
     observer = _Observer(intent, mirror, times)
     for step in steps:
         times.follow(step)
         for write in step.writes:
             yield from observer.written(step, write)
+        # After its writes were observed: they are judged by what was stored before the step.
         mirror.follow((step,))
 
 
 @dataclass(frozen=True, slots=True)
 class _Observer:
+    """Observes writes with the intent of operators, the stored objects and the times of taints."""
+
     intent: Intent
     mirror: Mirror
     times: TaintTimes
@@ -89,16 +92,16 @@ class _Observer:
     def _unstored(self, step: Step, write: Write, paths: Iterable[str]) -> Iterator[Fact]:
         obj = write.object()
         for path in paths:
-            yield self._lost(step, write, obj, f"{path} is not stored: it was asked for", path)
+            yield self._lost(step, write, obj, f"{path} is not stored, although it was requested", path)
 
     def _dropped(self, step: Step, write: Write) -> Iterator[Fact]:
-        """Yield the fields of pods and templates that a component, or the API server for it, has dropped."""
+        """Yield fields of pods and templates that were lost when a component wrote the object."""
         obj, before = write.object(), write.previous()
         part, old = places.pod_spec(obj), places.pod_spec(before) if before is not None else None
         if part is None or old is None:
             return
         component = step.worker.partition("/")[0]
-        for path in lost(old.value, part.value, part.at):
+        for path in find_lost_paths(old.value, part.value, part.at):
             yield self._lost(step, write, obj, f"{path} is no longer stored: written by {component}", path)
 
     def _lost(self, step: Step, write: Write, obj: ReadOnlyObject, text: str, path: str) -> Fact:
@@ -145,22 +148,24 @@ class _Observer:
         return self.mirror.all(NODES).get(pod["spec"].get("nodeName", ""))
 
     def _evicted_unasked(self, pod: ReadOnlyObject, at: float) -> bool:
-        """Return whether a pod is evicted that is meant to stay, or to stay longer."""
+        """Return whether an evicted pod should stay, or stay longer."""
         node = self._node(pod)
         if node is None or self.intent.superseded(pod, self.mirror):
             return False
         until = [
             self.times.since(pod, node, taint) + self.intent.toleration_seconds(pod, taint) for taint in evicting(node)
         ]
+        # Timers of the eviction may fire a moment early; half a second is no harm.
         return at + _EARLY_SECONDS < min(until, default=float("inf"))
 
     def _removed_unasked(self, pod: ReadOnlyObject) -> bool:
+        """Return whether a removed daemon should stay."""
         node = self._node(pod)
         wanted = node is not None and self.intent.daemon_stays(pod, node)
         return wanted and not self.intent.superseded(pod, self.mirror)
 
     def _would_be_admitted(self, pod: ReadOnlyObject) -> bool:
-        """Return whether the kubelet would let a pod in if it had changed."""
+        """Return whether the kubelet would admit a pod after its change."""
         if self.intent.superseded(pod, self.mirror):
             return False
         where, uid = pod["spec"].get("nodeName", ""), pod["metadata"].get("uid", "")
@@ -189,7 +194,7 @@ def _for(node: ReadOnlyObject | None) -> str:
 
 
 def taint_text(taint: ReadOnlyObject) -> str:
-    """Return a taint as kubectl writes it."""
+    """Return a taint in kubectl's notation."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint['key']}{value}:{taint.get('effect', '')}"
 

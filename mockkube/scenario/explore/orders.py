@@ -1,4 +1,4 @@
-"""The walks of a plan: every order up, every order down again, and the places of disturbances that happen once."""
+"""Paths of a plan: every order up, every order down after it, and all places of disturbances that happen once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mockkube.scenario.explore.plan import Disturbance, Order, Phase, Plan, When
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A component becomes what it is to be."""
+    """A component gets its settings of this direction."""
 
     phase: Phase
     component: str
@@ -20,7 +20,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Happens:
-    """Something else happens, once."""
+    """A disturbance happens, once."""
 
     phase: Phase
     disturbance: str
@@ -31,10 +31,13 @@ class Happens:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """All have changed; what runs now is what the way down is measured by. Somebody may prepare for it."""
+    """All components have changed, and the direction down begins, perhaps with preparations.
 
+    What runs now is what the rollback is measured by.
+    """
+
+    # Name of the written order whose preparations are played; empty: none.
     prepares: str = ""
-    """The name of the written order whose preparations are made."""
 
     def __str__(self) -> str:
         return f"prepared for {self.prepares}" if self.prepares else "all have changed"
@@ -42,7 +45,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """All change once more, the last of the plan first; what waits has time to be tried again."""
+    """All components change up again, the last of the plan first; what waits has time to be retried."""
 
     def __str__(self) -> str:
         return "all change again"
@@ -54,7 +57,7 @@ Moves = tuple[Move, ...]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One way through a plan."""
+    """A path through a plan: an order up, an order down, and the moves."""
 
     up: Order
     down: Order
@@ -63,15 +66,16 @@ class Walk:
 
     @property
     def turning(self) -> int:
-        """Where in the moves the way down begins."""
+        """Index of the move at which the direction down begins."""
         return next(index for index, move in enumerate(self.moves) if isinstance(move, Turns))
 
 
 def walks(plan: Plan) -> Iterator[Walk]:
-    """Yield every walk: orders up by orders down, then those whose way down somebody prepares."""
+    """Yield every path: all orders up by all orders down, then those with preparations."""
     orders = list(permutations(plan.components))
     for up, down in product(orders, orders):
         yield from _walks(plan, up, down, "")
+    # Preparations belong to one written order down, so they are not combined with the others.
     for written in _prepared(plan):
         for up in orders:
             yield from _walks(plan, up, written.order, written.name)
@@ -88,16 +92,18 @@ def _walks(plan: Plan, up: Order, down: Order, prepares: str) -> Iterator[Walk]:
 
 
 def _placed(plan: Plan, phase: Phase, order: Order) -> list[Moves]:
-    """Return the ways to go through an order, with each disturbance that happens once at each of its places."""
+    """Return the move sequences of an order, with each once-only disturbance at each of its places."""
     once = [one for one in plan.disturbances if one.when is When.ONCE and phase in one.phases]
     return [_with(phase, order, list(zip(once, places, strict=True))) for places in _places(len(order), len(once))]
 
 
 def _places(steps: int, disturbances: int) -> Iterator[tuple[int, ...]]:
+    """Return all combinations of places."""
     return product(range(steps), repeat=disturbances)
 
 
 def _with(phase: Phase, order: Order, places: Sequence[tuple[Disturbance, int]]) -> Moves:
+    """Return the moves of an order with disturbances at these places."""
     moves: list[Move] = []
     for index, component in enumerate(order):
         moves.append(Changes(phase, component))

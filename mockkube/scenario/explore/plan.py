@@ -1,4 +1,4 @@
-"""Rollout plans: what changes on which component, under which workload, disturbed by what, and what must hold."""
+"""Rollout plan: what changes on which component, under which workload and disturbances, and what must hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,41 +9,41 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, Version
 
+# Components in the order in which they change.
 Order = tuple[str, ...]
-"""The components of a change, in the order in which they change."""
+# A step of the scenario language as in a file: `{"taint": {...}}`.
 Action = ReadOnlyObject
-"""A step of the scenario language, as it stands in the file: `{"taint": {...}}`."""
 
+# Default length of a rollout step.
 SECONDS: Final = 20
-"""How long a step of the rollout lasts unless the plan says otherwise."""
+# Pods that may be created in one step before it counts as a hot loop, by default.
 CREATIONS_MAX: Final = 30
-"""How many pods may be created in one step before that is a loop."""
 
 
 class Phase(StrEnum):
-    """Which way the change goes."""
+    """Direction of the change: up (enable, upgrade) or down (disable, roll back)."""
 
     UP = "up"
     DOWN = "down"
 
     @property
     def noun(self) -> str:
-        """What people call it."""
+        """Name of the direction in reports."""
         return "enablement" if self is Phase.UP else "rollback"
 
 
 class When(StrEnum):
-    """Where in an order a disturbance happens."""
+    """When a disturbance happens."""
 
     EVERY_STEP = "every-step"
+    # After one step of the order; each place makes a path of its own.
     ONCE = "once"
-    """After each of the steps, one after the other: each place makes a walk of its own."""
     BEFORE_DOWN = "before-down"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A version and gates; what is not named is left alone, a gate that is None is as its version has it."""
+    """Version and gates of a component. What is not named stays; a gate that is None gets its version's default."""
 
     version: str | None = None
     gates: Mapping[str, bool | None] = field(default_factory=dict)
@@ -55,20 +55,20 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one component is before the rollout and after it."""
+    """Settings of one component before and after the rollout."""
 
     component: str
     before: Setting
     after: Setting
 
     def to(self, phase: Phase) -> Setting:
-        """Return what the component becomes when the change goes this way."""
+        """Return the settings that the component gets in this direction."""
         return self.after if phase is Phase.UP else self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """Something that happens to a cluster in the middle of a rollout."""
+    """An event in the middle of a rollout."""
 
     name: str
     actions: tuple[Action, ...]
@@ -78,30 +78,30 @@ class Disturbance:
 
 @dataclass(frozen=True, slots=True)
 class WrittenOrder:
-    """An order that somebody has written down, and what is said of it."""
+    """An order that a document describes, and what the document claims about it."""
 
     name: str
     phase: Phase
+    # Components that the document omits follow in the order of the plan.
     order: Order
-    """May name only some of the components: the others change after them, in the order of the plan."""
+    # True: claimed to be safe; False: to be harmful; None: nothing is claimed.
     claim: bool | None = None
-    """True: it is said to be safe. None: nothing is said."""
     source: str = ""
+    # Actions before the first step.
     prepare: tuple[Action, ...] = ()
-    """What is to be done before the first step."""
+    # Number of components that the document names; the others follow them.
     named: int = 0
-    """How many components whoever wrote it names; the others stand behind them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """An invariant of the plan: one of the catalogue, or an object that must look like this."""
+    """An invariant of the plan: a known one, or an object that must match."""
 
     name: str
+    # Partial object of an invariant of the plan's own.
     expected: ReadOnlyObject | None = None
-    """Of a demand that is the plan's own: part of an object."""
+    # Whether it must hold after each step, not only when all components have changed.
     every_step: bool = False
-    """Whether it must hold after each step, not only when all components have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,39 +114,39 @@ class NodeWanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that is asked."""
+    """A rollout plan."""
 
     name: str
     changes: tuple[Change, ...]
     nodes: tuple[NodeWanted, ...]
+    # Manifests that users apply, again after each step until accepted.
     workload: tuple[ReadOnlyObject, ...]
-    """What users apply, again after each step until it is accepted."""
     demands: tuple[Demand, ...]
     title: str = ""
     source: str = ""
     kep: int = 0
     notes: tuple[str, ...] = ()
     version: Version = DEFAULT
+    # None: the built-in release trains.
     trains: tuple[ReleaseTrain, ...] | None = None
-    """None: the usual ones."""
     setup: tuple[Action, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
     orders: tuple[WrittenOrder, ...] = ()
     seconds: int = SECONDS
     creations_max: int = CREATIONS_MAX
     seed: int = 0
+    # The plan as in its file.
     text: str = field(default="", repr=False, compare=False)
-    """As it stands in its file."""
 
     @property
     def components(self) -> Order:
-        """The components that change, in the order of the plan."""
+        """Components that change, in the order of the plan."""
         return tuple(change.component for change in self.changes)
 
     def change_of(self, component: str) -> Change:
-        """Return what changes on a component."""
+        """Return the change of a component."""
         return next(change for change in self.changes if change.component == component)
 
     def written(self, phase: Phase) -> tuple[WrittenOrder, ...]:
-        """Return the orders somebody wrote for this way."""
+        """Return the written orders of a direction."""
         return tuple(order for order in self.orders if order.phase is phase)

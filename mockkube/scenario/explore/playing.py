@@ -1,4 +1,4 @@
-"""Walks played in this process, or side by side in several."""
+"""Play paths, in this process or in parallel processes."""
 
 import asyncio
 import logging
@@ -13,29 +13,29 @@ from mockkube.scenario.explore.rates import Looping, Rate, measure
 from mockkube.scenario.explore.search import Walked
 from mockkube.scenario.explore.stepping import walk
 
+# The plan of this worker process.
 _PLAN: Final[list[Plan]] = []
-"""That of this worker process."""
 
 
 class Alone:
-    """Plays walks one after the other."""
+    """Plays paths one after the other."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
-        """Play each."""
+        """Yield the result of each path."""
         for moves in ways:
             yield asyncio.run(walk(self._plan, moves))
 
     def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
-        """See how fast each loop goes."""
+        """Yield the rate of each hot loop."""
         for one in loops:
             yield asyncio.run(measure(self._plan, one))
 
 
 class Together:
-    """Plays walks in processes of its own; to be used as a context."""
+    """Plays paths in parallel processes; a context manager."""
 
     def __init__(self, plan: Plan, jobs: int) -> None:
         fresh = get_context("spawn")  # what a process has opened and started is not inherited
@@ -48,11 +48,11 @@ class Together:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
-        """Play all, and yield them in their order: what is learned does not depend on who is faster."""
+        """Yield the result of each path, in their order: what is learned must not depend on which process is faster."""
         yield from self._pool.map(_walk, ways)
 
     def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
-        """See how fast each loop goes, and yield the rates in the order of the loops."""
+        """Yield the rate of each hot loop, in their order."""
         yield from self._pool.map(_measure, loops)
 
 

@@ -1,4 +1,4 @@
-"""The checks that show a harm: steps of the scenario language which hold exactly where an invariant is broken."""
+"""Make the checks of a counterexample: steps that hold exactly where an invariant is broken."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -17,31 +17,31 @@ from mockkube.scenario.explore.script import ScriptStep, plain
 from mockkube.scenario.explore.search import Break
 from mockkube.scenario.explore.stepping import Journey
 
+# Variable with the uids of pods that ran before the direction down.
 RAN: Final = "ran"
-"""What the pods are called that ran before the way down."""
 _RUNNING: Final = "status.phase=='Running' && metadata.deletionTimestamp == null"
 _READY: Final = f"status.phase=='Succeeded' || ({_RUNNING} && status.conditions[?type=='Ready' && status=='True'])"
+# Harm to explain for pods that break an invariant.
 _HARMS: Final = {
     invariants.TOLERATED_STAY: ("evicted", "removed"),
     invariants.BOUND_RUN: ("rejected",),
     invariants.ADMITTED_SCHEDULABLE: (STUCK,),
 }
-"""What is explained of the pods that break an invariant."""
 _NOW: Final = "0s"
+# Long enough to tell a hot loop from a rollout; it sees a third of the pods of a minute.
 _WINDOW: Final = "20s"
-"""Long enough to tell a loop from a rollout, and a third of the pods that a minute would have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is to be asked before the way down, and at the end."""
+    """Checks to insert before the direction down, and at the end."""
 
     at_turning: tuple[ScriptStep, ...]
     at_end: tuple[ScriptStep, ...]
 
 
 def proof(plan: Plan, broken: Break, journey: Journey) -> Proof:
-    """Return what shows a harm at the end of the journey that did it."""
+    """Return the checks that show a break at the end of the path that caused it."""
     before: tuple[ScriptStep, ...] = ()
     if broken.invariant == invariants.ROLLBACK_RESTORES:
         before = (_ran(_workload(journey, broken)),)
@@ -144,12 +144,12 @@ def _fact(journey: Journey, broken: Break, harms: Sequence[str]) -> Fact:
 
 
 def _workload(journey: Journey, broken: Break) -> Workload:
-    """Return the workload that a break is about: of several with one name the last, which is there still."""
+    """Return the workload of a break: of several with one name the last, which still exists."""
     return next(one for one in reversed(journey.intent.workloads) if one.name == broken.workload)
 
 
 def _naming(own: Workload) -> dict[str, Any]:
-    """Return the metadata by which the pods of a workload are found."""
+    """Return the metadata that selects the pods of a workload."""
     metadata = own.manifest["metadata"]
     namespace = metadata.get("namespace", "default")
     where = {} if namespace == "default" else {"namespace": namespace}
@@ -165,12 +165,12 @@ def _is_drawn(own: Workload) -> bool:
 
 
 def _of_prefix(own: Workload) -> str:
-    """Return the expression that tells pods with a drawn name from others; empty if there is no need."""
+    """Return the expression that selects pods by generateName; empty if there is no need."""
     return f"starts_with(metadata.name, '{own.manifest['metadata']['generateName']}')" if _is_drawn(own) else ""
 
 
 def _pods_of(journey: Journey, broken: Break) -> dict[str, str]:
-    """Return what events about the pods of a workload refer to."""
+    """Return the object reference of events about the pods of a workload."""
     own = _workload(journey, broken)
     metadata = own.manifest["metadata"]
     if _is_drawn(own):
@@ -179,13 +179,13 @@ def _pods_of(journey: Journey, broken: Break) -> dict[str, str]:
 
 
 def _told(journey: Journey, reason: str, about: dict[str, str], description: str) -> ScriptStep:
-    """Return the claim that there is an event more than there was before the last move."""
+    """Return the check that there is one more event than before the last move."""
     told = {"reason": reason, "about": about, "countMin": _told_before(journey, reason, about) + 1}
     return {"description": description, "expectEvent": {**told, "timeout": _NOW}}
 
 
 def _told_before(journey: Journey, reason: str, about: dict[str, str]) -> int:
-    """Return how often it was told before the last move."""
+    """Return how often the event was recorded before the last move."""
     counts: dict[str, int] = {}
     for step in journey.laboratory.trace.steps[: journey.told[-1].first]:
         for write in step.writes:
@@ -203,7 +203,7 @@ def _is_about(event: ReadOnlyObject, about: dict[str, str]) -> bool:
 
 
 def _count(own: Workload, which: str, compared: str, description: str) -> ScriptStep:
-    """Return a claim about how many pods of a workload are so."""
+    """Return a check of the number of a workload's pods that fulfill a condition."""
     prefix = _of_prefix(own)
     all_of = f"{prefix} && ({which})" if prefix else which
     check = {f"(length(items[?{all_of}]) {compared})": True}
@@ -211,6 +211,6 @@ def _count(own: Workload, which: str, compared: str, description: str) -> Script
 
 
 def _ran(own: Workload) -> ScriptStep:
-    """Return what keeps in mind which pods of a workload run."""
+    """Return the step that remembers which pods of a workload run."""
     value = f"(items[?{_RUNNING}].metadata.uid)"
     return {"get": {"kind": "Pod", **_naming(own), "outputs": [{"name": RAN, "value": value}]}}

@@ -1,4 +1,4 @@
-"""How fast a hot loop goes: pods made within a window of virtual time, second by second."""
+"""Rate of a hot loop: pods created in a window of virtual time, second by second."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,52 +18,52 @@ _MINUTE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Looping:
-    """A loop that was come upon."""
+    """A hot loop that the exploration found."""
 
+    # A shortest path to it; the last move starts it.
     moves: Moves
-    """A shortest way to it; the last move begins it."""
+    # Settings of each component while it lasts.
     told: tuple[tuple[str, str], ...]
-    """What each component is told while it goes round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The pods of one workload that were made in the window."""
+    """Pods of one workload created in the window."""
 
+    # Like `deployment/web`; for a pod without a workload, its name.
     workload: str
-    """As `deployment/web`; the name of the pod for one that belongs to none."""
+    # Seconds since the window began, with the pods created in each; seconds without any are included.
     series: tuple[tuple[int, int], ...]
-    """Seconds since the window began, each with the pods made in it; seconds without any are there too."""
 
     @property
     def count(self) -> int:
-        """How many in all."""
+        """Number of pods in the window."""
         return sum(count for _, count in self.series)
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A loop that was left to itself for a while."""
+    """Measured rate of a hot loop."""
 
     loop: Looping
+    # Start of the window in the cluster's time: the loop has made some pods by then.
     began: float
-    """The second of the cluster's time at which the window begins: the loop has been going for some pods by then."""
     window_seconds: int
+    # By workload, the fastest first.
     made: tuple[Made, ...]
-    """By workload, the fastest first."""
 
     def per_minute(self, workload: str = "") -> float:
-        """Return how many pods a minute are made, of one workload or of all together."""
+        """Return the pods created per minute, for one workload or all."""
         count = sum(one.count for one in self.made if workload in ("", one.workload))
         return count * _MINUTE / self.window_seconds
 
     def text(self) -> str:
-        """Return it in a line."""
+        """Return the rate in one line."""
         each = [f"{one.workload} {self.per_minute(one.workload):.0f}" for one in self.made if one.count]
         return f"pods made a minute: {', '.join(each) or 'none'} (over {self.window_seconds} s)"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs and pages."""
+        """Return the rate as JSON."""
         return {
             "moves": [str(move) for move in self.loop.moves],
             "components": dict(self.loop.told),
@@ -82,12 +82,13 @@ class Rate:
 
 
 async def measure(plan: Plan, loop: Looping) -> Rate:
-    """Make the moves on a new cluster, and let what begins with the last of them go on for a window."""
+    """Make the moves on a new cluster, and let the loop run for a window."""
     async with Journey(plan) as journey:
         for move in loop.moves:
             await journey.take(move)
         trace, clock = journey.laboratory.trace.steps, journey.laboratory.clock
         first, began = len(trace), clock.monotonic()
+        # The chooser would cut the loop off again as soon as it is recognized.
         journey.unwatched()
         await journey.passes(WINDOW_SECONDS)
         made = made_in(trace[first:], journey.intent, began, WINDOW_SECONDS)
@@ -95,7 +96,7 @@ async def measure(plan: Plan, loop: Looping) -> Rate:
 
 
 def made_in(steps: Iterable[Step], intent: Intent, began: float, window_seconds: int) -> Sequence[Made]:
-    """Return the pods made in these steps, by workload, the fastest first."""
+    """Return the pods created in these steps, by workload, the fastest first."""
     counts: dict[str, Counter[int]] = {}
     for step in steps:
         for write in step.writes:

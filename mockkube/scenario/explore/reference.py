@@ -1,4 +1,4 @@
-"""The cluster as it would be if every component had changed: what each component could do there."""
+"""The reference cluster: capabilities of each component as if every component had changed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,15 +14,15 @@ from mockkube.kubelet.admission import AdmissionRules
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.proposals.lending import make_selector_operators, make_taint_rules
 from mockkube.scenario.explore.plan import Change, Plan, Setting
 
+# Returns the present version and gates of a component.
 Present = Callable[[str], Settings]
-"""Returns the version and gates that a component has at the moment."""
 
 
 def capabilities_of(plan: Plan, component: str, setting: Setting) -> Capabilities:
-    """Return what a component of a plan can do with a setting."""
+    """Return the capabilities of a component of a plan with a setting."""
     version = Version.parse(setting.version) if setting.version else plan.version
     gates = {gate: on for gate, on in setting.gates.items() if on is not None}
     return Settings(component, version, gates, plan.trains or usual_trains()).capabilities()
@@ -31,8 +31,8 @@ def capabilities_of(plan: Plan, component: str, setting: Setting) -> Capabilitie
 class Reference:
     """Every component with its new setting.
 
-    A component that the plan changes is as the plan says. The others keep what they have, and get the gates and the
-    version of the API server on top: users may count on what the API server accepts.
+    A component that the plan changes is as in the plan. The others keep their settings and get gates and version of the
+    API server in addition: users may rely on what the API server accepts.
     """
 
     def __init__(self, plan: Plan, present: Present | None = None) -> None:
@@ -43,7 +43,7 @@ class Reference:
         return Settings(component, self._plan.version, {}, self._plan.trains or usual_trains())
 
     def capabilities(self, component: str) -> Capabilities:
-        """Return what a component can do in the reference cluster."""
+        """Return the capabilities of a component in the reference cluster."""
         return self._settings(component).capabilities()
 
     def _settings(self, component: str) -> Settings:
@@ -55,27 +55,28 @@ class Reference:
             return own
         version = max(own.version, Version.parse(server.after.version or str(own.version)))
         promised = _with(own, str(version), server.after.gates)
+        # A gate of the API server may not exist at the version of the other component.
         return promised if _starts(promised) else own
 
     def _change(self, component: str) -> Change | None:
-        """Return the change of a component, or of the fleet of kubelets or API servers that it belongs to."""
+        """Return the change of a component, or of the group of kubelets or API servers that it belongs to."""
         names = (component, component.partition(".")[0])
         return next((one for name in names for one in self._plan.changes if one.component == name), None)
 
     def taint_rules(self) -> TaintRules:
-        """Return what the controller manager makes of tolerations."""
+        """Return the toleration rules of the controller manager."""
         return _taint_rules(self.capabilities(CONTROLLER_MANAGER))
 
     def selector_operators(self) -> Mapping[str, LabelOperator]:
-        """Return the operators of node affinity that the controller manager knows."""
-        return selector_operators(self.capabilities(CONTROLLER_MANAGER))
+        """Return the node affinity operators of the controller manager."""
+        return make_selector_operators(self.capabilities(CONTROLLER_MANAGER))
 
     def scheduler(self) -> Capabilities:
-        """Return what the scheduler can do."""
+        """Return the capabilities of the scheduler."""
         return self.capabilities(SCHEDULER)
 
     def admission(self, node: str) -> AdmissionRules:
-        """Return the rules by which the kubelet of a node admits pods."""
+        """Return the admission rules of a node's kubelet."""
         return _admission(self.capabilities(f"{KUBELET}.{node}"))
 
 
@@ -95,7 +96,7 @@ def _starts(settings: Settings) -> bool:
 
 @lru_cache(maxsize=32)
 def _taint_rules(caps: Capabilities) -> TaintRules:
-    return taint_rules(caps, ExpressionCache().expression)
+    return make_taint_rules(caps, ExpressionCache().compile_expression)
 
 
 @lru_cache(maxsize=32)

@@ -1,4 +1,4 @@
-"""A counterexample as a scenario file: whoever doubts it can play it, and it passes exactly when the harm is there."""
+"""Write a counterexample as a scenario file that passes exactly if the harm happens."""
 
 import asyncio
 from typing import Any
@@ -16,9 +16,9 @@ from mockkube.scenario.explore.verdict import Counterexample
 
 
 def scenario_of(plan: Plan, example: Counterexample, journey: Journey | None = None) -> str:
-    """Return the scenario that makes the moves of a counterexample, and then claims what breaks.
+    """Return the scenario that makes the moves of a counterexample and then checks for the break.
 
-    The moves are played once to see what they do, unless `journey` has made them already.
+    The moves are played once to record them, unless `journey` has done so.
     """
     played = journey or asyncio.run(story(plan, example.moves))
     broken = _broken(played, example.invariant)
@@ -34,7 +34,7 @@ def _broken(journey: Journey, invariant: str) -> Break:
 
 
 def retold(plan: Plan, invariant: str, text: str, moves: Moves, shown: Proof) -> str:
-    """Return a scenario that makes other moves and then claims the same: where these are harmless, it fails."""
+    """Return a scenario that makes other moves with the same checks; it fails where those are harmless."""
     return _written(plan, invariant, text, asyncio.run(story(plan, moves)), shown)
 
 
@@ -68,10 +68,10 @@ def _written(plan: Plan, invariant: str, text: str, journey: Journey, shown: Pro
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes what stands twice twice: nobody wants to look up what `*id001` was."""
+    """YAML dumper without anchors and aliases, which are hard to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never write one."""
+        """Return True: repeat values instead of referring to them."""
         return True
 
 

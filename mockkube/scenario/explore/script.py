@@ -1,4 +1,4 @@
-"""What a journey does, written down as steps of the scenario language while it does it."""
+"""Record what a path does as steps of the scenario language."""
 
 import re
 from collections.abc import Mapping
@@ -8,16 +8,16 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scenario.explore.plan import Action, Setting
 
+# A step as in a file: `{"advance": "20s"}`.
 ScriptStep = dict[str, Any]
-"""A step as it stands in a file: `{"advance": "20s"}`."""
+# Expectation of writes that may be rejected.
 ANY_ANSWER: Final[list[Any]] = [{"check": {}}]
-"""Expected of what may be refused."""
 _TENTHS: Final = 10
 _NO_LETTER: Final = re.compile(r"\W")
 
 
 class Script:
-    """Steps in the order in which they were taken, and the manifests they refer to by name."""
+    """Recorded steps, and the manifests they refer to by name."""
 
     def __init__(self) -> None:
         self.steps: list[ScriptStep] = []
@@ -27,7 +27,7 @@ class Script:
         self._began = 0.0
 
     def component(self, name: str, setting: Setting, description: str = "") -> None:
-        """A component becomes something else; one that is asked for nothing stays as it is."""
+        """Record new settings of a component; empty settings change nothing and are not recorded."""
         version = {"version": setting.version} if setting.version else {}
         gates = {"featureGates": dict(setting.gates)} if setting.gates else {}
         if version or gates:
@@ -35,41 +35,42 @@ class Script:
             self.steps.append({**told, "component": {"name": name, **version, **gates}})
 
     def node(self, name: str, patch: ReadOnlyObject) -> None:
-        """A node gets labels and taints."""
+        """Record a patch of a node's labels and taints."""
         self.steps.append({"patch": {"ref": f"Node/{name}", "type": "strategic", "patch": plain(patch)}})
 
     def action(self, action: Action) -> None:
-        """A step of the plan."""
+        """Record an action of the plan."""
         self.steps.append(plain(action))
 
     def settle(self) -> None:
-        """All that can happen happens."""
+        """Record a settle step."""
         self.steps.append({"settle": {}})
 
     def tries(self, manifest: ReadOnlyObject) -> None:
-        """Users try to create something, and may be refused."""
+        """Record an attempt to create an object, which may be rejected."""
         name = _NO_LETTER.sub("_", f"{manifest['kind']}_{manifest['metadata']['name']}".lower())
         self.manifests[name] = plain(manifest)
         self.steps.append({"create": {"resource": f"(${name})", "expect": ANY_ANSWER}})
 
     def passes(self, seconds: float, now: float) -> None:
-        """Time passes."""
+        """Record that time passes."""
         self._began = now
         self.steps.append({"advance": f"{seconds:g}s"})
 
     def cut_off(self, now: float) -> None:
-        """The last that passed did not pass to its end."""
+        """Shorten the last advance to the time that really passed."""
         if "advance" in self.steps[-1]:
+            # Rounded up: the last event before the loop was cut off must still happen in the replay.
             passed = ceil((now - self._began) * _TENTHS) / _TENTHS
             self.steps[-1] = {"advance": f"{passed:g}s"}
 
     def turns(self) -> None:
-        """The way down begins."""
+        """Record where the direction down begins."""
         self.turned_at = len(self.steps)
 
 
 def plain(value: Any) -> Any:
-    """Return what a file gave without its lines: plain maps and lists, none of them shared."""
+    """Return a value of a file as plain, unshared dicts and lists without lines."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,7 +1,7 @@
-"""Walks the walks of a plan, and never takes the same step in the same state twice.
+"""Play the paths of a plan, but never the same move in the same state twice.
 
-Where a step leads depends on the state of the cluster and on the step alone. So what a walk does is known up to the
-first pair of them that is new; only such walks are walked, and every other is put together of what is known.
+The result of a move depends only on the state of the cluster and on the move. So a path is known up to its first
+unknown pair of both; only paths with such a pair are played, and all others are combined from known moves.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +12,11 @@ from typing import Final
 from mockkube.scenario.explore.harm import Harm
 from mockkube.scenario.explore.orders import Move, Moves
 
+# Paths per round: each may make others superfluous, so the frontier is computed again after a few.
 BATCH_MAX: Final = 6
-"""Walks that are played before it is asked again what is still unknown: each may make others needless."""
 
+# Identity of a cluster's state: everything that decides what happens next.
 State = str
-"""What identifies a state of the cluster: all that matters for what happens next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class Break:
 
     invariant: str
     text: str
+    # Workload of the pods, like `deployment/web`.
     workload: str = ""
-    """Whose pods it is about, as `deployment/web`."""
+    # Whether the pod ran when the step began; not compared, because among equal pods it is chance which one is hit.
     ran: bool = field(default=False, compare=False)
-    """Whether it befell a pod that ran when the step began: among several that are equal, which is chance."""
+    # Whether the break was over at the end of the step, because something else happened after it.
     passing: bool = field(default=False, compare=False)
-    """Whether it is over at the end of the step: it held before something else happened in the same step."""
 
 
 def once(breaks: Iterable[Break]) -> tuple[Break, ...]:
-    """Return breaks without those that are equal to others; of equal ones that of a pod that ran."""
+    """Return breaks without duplicates; of equal ones that of a pod that ran."""
     found: dict[Break, Break] = {}
     for one in breaks:
         if one.ran or one not in found:
@@ -44,36 +44,36 @@ def once(breaks: Iterable[Break]) -> tuple[Break, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a step did, and the state it led to."""
+    """Result of a move: harm, breaks, and the state after it."""
 
     harm: Harm
     breaks: tuple[Break, ...]
     state: State
+    # Components that had something to decide.
     exercised: frozenset[str] = frozenset()
-    """The components that had something to decide in it."""
+    # Whether anything was created, changed, ended or restarted besides the component that changes.
     eventful: bool = True
-    """Whether anything was created, changed, ended or restarted in it, beside the component that changes."""
+    # Actions of the plan accepted in it or before it.
     accepted: frozenset[str] = field(default=frozenset(), compare=False)
-    """The actions of the plan that were accepted in it or before it."""
+    # Actions of the plan that were rejected, with the reason.
     refused: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Those that were refused, with the reason."""
 
 
 @dataclass(slots=True)
 class Known:
-    """What is known of a plan so far."""
+    """Known moves of a plan."""
 
     start: State = ""
     steps: dict[tuple[State, Move], Taken] = field(default_factory=dict)
+    # Moves played on clusters, including those that were known already.
     played: int = 0
-    """How many steps were taken on clusters, those that were known already among them."""
+    # Moves that came out differently when played again: the identity of their state omits something that matters.
     surprises: list[tuple[State, Move]] = field(default_factory=list)
-    """Steps that were played again and came out otherwise: what identifies their state leaves out what matters."""
+    # Number of surprises with other broken invariants.
     doubts: int = 0
-    """How many of these broke other invariants that time."""
 
     def along(self, moves: Moves) -> Sequence[Taken] | None:
-        """Return what the moves do one after the other; None if that is not known to the end."""
+        """Return the results of the moves one after the other; None if one is unknown."""
         state, taken = self.start, []
         for move in moves:
             step = self.steps.get((state, move))
@@ -84,7 +84,7 @@ class Known:
         return taken
 
     def known_up_to(self, moves: Moves) -> tuple[State, int]:
-        """Return how many of the moves are known from the start on, and the state after them."""
+        """Return the state after the known moves, and their number."""
         state = self.start
         for index, move in enumerate(moves):
             step = self.steps.get((state, move))
@@ -94,19 +94,21 @@ class Known:
         return state, len(moves)
 
     def learn(self, moves: Moves, start: State, taken: Sequence[Taken]) -> None:
-        """Take in a walk that was walked."""
+        """Add the results of a played path."""
         state = self.start = start
         for move, step in zip(moves, taken, strict=True):
             known = self.steps.setdefault((state, move), step)
             if known != step:
                 self.surprises.append((state, move))
                 self.doubts += _broken(known) != _broken(step)
+            # Continue from the state recorded first, so that paths with the same moves stay comparable after a
+            # surprise.
             state = known.state
         self.played += len(taken)
 
     @property
     def states(self) -> int:
-        """How many different states there are."""
+        """Number of different states."""
         return len({self.start, *(step.state for step in self.steps.values())})
 
 
@@ -116,19 +118,19 @@ def _broken(step: Taken) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """One walk, as it was played on a cluster."""
+    """A path as it was played on a cluster."""
 
     moves: Moves
     start: State
     taken: tuple[Taken, ...]
 
 
+# Plays paths on clusters of their own, all of them, in any order.
 Play = Callable[[Sequence[Moves]], Iterable[Walked]]
-"""Plays walks on clusters of their own, all of them, in any order."""
 
 
 def explore(ways: Sequence[Moves], play: Play, told: Callable[[int], None] = lambda left: None) -> Known:
-    """Return enough to know every way; `told` is told how many ways are still unknown."""
+    """Play until every path is known; `told` is called with the number of paths that are not."""
     known = Known()
     unknown: Sequence[Moves] = list(dict.fromkeys(ways))
     batch = list(_cover(unknown))
@@ -142,17 +144,18 @@ def explore(ways: Sequence[Moves], play: Play, told: Callable[[int], None] = lam
 
 
 def _cover(ways: Sequence[Moves]) -> Iterator[Moves]:
-    """Yield ways that would tell all if the order of what has happened did not matter; often that is nearly so."""
+    """Yield paths that would suffice if the order of past moves did not matter, which is often nearly so."""
     wanted = {way: {(frozenset(way[:index]), move) for index, move in enumerate(way)} for way in ways}
     left = set().union(*wanted.values())
     while left:
+        # Greedy set cover: a few paths teach most moves, and the remaining ones are found by the frontier.
         best = max(wanted, key=lambda way: len(wanted[way] & left))
         left -= wanted[best]
         yield best
 
 
 def _frontier(known: Known, ways: Iterable[Moves]) -> Iterator[Moves]:
-    """Yield one way for each step that is the first unknown one of some way, those first that have most to tell."""
+    """Yield one path for each unknown (state, move) that is first on some path; earliest in the path first."""
     seen: dict[tuple[State, Move], tuple[int, Moves]] = {}
     for way in ways:
         state, at = known.known_up_to(way)

@@ -1,4 +1,4 @@
-"""One walk through a plan on a cluster of its own: each move played, and what it did."""
+"""Play one path of a plan on a cluster of its own, move by move, and record what each move did."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -34,20 +34,23 @@ from mockkube.scenario.explore.taint_times import TaintTimes
 from mockkube.scenario.world import Scene
 from mockkube.scheduler.scheduler import Scheduler
 
+# Steps of time for waiting pods when all components change again: retries back off, so one step is too short.
 PATIENCE: Final = 4
-"""How many steps' time there is for what waits when all change again: controllers try again ever more seldom."""
 
 
 class HotLoop(Exception):
-    """Pods are made over and over."""
+    """Pods are created over and over."""
 
 
 class Found(Exception):
-    """The invariant that is looked for is broken."""
+    """The invariant that was searched for is broken."""
 
 
 class Watchful:
-    """Takes steps in order until pods are made over and over: more than any rollout needs, and in vain."""
+    """Chooser that takes steps in order until it detects a hot loop.
+
+    A hot loop creates more pods than any rollout needs, and most of them end soon.
+    """
 
     def __init__(self, creations_max: int) -> None:
         self._creations_max = creations_max
@@ -58,45 +61,45 @@ class Watchful:
         self._made = 0
 
     def begin(self, trace: Sequence[Step]) -> None:
-        """Count from here on."""
+        """Start counting at the end of the trace."""
         self._trace, self._first, self._seen, self._made = trace, len(trace), len(trace), 0
 
-    def choice(self, ready: Sequence[Worker]) -> Worker:
-        """Return the first; HotLoop when enough has been seen."""
+    def choose(self, ready: Sequence[Worker]) -> Worker:
+        """Return the first worker; raise HotLoop after too many pods."""
         made = 0
         for step in self._trace[self._seen :]:
             made += sum(write.resource == PODS and write.verb == "create" for write in step.writes)
         self._seen, self._made = len(self._trace), self._made + made
         if made and self._made > self._creations_max and self._in_vain() > self._creations_max / 2:
             raise HotLoop
-        return self._plain.choice(ready)
+        return self._plain.choose(ready)
 
     def _in_vain(self) -> int:
-        """Return how many of the pods made are over again, without those that operators had replaced or deleted."""
+        """Return how many pods were created and ended, except those that operators replaced or deleted."""
         return in_vain(self._trace[self._first :])
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A move in full, for people: what happened, and how the workloads stand after it."""
+    """Record of a move, for reports: what happened, and the state of the workloads after it."""
 
     move: Move
     began: float
     ended: float
     facts: tuple[Fact, ...]
+    # Rejections of users' requests and of disturbances.
     refused: tuple[str, ...]
-    """What users and disturbances were refused."""
+    # Pending pods, with the scheduler's messages.
     stuck: tuple[str, ...]
-    """Pods that wait, and what the scheduler says of them."""
     taken: Taken
+    # Explanations of harm, one for each workload and harm, if the path is replayed with explanations.
     why: tuple[Why, ...] = ()
-    """Of a journey that explains: why pods came to harm, one for each workload and harm."""
+    # Index of its first step in the trace.
     first: int = 0
-    """Where in the trace it begins."""
 
 
 class Journey:
-    """A cluster in the middle of a walk."""
+    """Plays one path on a cluster."""
 
     def __init__(self, plan: Plan, *, explains: bool = False) -> None:
         self.plan = plan
@@ -109,6 +112,8 @@ class Journey:
         self.told: list[Told] = []
         self.script = Script()
         self._chooser = Watchful(plan.creations_max)
+        # Orders may pass through versions that the skew policy does not support; the report says so, the cluster plays
+        # them.
         configuration = ClusterConfiguration(version=plan.version, nodes=len(plan.nodes), skew_policy="ignore")
         if plan.trains is not None:
             configuration = replace(configuration, release_trains=plan.trains)
@@ -121,20 +126,20 @@ class Journey:
         self._move: Move | None = None
         self._looping = False
         self._refused: list[str] = []
+        # Index of the first trace step that was not observed yet.
         self._first_unread = 0
-        """Where in the trace it begins what has not been read."""
+        # Observations of the current move.
         self._seen: list[Fact] = []
-        """What has happened in the move."""
+        # Missing pods in the middle of the current move.
         self._short = Shortfall()
-        """What was lacking in the middle of the move."""
+        # Whether time has passed in the current move.
         self._paused = False
-        """Whether time has passed in the move."""
+        # Actions of the plan that were accepted in any move.
         self._accepted: set[str] = set()
-        """The actions of the plan that have been accepted, in any move."""
+        # Actions that were rejected, with the reason.
         self._rejected: dict[str, str] = {}
-        """Those that have been refused, with the reason."""
+        # The move ends where this invariant is first found broken.
         self._until = ""
-        """An invariant: the move ends where it is first found broken."""
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.laboratory)
@@ -151,12 +156,13 @@ class Journey:
         return self
 
     def _settings(self, component: str) -> Settings:
-        """Return what a component is at the moment; a kubelet of its own node, or that of all."""
+        """Return the present settings of a component, or of the shared kubelets if the node has none of its own."""
         components = self.laboratory.components()
         family = component.partition(".")[0]
         return components[component if component in components else family].settings
 
     def _is_so_anyway(self, setting: Setting) -> bool:
+        """Return whether a setting is the default of the cluster."""
         told = any(on is not None for on in setting.gates.values())
         return not told and setting.version in (None, str(self.plan.version))
 
@@ -173,7 +179,10 @@ class Journey:
     # Moves
 
     async def take(self, move: Move, until: str = "") -> Taken:
-        """Make a move, let its time pass, and say what it did; stop where an invariant is broken, if one is given."""
+        """Make a move, let its time pass, and return its result.
+
+        With `until`, an invariant, the move ends where that is first found broken.
+        """
         self._until = until
         trace = self.laboratory.trace.steps
         first, began = len(trace), self.laboratory.clock.monotonic()
@@ -185,6 +194,7 @@ class Journey:
         waited, invalid = bool(self.judging.waiting()), self._journal.invalid
         try:
             await self._make(move)
+        # A loop ends the move early: nothing new would happen in it, and its pods would fill the trace.
         except (HotLoop, LivelockError):
             self._looping = True
             self.script.cut_off(self.laboratory.clock.monotonic())
@@ -193,6 +203,7 @@ class Journey:
         steps = trace[first:]
         self._read()
         seen = tuple(self._seen)
+        # Former templates without pods must not distinguish states that are otherwise the same.
         self.intent.forget(self.mirror)
         if isinstance(move, Turns):
             self.judging.measure()
@@ -213,7 +224,10 @@ class Journey:
         return taken
 
     def _exercised(self, steps: Sequence[Step], *, waited: bool, refused: bool) -> frozenset[str]:
-        """Return the components that had to decide; on the way down a refusal is a decision of the API server too."""
+        """Return the components that had to decide.
+
+        In the direction down a rejection counts as a decision of the API server, too.
+        """
         found = exercised(self.plan.components, steps, self.mirror, waited=waited)
         servers = (name for name in self.plan.components if is_api_server(name))
         return found.union(servers) if refused else found
@@ -266,7 +280,7 @@ class Journey:
             self.script.action(action)
 
     def _read(self) -> None:
-        """Take in what has happened since it was last looked at."""
+        """Observe the steps of the trace that were not observed yet."""
         trace = self.laboratory.trace.steps
         seen = tuple(facts(trace[self._first_unread :], self.intent, self.mirror, self._times))
         self._first_unread = len(trace)
@@ -274,7 +288,7 @@ class Journey:
         self._seen += seen
 
     async def _look(self) -> None:
-        """Note which pods are lacking before something else happens, which may end it."""
+        """Record missing pods before the next disturbance, which may end the shortage."""
         self._read()
         now = await self._lacking()
         self._short |= now
@@ -290,9 +304,10 @@ class Journey:
         return self.judging.judge(self._seen, now, self._short, looping=self._looping, ended=ended)
 
     async def _pass(self) -> None:
-        """Let a step's time pass; users try again what was not accepted."""
+        """Let a step's time pass; users retry what was not accepted."""
         await self._settle()
         client, invalid = self.world.client(), self._journal.invalid
+        # Users retry at every step: a workload that needs the new feature is accepted once the API server has changed.
         for manifest in list(self._pending):
             metadata = {"namespace": "default", **manifest["metadata"]}
             self.script.tries(manifest)
@@ -316,10 +331,8 @@ class Journey:
         await self.laboratory.advance(seconds)
 
     def unwatched(self) -> None:
-        """Let loops go on from now on: somebody wants to see how fast they go."""
+        """Let hot loops run on from now on, so that their rate can be measured."""
         self.laboratory.chooser = InOrderChooser()
-
-    # What came of it
 
     async def _judged(self, move: Move) -> Taken:
         judged = self._judgement(await self._lacking(), self._ended(move))
@@ -327,21 +340,21 @@ class Journey:
         return Taken(judged.harm, judged.breaks, self._state)
 
     def _scheduler(self) -> Capabilities | None:
-        """Return what the scheduler can do; None while it does not run, or waits for its API server."""
+        """Return the scheduler's capabilities; None while it does not run or waits for its API server."""
         part = self.laboratory.part(SCHEDULER)
-        works = isinstance(part, Scheduler) and all(cache.synced for cache in part.caches.workers)
+        works = isinstance(part, Scheduler) and all(cache.has_synced for cache in part.informers.workers)
         return self._settings(SCHEDULER).capabilities() if works else None
 
     def _ended(self, move: Move) -> Phase | None:
-        """Return which way all have changed, if they have."""
+        """Return the direction in which all components have changed; None if some have not."""
         phase = move.phase if isinstance(move, Changes | Happens) else Phase.UP
         ended = len(self._done) == len(self.plan.changes) and set(self._done.values()) == {phase}
         return phase if ended else None
 
     def state(self) -> State:
-        """Return what identifies the state that the cluster is in.
+        """Return the identity of the cluster's state.
 
-        Where a loop was cut off, and so which pods there are just then, is chance: such a state is known by the way in.
+        Where a hot loop is cut off is arbitrary, and so are its pods then: such a state is named by the way to it.
         """
         if self._looping:
             return f"{self._state}>{self._move}"
@@ -362,7 +375,7 @@ async def walk(plan: Plan, moves: Moves) -> Walked:
 
 
 async def story(plan: Plan, moves: Moves, until: str = "") -> Journey:
-    """Make all moves on a new cluster, which explains itself; return it, over as it is, to be looked at.
+    """Make all moves on a new cluster with explanations; return the runner with its records.
 
     With `until`, an invariant, the last move ends where that is first found broken.
     """

@@ -1,4 +1,4 @@
-"""Times of taints and bindings: an eviction before its time is one that nobody asked for."""
+"""Times of NoExecute taints and of bindings, to tell an eviction that comes too early."""
 
 from collections.abc import Iterator
 
@@ -10,25 +10,27 @@ NO_EXECUTE = "NoExecute"
 
 
 class TaintTimes:
-    """The times of taints with the effect NoExecute, and of bindings."""
+    """Since when each node has its NoExecute taints, and each pod its node."""
 
     def __init__(self) -> None:
         self._taints: dict[str, dict[str, float]] = {}
         self._bound: dict[str, float] = {}
 
     def follow(self, step: Step) -> None:
-        """Take in what a step wrote."""
+        """Record taints and bindings that a step wrote."""
         for write in step.writes:
             if write.resource == NODES:
                 self._node(write.object(), step.at)
             elif write.resource == PODS and write.verb != "delete":
                 pod = write.object()
                 if pod["spec"].get("nodeName"):
+                    # Only the first write with a node is the binding; all later ones repeat the name.
                     self._bound.setdefault(pod["metadata"].get("uid", ""), step.at)
 
     def _node(self, node: ReadOnlyObject, at: float) -> None:
         before = self._taints.get(node["metadata"]["name"], {})
         names = [_name(one) for one in evicting(node)]
+        # A taint keeps its first time as long as it stays; added again, its time starts again.
         self._taints[node["metadata"]["name"]] = {name: before.get(name, at) for name in names}
 
     def since(self, pod: ReadOnlyObject, node: ReadOnlyObject, taint: ReadOnlyObject) -> float:
@@ -38,7 +40,7 @@ class TaintTimes:
 
 
 def evicting(node: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    """Yield the taints of a node that evict pods."""
+    """Yield the NoExecute taints of a node."""
     yield from (one for one in node["spec"].get("taints") or () if one.get("effect") == NO_EXECUTE)
 
 

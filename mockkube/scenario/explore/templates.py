@@ -1,4 +1,4 @@
-"""Pods as operators describe them, compared with pods as they are stored."""
+"""Pod templates as operators wrote them, compared with pods as stored."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,23 +12,23 @@ from mockkube.client.protocol import PatchType
 from mockkube.proposals import places
 from mockkube.scenario.explore.journal import Request
 
+# Values that the API does not store, so that a manifest with them says nothing.
 _UNSAID: Final[tuple[Any, ...]] = (None, "", 0, False, [], {})
-"""Values that the API does not keep: a manifest with them says nothing."""
 _TOLERATIONS: Final = "tolerations"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The pods that an object is or makes."""
+    """The pod that an object is or creates."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     spec: ReadOnlyObject
+    # Number of edits when it was first wanted: no pod created before was made from it.
     since: int = field(default=0, compare=False, repr=False)
-    """The number of edits there were when it was first wanted: no pod made before is made of it."""
 
     def distance(self, pod: ReadOnlyObject) -> int:
-        """Return in how many values a pod differs from what the template says."""
+        """Return the number of values in which a pod differs from the template."""
         metadata = pod["metadata"]
         parts = (
             (self.labels, metadata.get("labels") or {}),
@@ -39,7 +39,7 @@ class Template:
 
 
 def template_of(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> Template:
-    """Return the template of a manifest, with a pod spec in place of that of the manifest."""
+    """Return the pod template of a manifest, with the given pod spec instead of its own."""
     metadata = _pod_metadata(manifest)
     return Template(metadata.get("labels") or {}, metadata.get("annotations") or {}, spec)
 
@@ -61,6 +61,7 @@ def _distance(wanted: Any, found: Any) -> int:
     if isinstance(wanted, list | tuple):
         others = found if isinstance(found, list | tuple) else ()
         return sum(min((_distance(one, other) for other in others), default=_size(one)) for one in wanted)
+    # Text is compared: a manifest may hold 8080 where the API stores "8080", as for ports and quantities.
     return int(str(wanted) != str(found))
 
 
@@ -74,7 +75,7 @@ def _size(value: Any) -> int:
 
 
 def lost_tolerations(wanted: ReadOnlyObject, stored: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return the tolerations of one pod spec that another does not have."""
+    """Return the tolerations of the wanted pod spec that the stored one lacks."""
     has = stored.get(_TOLERATIONS) or ()
     return [one for one in wanted.get(_TOLERATIONS) or () if not any(_covers(other, one) for other in has)]
 
@@ -84,7 +85,7 @@ def _covers(found: Any, wanted: Any) -> bool:
 
 
 def lost_fields(wanted: Any, stored: Any, at: str) -> Iterator[str]:
-    """Yield the paths that one pod spec has and another has not; tolerations are compared by `lost_tolerations`."""
+    """Yield the paths that the wanted pod spec has and the stored one lacks, except tolerations."""
     if isinstance(wanted, Mapping):
         has = stored if isinstance(stored, Mapping) else {}
         for key, value in wanted.items():
@@ -102,7 +103,7 @@ def lost_fields(wanted: Any, stored: Any, at: str) -> Iterator[str]:
 
 
 def _partner(one: Any, index: int, others: Any) -> Any:
-    """Return the item of a list that is the same as one of another list: by name, else by its place."""
+    """Return the item of a list that corresponds to one of another list: by name, else by index."""
     if isinstance(one, Mapping) and "name" in one:
         named = (other for other in others if isinstance(other, Mapping) and other.get("name") == one["name"])
         return next(named, None)
@@ -110,7 +111,7 @@ def _partner(one: Any, index: int, others: Any) -> Any:
 
 
 def restored(stored: Any, wanted: Any) -> Any:
-    """Return what is stored with everything added that is wanted and missing."""
+    """Return the stored value with everything added that is wanted and missing."""
     if isinstance(stored, Mapping) and isinstance(wanted, Mapping):
         added = {key: value for key, value in wanted.items() if key not in stored and value not in _UNSAID}
         whole = {key: restored(value, wanted[key]) if key in wanted else value for key, value in stored.items()}
@@ -128,9 +129,9 @@ def restored(stored: Any, wanted: Any) -> Any:
 
 
 def intended(obj: ReadOnlyObject, request: Request | None, before: ReadOnlyObject | None) -> ReadOnlyObject:
-    """Return the pod spec that is meant after an accepted write.
+    """Return the pod spec that the operator wants after an accepted write.
 
-    `obj` is what was stored, `before` the manifest that was meant until then.
+    `obj` is what was stored, `before` the manifest that was wanted until then.
     """
     stored = _spec(obj)
     if request is not None and request.media is None and not request.subresource:
@@ -157,13 +158,14 @@ def _restored(stored: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
 
 
 def _without_directives(value: Any) -> Any:
+    """Return a patch without strategic merge directives such as `$patch`."""
     if isinstance(value, Mapping):
         return {key: _without_directives(one) for key, one in value.items() if not str(key).startswith("$")}
     return [_without_directives(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _operated(before: ReadOnlyObject, request: Request) -> ReadOnlyObject:
-    """Return the pod spec after a JSON patch; what cannot be applied to what was meant changes nothing."""
+    """Return the pod spec after a JSON patch; {} if the patch does not apply to the wanted manifest."""
     try:
         return dict(_spec(json_patch.apply(before, request.body)))
     except (ApiError, KeyError, ValueError, TypeError):
@@ -176,7 +178,7 @@ def _merged(meant: ReadOnlyObject, stored: ReadOnlyObject, said: ReadOnlyObject)
 
 
 def _kept(meant: Any, stored: Any, said: Any) -> Any:
-    """Return what is stored with everything that was meant before, is missing, and was not written anew."""
+    """Return the stored value with wanted values that are missing and were not written by this request."""
     if isinstance(stored, Mapping) and isinstance(meant, Mapping):
         words = said if isinstance(said, Mapping) else {}
         gone = {key: value for key, value in meant.items() if key not in stored and key not in words}
@@ -185,6 +187,7 @@ def _kept(meant: Any, stored: Any, said: Any) -> Any:
 
 
 def _kept_at(meant: Mapping[str, Any], stored: Mapping[str, Any], words: Mapping[str, Any], key: str) -> Any:
+    """Return the stored value of one key with its missing wanted values."""
     if key not in meant or (key in words and not isinstance(words[key], Mapping)):
         return stored[key]
     if key == _TOLERATIONS:

@@ -1,4 +1,4 @@
-"""What comes out of an exploration: every order with its harm, what was written about it, and how it breaks."""
+"""Explore a plan and judge every order: harm, broken invariants, claims of documents, counterexamples."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,57 +16,57 @@ from mockkube.scenario.explore.search import Break, Known, Taken, Walked, explor
 
 
 class Players(Protocol):
-    """Whoever plays on clusters, each walk and each loop on one of its own."""
+    """Plays paths and hot loops, each on a cluster of its own."""
 
     def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
-        """Play walks."""
+        """Yield the result of each path."""
         ...
 
     def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
-        """See how fast loops go; rates come in the order of the loops."""
+        """Yield the rate of each hot loop, in their order."""
         ...
 
 
 class Verdict(StrEnum):
-    """The three answers to the question whether an order is safe."""
+    """Verdict on an order."""
 
     SAFE = "safe"
     UNSAFE = "unsafe"
+    # Nothing broke because nothing could: nothing was created, changed or restarted, or no component had to decide.
     NOT_TRIED = "not tried"
-    """Nothing broke, and nothing could: nothing was created, changed or restarted, or no component had to decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What one way of going through an order did: the harm of the way up or of the way down."""
+    """Result of one direction of a path."""
 
     harm: Harm
     breaks: tuple[Break, ...]
+    # Components that had something to decide between their change and the end.
     exercised: frozenset[str] = frozenset()
-    """The components that had something to decide between their change and the end."""
 
     @property
     def safe(self) -> bool:
-        """Whether every invariant held."""
+        """True if every invariant held."""
         return not self.breaks
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An order up and the order down after it; of several walks, the worst."""
+    """An order up and the order down after it; of several paths, the worst results."""
 
     up: Order
     down: Order
     rising: Way
     falling: Way
+    # Result of the retry, when all components change up once more.
     again: Way
-    """What happens when all change once more after it."""
     prepares: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderVerdict:
-    """One order, whatever it is combined with: the worst, and the best, that came of it."""
+    """Results of one order, combined with any other: the worst and the best."""
 
     phase: Phase
     order: Order
@@ -77,62 +77,62 @@ class OrderVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """Say what came of it, whatever the other order is."""
+        """Verdict on the order, from its worst combination with another order."""
         if not self.worst.safe:
             return Verdict.UNSAFE
         return Verdict.SAFE if self.worst.exercised else Verdict.NOT_TRIED
 
     @property
     def safe(self) -> bool:
-        """Whether it was tried, and nothing breaks."""
+        """True if the order was tried and nothing broke."""
         return self.verdict is Verdict.SAFE
 
     @property
     def not_exercised(self) -> Order:
-        """The components that had nothing to decide between their change and the end: they were not tried."""
+        """Components that had nothing to decide after their change, so that their change was not tried."""
         return tuple(name for name in self.order if name not in self.worst.exercised)
 
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """The shortest way to break an invariant."""
+    """A shortest path that breaks an invariant."""
 
     invariant: str
     text: str
+    # The last move breaks the invariant.
     moves: Moves
-    """Up to and with the one that breaks it."""
     walk: Walk
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """Everything that was found out about a plan."""
+    """Result of exploring a plan."""
 
     plan: Plan
     pairs: tuple[Pair, ...]
     orders: tuple[OrderVerdict, ...]
     counterexamples: tuple[Counterexample, ...]
     states: int
+    # Number of different pairs of state and move.
     steps: int
-    """Different steps: pairs of a state and a move."""
+    # Number of moves played on clusters.
     played: int
-    """Steps that were taken on clusters."""
     walks: int = 0
+    # Moves that came out differently when played again from what seemed the same state.
     surprises: int = 0
-    """Steps that came out otherwise when they were played again from what seemed the same state."""
+    # Rate of each hot loop, the fastest first; one for each combination of component settings with a loop.
     rates: tuple[Rate, ...] = ()
-    """How fast each hot loop goes, the fastest first; one for each way components can be told in which there is one."""
+    # Result of playing a sample of paths from start to end, if requested.
     checked: Checked | None = None
-    """What came of playing a sample of ways from start to end, if that was asked for."""
+    # Actions of the plan that were rejected wherever they were tried, with the reason.
     never_accepted: Mapping[str, str] = field(default_factory=dict)
-    """The actions of the plan that were refused wherever they were tried, with the reason."""
+    # Number of surprises with other broken invariants: only these could change a verdict.
     doubts: int = 0
-    """How many of them broke other invariants that time: only these could change a verdict."""
 
     def of(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the verdicts on the orders of one way: the safe, then the others from least to most harm.
+        """Return the verdicts of one direction: safe orders, then the others from least to most harm.
 
-        What is prepared stands behind what needs no preparation, among the safe as among the others.
+        Orders with preparations stand behind those without, among the safe as among the others.
         """
         return sorted(
             (one for one in self.orders if one.phase is phase),
@@ -140,24 +140,24 @@ class Exploration:
         )
 
     def written(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
-        """Return the orders that somebody wrote, with what came of them."""
+        """Return the written orders with their verdicts."""
         return [(written, one) for one in self.orders for written in one.written]
 
     @property
     def refuted(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
-        """Return the orders that are said to be safe and are not."""
+        """Orders claimed to be safe that are unsafe."""
         return self._claimed(Verdict.UNSAFE)
 
     @property
     def unconfirmed(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
-        """Return the orders that are said to be safe and were not tried."""
+        """Orders claimed to be safe that were not tried."""
         return self._claimed(Verdict.NOT_TRIED)
 
     def _claimed(self, verdict: Verdict) -> list[tuple[WrittenOrder, OrderVerdict]]:
         return [(written, one) for written, one in self.written() if written.claim and one.verdict is verdict]
 
     def not_exercised(self, phase: Phase, prepares: str = "") -> Order:
-        """Return the components that had nothing to decide in any order of one way: their change was not tried."""
+        """Return the components that had nothing to decide in any order of a direction."""
         orders = [one for one in self.orders if one.phase is phase and one.prepares == prepares]
         return tuple(
             name for name in self.plan.components if orders and all(name in one.not_exercised for one in orders)
@@ -169,27 +169,27 @@ _RANKS: Final = {Verdict.SAFE: 0, Verdict.NOT_TRIED: 1, Verdict.UNSAFE: 2}
 
 @dataclass(slots=True)
 class _Worst:
-    """The worst and the best of several ways."""
+    """Results of several paths in one direction."""
 
     ways: list[Way] = field(default_factory=list)
 
     @property
     def worst(self) -> Way:
-        """The one with most harm; it breaks all that any of them breaks."""
+        """The result with most harm, and the breaks of all."""
         breaks = once(one for way in self.ways for one in way.breaks)
         exercised = frozenset[str]().union(*(way.exercised for way in self.ways))
         return Way(max((way.harm for way in self.ways), key=lambda harm: harm.score), breaks, exercised)
 
     @property
     def best(self) -> Way:
-        """The one that breaks least, with the least harm."""
+        """The result with fewest breaks and least harm."""
         return min(self.ways, key=lambda way: (len(way.breaks), way.harm.score))
 
 
 def judge(
     plan: Plan, play: Players, told: Callable[[int], None] = lambda left: None, *, checks: int = 0
 ) -> Exploration:
-    """Explore a plan and return what came of it; `checks` ways are played once more, from start to end."""
+    """Explore a plan and return the result; `checks` paths are played once more, from start to end."""
     ways = list(walks(plan))
     known = explore([walk.moves for walk in ways], play, told)
     taken = [(walk, _taken(known, walk)) for walk in ways]
@@ -231,20 +231,21 @@ def _way(moves: Moves, taken: Sequence[Taken]) -> Way:
 
 
 def _exercised(moves: Moves, taken: Sequence[Taken]) -> frozenset[str]:
-    """Return the components that had something to decide once they had changed; none if nothing happened at all."""
+    """Return the components that decided after their change; none if nothing happened at all."""
     changed: set[str] = set()
     found: set[str] = set()
     eventful = False
     for move, step in zip(moves, taken, strict=True):
         if isinstance(move, Changes):
             changed.add(move.component)
+        # A decision before the change was made by the old version, so it says nothing about the new one.
         found |= changed & step.exercised
         eventful = eventful or (bool(changed) and step.eventful)
     return frozenset(found) if eventful else frozenset()
 
 
 def _parts(walk: Walk, taken: Sequence[Taken]) -> tuple[Way, Way, Way]:
-    """Return the way up, the way down with what happens before it, and what happens when all change again."""
+    """Return the results of the direction up, of the direction down with what precedes it, and of the retry."""
     parts = slice(0, walk.turning), slice(walk.turning, -1), slice(-1, None)
     rising, falling, again = (_way(walk.moves[part], taken[part]) for part in parts)
     return rising, falling, again
@@ -280,10 +281,11 @@ def _orders(plan: Plan, found: Found) -> Iterable[OrderVerdict]:
 
 
 def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
-    """Yield the shortest for each invariant; of equally short ones after a safe way up, or a written one."""
+    """Yield a shortest one for each invariant, preferably after a safe direction up and in a written order."""
     written = {(one.phase, one.order) for one in plan.orders}
     best: dict[str, tuple[tuple[int, int, bool, int], Counterexample]] = {}
     for number, (walk, taken) in enumerate(found):
+        # The last move is the retry: what is still broken then was broken before.
         for index, step in enumerate(taken[:-1]):
             for broken in step.breaks:
                 phase, order = (Phase.UP, walk.up) if index < walk.turning else (Phase.DOWN, walk.down)
@@ -299,7 +301,7 @@ def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
 
 
 def _loops(plan: Plan, found: Found) -> Iterator[Looping]:
-    """Yield the shortest way to a loop for each way that components can be told when there is one."""
+    """Yield the shortest path to a hot loop for each combination of component settings with a loop."""
     shortest: dict[tuple[tuple[str, str], ...], Moves] = {}
     for walk, taken in found:
         looping = next((index for index, step in enumerate(taken[:-1]) if step.harm.loops), None)
@@ -314,7 +316,7 @@ def _loops(plan: Plan, found: Found) -> Iterator[Looping]:
 
 
 def _told_with(rates: Sequence[Rate], examples: Iterable[Counterexample]) -> Iterator[Counterexample]:
-    """Yield the counterexamples, that of a loop with how fast it goes."""
+    """Yield the counterexamples; that of a hot loop gets the measured rate as its text."""
     for one in examples:
         rate = next((rate for rate in rates if rate.loop.moves == one.moves), None)
         if one.invariant == invariants.NO_HOT_LOOP and rate is not None:

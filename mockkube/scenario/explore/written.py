@@ -1,4 +1,4 @@
-"""How a rollout plan is written: the fields of the file, each with what a reader should know of it."""
+"""File format of rollout plans, as dataclasses with help texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ PhaseName = Literal["up", "down"]
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """A version and gates of one component."""
+    """Version and gates of one component."""
 
     version: Annotated[str, "the version it has"] = ""
-    gates: Annotated[Mapping[str, bool], "the gates it is told"] = field(default_factory=dict)
+    gates: Annotated[Mapping[str, bool], "its feature gates"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeEntry:
-    """What one component becomes; what is not named stays as it is."""
+    """New settings of one component; what is not named stays."""
 
     version: Annotated[str, "the version it gets"] = ""
-    gates: Annotated[Mapping[str, bool], "the gates it is told"] = field(default_factory=dict)
+    gates: Annotated[Mapping[str, bool], "its feature gates"] = field(default_factory=dict)
     from_: Annotated[SettingEntry, "what it is before, unless it is as its version has it"] = SettingEntry()
 
 
@@ -38,7 +38,7 @@ class NodeEntry:
 
 @dataclass(frozen=True, slots=True)
 class DisturbanceEntry:
-    """Something that happens in the middle of a rollout."""
+    """An event in the middle of a rollout."""
 
     name: Annotated[str, "what it is, in a few words"]
     do: Annotated[tuple[Tree, ...], "steps of the scenario language"]
@@ -51,9 +51,9 @@ class DisturbanceEntry:
 
 @dataclass(frozen=True, slots=True)
 class OrderEntry:
-    """An order that somebody has written down."""
+    """An order that a document describes."""
 
-    name: Annotated[str, "whose order it is"]
+    name: Annotated[str, "name of the order, for example of its document"]
     phase: Annotated[PhaseName, "up: enablement; down: rollback"]
     order: Annotated[tuple[str, ...], "components; those that are left out change last, in the order of the plan"]
     claim: Annotated[Literal["safe", "harmful", "none"], "what is said of it"] = "none"
@@ -63,7 +63,7 @@ class OrderEntry:
 
 @dataclass(frozen=True, slots=True)
 class DemandEntry:
-    """Something that must hold."""
+    """An invariant."""
 
     name: Annotated[str, "an invariant that is known, or a name of your own for `object`"]
     object: Annotated[Any, "part of an object that must be like this"] = None
@@ -71,13 +71,13 @@ class DemandEntry:
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """A name alone is one of those that are known."""
+        """Accept the name of a known invariant alone."""
         return {"name": node} if isinstance(node, str) else node
 
 
 @dataclass(frozen=True, slots=True)
 class SpecEntry:
-    """What is explored."""
+    """Specification of a plan."""
 
     change: Annotated[Mapping[str, ChangeEntry], "the components that change, and into what"]
     workload: Annotated[tuple[Tree, ...], "what users apply, again after each step until it is accepted"]
@@ -95,7 +95,7 @@ class SpecEntry:
 
 @dataclass(frozen=True, slots=True)
 class MetadataEntry:
-    """What the plan is called."""
+    """Metadata of a plan."""
 
     name: Annotated[str, "its name"]
     title: Annotated[str, "a line for people"] = ""
@@ -110,5 +110,5 @@ class PlanFile:
 
     api_version: Annotated[Literal["mockkube.dev/v1alpha1"], "mockkube.dev/v1alpha1"]
     kind: Annotated[Literal["RolloutPlan"], "RolloutPlan"]
-    metadata: Annotated[MetadataEntry, "its name, and whose claims it tries"]
+    metadata: Annotated[MetadataEntry, "its name, and the document whose claims it tries"]
     spec: Annotated[SpecEntry, "what is explored"]

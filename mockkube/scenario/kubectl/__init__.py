@@ -1,4 +1,4 @@
-"""kubectl, as far as scenarios need it, without a process: command lines taken apart, and done through a client.
+"""Built-in kubectl for scenarios: parses command lines and carries them out through a client, without a process.
 
 Not a replacement for kubectl: `--kubectl PATH` plays the same steps with the real one.
 """

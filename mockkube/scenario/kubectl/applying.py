@@ -1,4 +1,4 @@
-"""`kubectl apply` as it is done on the client's side: what was applied last is remembered in an annotation."""
+"""Client-side `kubectl apply`: a three-way patch with the last applied configuration from the annotation."""
 
 # upstream 1.36: kubectl/pkg/util/apply.go, kubectl/pkg/cmd/apply/patcher.go
 import json
@@ -11,8 +11,9 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def remembered(obj: ReadOnlyObject) -> Object:
-    """Return a manifest that carries itself in the annotation."""
+    """Return a manifest with itself in the last-applied annotation."""
     metadata = obj.get("metadata") or {}
+    # The annotation must not contain itself, or it would grow with each apply.
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED}
     plain = {**obj, "metadata": {**metadata, "annotations": annotations}}
     text = json.dumps(plain, separators=(",", ":"), sort_keys=True) + "\n"
@@ -20,7 +21,7 @@ def remembered(obj: ReadOnlyObject) -> Object:
 
 
 def patch_of(wanted: ReadOnlyObject, present: ReadOnlyObject) -> Object:
-    """Return the merge patch from three sides: what is wanted, what is there, and what was applied last.
+    """Return the merge patch from three sides: the manifest, the present object and the last applied manifest.
 
     differs: lists are replaced as wholes, where kubectl merges those with merge keys.
     """
@@ -33,12 +34,13 @@ def patch_of(wanted: ReadOnlyObject, present: ReadOnlyObject) -> Object:
 
 
 def _changes(wanted: Mapping[str, Any], present: Any) -> Object:
-    """Return what of a wanted map is not there yet."""
+    """Return the part of a wanted map that the present object lacks."""
     there = present if isinstance(present, Mapping) else {}
     changed: Object = {}
     for key, value in wanted.items():
         if isinstance(value, Mapping):
             below = _changes(value, there.get(key))
+            # An empty map is a change only if the key is missing.
             if below or key not in there:
                 changed[key] = below
         elif there.get(key) != value:
@@ -47,7 +49,7 @@ def _changes(wanted: Mapping[str, Any], present: Any) -> Object:
 
 
 def _forget(patch: Object, wanted: Mapping[str, Any], last: Mapping[str, Any]) -> None:
-    """Take away what was applied last and is not wanted any more."""
+    """Set fields to null that were applied last and are no longer wanted."""
     for key, value in last.items():
         if key not in wanted:
             patch[key] = None

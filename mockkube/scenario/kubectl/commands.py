@@ -1,4 +1,4 @@
-"""The commands of kubectl that scenarios use. Each returns what kubectl would print, in its words."""
+"""Built-in commands of kubectl. Each returns the lines that kubectl would print."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ Command = Callable[[Asked], Awaitable[list[str]]]
 
 
 async def run(world: World, text: str) -> str:
-    """Do what a command line says; return what kubectl would print. Failure with its words when it cannot be done."""
+    """Carry out a command line and return its output; Failure with kubectl's words if it fails."""
     line = parse(text)
     command = COMMANDS.get(line.verb)
     if command is None:
@@ -38,6 +38,7 @@ async def run(world: World, text: str) -> str:
     who = Who(
         line.flag("--as"),
         line.flags.get("--as-group", ()),
+        # kubectl sends --validate=strict unless told otherwise.
         field_validation="Strict",
         field_manager=_manager(line.verb),
         dry_run=line.flag("--dry-run") == "server",
@@ -59,15 +60,16 @@ async def _get(asked: Asked) -> list[str]:
     for meant in await asked.objects(asked.line.words):
         obj = await asked.present(meant)
         if obj is None and not asked.line.on("--ignore-not-found"):
-            raise NotFound.object(meant.named.group, meant.named.plural, meant.key.name)
+            raise NotFound.for_object(meant.named.group, meant.named.plural, meant.key.name)
         if obj is not None:
             found.append((meant, obj))
+    # kubectl prints a List for several objects or a whole kind, the object itself if exactly one is named.
     single = len(asked.line.words) == 2 or (len(asked.line.words) == 1 and "/" in asked.line.words[0])
     return _shown(asked.line.flag("--output"), found, single=single)
 
 
 def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bool) -> list[str]:
-    """Return objects in one of kubectl's formats."""
+    """Return objects in one of kubectl's output formats."""
     objects = [dict(obj) for _, obj in found]
     whole: Any = (
         objects[0]
@@ -96,7 +98,7 @@ def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bo
 
 
 def _path(template: str, whole: Any) -> str:
-    """Return what a JSONPath template comes to."""
+    """Return the result of a JSONPath template."""
     try:
         return compile_template(template).render(whole)
     except PathError as error:
@@ -111,7 +113,7 @@ async def _create(asked: Asked) -> list[str]:
 
 
 def _generated(asked: Asked) -> tuple[Named, Object]:
-    """Return what `create namespace NAME` and `create deployment`s are short for."""
+    """Return the kind and object of `create namespace NAME` or `create serviceaccount NAME`."""
     match asked.line.words:
         case ("namespace" | "ns", name):
             return Named("", "Namespace", "namespaces", False), {"metadata": {"name": name}}
@@ -129,23 +131,25 @@ async def _created(asked: Asked, named: Named, obj: Object) -> str:
 
 async def _apply(asked: Asked) -> list[str]:
     asked.line.known("--filename", "--server-side", "--force-conflicts", "--dry-run", "--validate", "--selector")
-    told = []
+    lines = []
     for named, obj in await asked.manifests():
         meant = Meant(named, key_in(obj, named))
         if asked.line.on("--server-side"):
             await asked.client.patch(named.name, meant.key, obj, media=PatchType.APPLY)
-            told.append(f"{meant} serverside-applied")
+            lines.append(f"{meant} serverside-applied")
             continue
+        # Client-side apply: kubectl reads the object and sends only the difference, so an unchanged object is not
+        # written.
         present = await asked.present(meant)
         if present is None:
             await asked.client.create(named.name, remembered(obj))
-            told.append(f"{meant} created")
+            lines.append(f"{meant} created")
             continue
         patch = patch_of(obj, present)
         if patch:
             await asked.client.patch(named.name, meant.key, patch, media=PatchType.MERGE)
-        told.append(f"{meant} {'configured' if patch else 'unchanged'}")
-    return told
+        lines.append(f"{meant} {'configured' if patch else 'unchanged'}")
+    return lines
 
 
 async def _delete(asked: Asked) -> list[str]:
@@ -154,29 +158,32 @@ async def _delete(asked: Asked) -> list[str]:
         "--ignore-not-found",
     )  # fmt: skip
     if "--filename" in asked.line.flags:
-        going = [Meant(named, key_in(obj, named)) for named, obj in await asked.manifests()]
+        targets = [Meant(named, key_in(obj, named)) for named, obj in await asked.manifests()]
     else:
-        going = await asked.objects(asked.line.words)
-    told = []
-    for meant in going:
+        targets = await asked.objects(asked.line.words)
+    lines = []
+    for meant in targets:
         try:
             await asked.client.delete(meant.named.name, meant.key, _how(asked))
         except NotFound:
             if not asked.line.on("--ignore-not-found"):
                 raise
             continue
-        told.append(f'{meant.named.kind.lower()} "{meant.key.name}" deleted')
+        lines.append(f'{meant.named.kind.lower()} "{meant.key.name}" deleted')
 
     async def gone() -> bool:
-        return not [meant for meant in going if await asked.present(meant) is not None]
+        return not [meant for meant in targets if await asked.present(meant) is not None]
 
+    # kubectl waits for finalizers by default; here virtual time has to pass meanwhile.
     if asked.line.flag("--wait", "true") != "false":
         await asked.world.until(gone, asked.world.scene.deletion_timeout)
-    return told
+    return lines
 
 
 def _how(asked: Asked) -> Deletion:
+    """Return the delete options of the flags."""
     grace = asked.line.flag("--grace-period")
+    # kubectl's --now is a grace period of 1 second; --force without a period deletes with 0.
     seconds = int(grace) if grace else 1 if asked.line.on("--now") else 0 if asked.line.on("--force") else None
     cascade = asked.line.flag("--cascade", "background").capitalize()
     try:
@@ -209,6 +216,7 @@ def _pairs(member: str, told: str) -> Command:
         found = await asked.objects(words)
         for meant in found:
             present = (await asked.client.get(meant.named.name, meant.key))["metadata"].get(member) or {}
+            # kubectl rejects a changed value without --overwrite; setting the same value again is fine.
             clash = [key for key, value in entries.items() if value is not None and present.get(key, value) != value]
             if clash and not asked.line.on("--overwrite"):
                 raise Failure(
@@ -232,17 +240,19 @@ async def _taint(asked: Asked) -> list[str]:
         del words[0]
     taints = [word for word in words if ":" in word or word.endswith("-")]
     nodes = [word for word in words if word not in taints]
-    told = []
+    lines = []
     for node in nodes or [""]:
         for text in taints:
             given = Taint.adapt(f"x {text}")
             step = Taint(**{**given, "node": node, "selector": asked.line.flag("--selector")})
             await step.play(asked.world)
-        told.append(f"node/{node or 'all'} {'untainted' if all(text.endswith('-') for text in taints) else 'tainted'}")
-    return told
+        lines.append(f"node/{node or 'all'} {'untainted' if all(text.endswith('-') for text in taints) else 'tainted'}")
+    return lines
 
 
 def _cordoning(unschedulable: bool, told: str) -> Command:
+    """Return the command that sets `unschedulable` of nodes."""
+
     async def change(asked: Asked) -> list[str]:
         asked.line.known("--selector")
         words = asked.line.words
@@ -263,22 +273,24 @@ async def _drain(asked: Asked) -> list[str]:
     )  # fmt: skip
     words = asked.line.words
     nodes = await asked.objects(["node", *words] if words else ["nodes"])
-    told = []
+    lines = []
     for node in nodes:
         await asked.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
-        told.append(f"{node} cordoned")
+        lines.append(f"{node} cordoned")
     for node in nodes:
         on_node = Selection("", asked.line.flag("--pod-selector"), f"spec.nodeName={node.key.name}")
         pods = (await asked.client.list("Pod", on_node)).items
+        # kubectl checks all pods of a node before it evicts the first one; the node stays cordoned after an error.
         if wrong := list(_undrainable(asked, pods)):
             raise Failure(f'error: unable to drain node "{node.key.name}" due to error: {", ".join(wrong)}')
         going = [pod for pod in pods if not _is_of_daemon_set(pod)]
-        told += [line for pod in going for line in await _evict(asked, pod)]
-        told.append(f"{node} drained")
-    return told
+        lines += [line for pod in going for line in await _evict(asked, pod)]
+        lines.append(f"{node} drained")
+    return lines
 
 
 def _undrainable(asked: Asked, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
+    """Yield the reasons why drain refuses pods, in kubectl's words."""
     finished = ("Succeeded", "Failed")
     alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in finished]
     local = [pod for pod in alive if any("emptyDir" in one for one in pod["spec"].get("volumes") or ())]
@@ -294,6 +306,7 @@ def _undrainable(asked: Asked, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
 
 
 def _controller(pod: ReadOnlyObject) -> str:
+    """Return the kind of a pod's controller; empty if it has none."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((str(one["kind"]) for one in owners if one.get("controller")), "")
 
@@ -303,7 +316,7 @@ def _is_of_daemon_set(pod: ReadOnlyObject) -> bool:
 
 
 async def _evict(asked: Asked, pod: ReadOnlyObject) -> list[str]:
-    """Evict a pod and wait until it is gone; a disruption budget that forbids it now may allow it later."""
+    """Evict a pod and wait until it is gone; a PodDisruptionBudget may allow later what it forbids now."""
     metadata = pod["metadata"]
     key = Key(metadata["namespace"], metadata["name"])
     body: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": key.name}}
@@ -322,6 +335,7 @@ async def _evict(asked: Asked, pod: ReadOnlyObject) -> list[str]:
         except NotFound:
             return True
         except ApiError as error:
+            # 429 means that a budget forbids the eviction at present; kubectl drain retries every 5 seconds.
             if error.code != HTTPStatus.TOO_MANY_REQUESTS:
                 raise
             refusals.append(error.message)
@@ -392,8 +406,10 @@ async def _await_rollout(asked: Asked, words: list[str]) -> list[str]:
 
 
 def _rolled_out(obj: ReadOnlyObject) -> bool:
+    """Return whether a rollout is complete."""
     # upstream 1.36: kubectl/pkg/polymorphichelpers/rollout_status.go
     spec, status = obj["spec"], obj.get("status", {})
+    # Until the controller observed the new generation, the counts describe the old template.
     if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
         return False
     if obj["kind"] == "DaemonSet":

@@ -1,4 +1,4 @@
-"""A kubectl command line, taken apart: verb, words, flags."""
+"""Parse kubectl command lines into verb, words and flags."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _SWITCHES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was asked for."""
+    """A parsed command line."""
 
     verb: str
     words: tuple[str, ...]
@@ -38,11 +38,11 @@ class Line:
         return values[-1] if values else default
 
     def on(self, name: str) -> bool:
-        """Whether a switch is on."""
+        """Return whether a switch is on."""
         return self.flag(name, "false") not in ("false", "none")
 
     def known(self, *names: str) -> None:
-        """Refuse flags beside these, and those that every command takes."""
+        """Raise Failure for flags other than these and those of every command."""
         usual = ("--namespace", "--all-namespaces", "--output", "--as", "--as-group")
         for name in self.flags:
             if name not in (*names, *usual):
@@ -50,7 +50,7 @@ class Line:
 
 
 def parse(text: str | Sequence[str]) -> Line:
-    """Take a command line apart; what comes before the verb counts as well."""
+    """Parse a command line; flags before the verb count as well."""
     tokens = split(text)[0] if isinstance(text, str) else list(text)
     if tokens[:1] == ["kubectl"]:
         del tokens[0]
@@ -67,6 +67,7 @@ def parse(text: str | Sequence[str]) -> Line:
         else:
             name, equals, value = _SHORT[name[:2]], "=", name[2:]  # -oyaml
         if not equals:
+            # Without a table of switches `--force pod/a` could not be told from `--selector app=a`.
             value = "true" if name in _SWITCHES or not tokens else tokens.pop(0)
         flags[name] = (*flags.get(name, ()), value)
     if not words:

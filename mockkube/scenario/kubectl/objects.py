@@ -1,4 +1,4 @@
-"""Which objects a command line means."""
+"""Resolve the objects that a kubectl command line names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """One object: its kind and where it is."""
+    """One object: kind and key."""
 
     named: Named
     key: Key
@@ -27,7 +27,7 @@ class Meant:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A command line, in a world."""
+    """A kubectl command with its world and client."""
 
     world: World
     client: Client
@@ -35,7 +35,7 @@ class Asked:
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant; empty: all."""
+        """Namespace of the command; empty: all."""
         if self.line.on("--all-namespaces"):
             return ""
         return self.line.flag("--namespace", self.world.scene.namespace)
@@ -49,6 +49,7 @@ class Asked:
             return [await self._one(kind, name) for kind, _, name in pairs]
         if len(words) > 1:
             return [await self._one(words[0], name) for name in words[1:]]
+        # Only `get` may list a whole kind; for commands that write, kubectl asks for names, a selector or --all.
         selected = "--selector" in self.line.flags or self.line.on("--all") or self.line.verb == "get"
         if not selected:
             raise Failure(f"kubectl {self.line.verb}: name an object, or give --selector or --all")
@@ -66,7 +67,7 @@ class Asked:
         return sorted((Meant(named, key_in(obj, named)) for obj in listed.items), key=lambda meant: meant.key)
 
     async def manifests(self) -> list[tuple[Named, Object]]:
-        """Return the manifests of `-f`, each in its namespace."""
+        """Return the manifests of `-f`, each with its namespace."""
         files = self.line.flags.get("--filename", ())
         if not files:
             raise Failure(f"kubectl {self.line.verb}: no manifests: give a file with -f")
@@ -74,13 +75,14 @@ class Asked:
         whole = []
         for obj in given:
             named, there = await placed(self.world, self.client, obj)
+            # -n of the command line overrides the scenario's namespace, but not one in the manifest.
             if named.namespaced and "namespace" not in (obj.get("metadata") or {}):
                 there["metadata"]["namespace"] = self.namespace
             whole.append((named, there))
         return whole
 
     async def present(self, meant: Meant) -> ReadOnlyObject | None:
-        """Return an object as it is; None if it is not there."""
+        """Return an object; None if it does not exist."""
         try:
             return await self.client.get(meant.named.name, meant.key)
         except NotFound:

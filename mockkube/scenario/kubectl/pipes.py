@@ -1,4 +1,4 @@
-"""What a command line pipes kubectl's output into: `grep`, as it stands in documents, is built in."""
+"""Pipes behind a kubectl command: `grep` as documents use it is built in."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ _SWAPPED: Final = re.compile(r"\\([+?|(){}])|([+?|(){}])")
 
 
 def split(text: str) -> tuple[list[str], list[list[str]]]:
-    """Return the words of the first command, and those of each that its output goes through."""
+    """Return the words of the first command, and those of each command it is piped into."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars="|")
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
@@ -29,7 +29,7 @@ def split(text: str) -> tuple[list[str], list[list[str]]]:
 
 
 def through(printed: str, pipes: Sequence[Sequence[str]]) -> str:
-    """Return what is left of an output behind the pipes."""
+    """Return the output after all pipes."""
     for pipe in pipes:
         if pipe[:1] != ["grep"]:
             raise Failure(f"| {' '.join(pipe)}: only grep is built in: use a script")
@@ -43,6 +43,7 @@ def _grep(printed: str, words: Sequence[str]) -> str:
     if switches - _SWITCHES or len(patterns) != 1:
         raise Failure(f"| grep {' '.join(words)}: only one pattern and -{', -'.join(sorted(_SWITCHES))} are built in")
     pattern = _pattern(patterns[0], switches)
+    # A final line end does not start another, empty line.
     lines = printed.split("\n")[: -1 if printed.endswith("\n") or not printed else None]
     kept = [line for line in lines if (pattern.search(line) is None) is ("v" in switches)]
     return f"{len(kept)}\n" if "c" in switches else "".join(f"{line}\n" for line in kept)
@@ -53,7 +54,7 @@ def _is_switch(word: str) -> bool:
 
 
 def _pattern(text: str, switches: set[str]) -> re.Pattern[str]:
-    """Return a pattern of grep as one of Python: in a basic one, escaped signs are the special ones."""
+    """Return grep's pattern as a Python one: basic patterns escape the operators, extended ones do not."""
     if "F" in switches:
         text = re.escape(text)
     elif "E" not in switches:

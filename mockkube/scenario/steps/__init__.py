@@ -1,1 +1,1 @@
-"""What a scenario does: a module for each verb."""
+"""Steps of scenarios: a module for each verb."""

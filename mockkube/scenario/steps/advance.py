@@ -1,4 +1,4 @@
-"""`advance` and `sleep`: time that passes."""
+"""Steps `advance` and `sleep`: let time pass."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -10,7 +10,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Advance(Step):
-    """Lets time pass; everything happens at its moment."""
+    """Let time pass."""
 
     verb: ClassVar[str] = "advance"
 
@@ -18,16 +18,16 @@ class Advance(Step):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read a duration alone."""
+        """Accept a duration alone."""
         return node if isinstance(node, dict) or node is None else {"duration": node}
 
     async def play(self, world: World) -> None:
-        """Let it pass."""
+        """Advance the cluster's time."""
         await world.advance(self.duration)
 
 
 @dataclass(frozen=True)
 class Sleep(Advance):
-    """The same, as chainsaw calls it."""
+    """Let time pass, under chainsaw's name."""
 
     verb: ClassVar[str] = "sleep"

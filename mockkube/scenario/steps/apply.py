@@ -1,4 +1,4 @@
-"""`apply`: objects as they should be, created or merged into what is there, as chainsaw does it."""
+"""Step `apply`: create objects, or merge manifests into existing ones, as chainsaw does."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -13,14 +13,14 @@ from mockkube.scenario.steps.writing import Writing
 
 @dataclass(frozen=True)
 class Apply(Writing):
-    """Creates objects, or merges them into those that are there."""
+    """Create objects, or merge manifests into existing ones."""
 
     verb: ClassVar[str] = "apply"
 
     server_side: Annotated[bool, "let the server merge, and own the fields; conflicts are forced"] = False
 
     async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
-        """Create it or patch what is there; one with a generated name is always new."""
+        """Create the object, or patch the existing one; with generateName always create."""
         if "name" not in obj["metadata"]:
             return await client.create(named.name, obj)
         key = key_in(obj, named)
@@ -30,4 +30,6 @@ class Apply(Writing):
             await client.get(named.name, key)
         except NotFound:
             return await client.create(named.name, obj)
+        # A merge patch keeps fields that the manifest omits, as chainsaw's apply does; kubectl would remove those
+        # applied before.
         return await client.patch(named.name, key, obj, media=PatchType.MERGE)

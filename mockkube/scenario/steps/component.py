@@ -1,4 +1,4 @@
-"""`component`: another version, other gates, started or stopped; replicas and kubelets of single nodes come and go."""
+"""Step `component`: change version or gates of a component, start, stop, add or remove it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Component(Step):
-    """Asks something else of a component: a restart with another version or other gates, or its end."""
+    """Change version, gates or other settings of a component, or remove it."""
 
     verb: ClassVar[str] = "component"
 
@@ -29,7 +29,7 @@ class Component(Step):
     warns: Annotated[str, "part of a warning that this is to give"] = ""
 
     async def play(self, world: World) -> None:
-        """Ask it, and compare what is said of it."""
+        """Change the component, and compare warnings or the rejection."""
         try:
             warnings = await self._ask(world)
         except ApiError as error:
@@ -44,8 +44,14 @@ class Component(Step):
             raise Failure(f"expected a warning with {self.warns!r}, found {list(warnings) or 'none'}")
 
     async def _ask(self, world: World) -> list[str]:
+        """Change or remove the component; return warnings."""
         if self.remove:
             await world.remove(self.name)
             return []
-        wished = {"version": self.version, "gates": self.feature_gates, "running": self.running, "server": self.server}
-        return list(await world.component(self.name, **wished))
+        settings = {
+            "version": self.version,
+            "gates": self.feature_gates,
+            "running": self.running,
+            "server": self.server,
+        }
+        return list(await world.component(self.name, **settings))

@@ -1,4 +1,4 @@
-"""`create`: objects that are not there yet."""
+"""Step `create`: create objects."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,10 +11,10 @@ from mockkube.scenario.steps.writing import Writing
 
 @dataclass(frozen=True)
 class Create(Writing):
-    """Creates objects; fails if one is there already."""
+    """Create objects; fail if one exists."""
 
     verb: ClassVar[str] = "create"
 
     async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
-        """Create it."""
+        """Create the object."""
         return await client.create(named.name, obj)

@@ -1,4 +1,4 @@
-"""`delete`: objects that are to go."""
+"""Step `delete`: delete objects and wait until they are gone."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -19,15 +19,15 @@ Policy = Literal["Background", "Foreground", "Orphan"]
 
 @dataclass(frozen=True)
 class Delete(Step):
-    """Deletes objects, and waits until they are gone. One that is not there is no failure, as in chainsaw."""
+    """Delete objects, and wait until they are gone. A missing object is no failure, as in chainsaw."""
 
     verb: ClassVar[str] = "delete"
 
     ref: Annotated[Ref | None, "which objects go"] = None
     resource: Annotated[Any, "manifests of those that go"] = None
     file: Annotated[str, "a file of manifests of those that go"] = ""
-    as_: Annotated[str, "the user who asks; an administrator unless told otherwise"] = ""
-    server: Annotated[str, "the API server that is asked"] = API_SERVER
+    as_: Annotated[str, "the user of the request; an administrator by default"] = ""
+    server: Annotated[str, "the API server that receives the request"] = API_SERVER
     wait: Annotated[bool, "whether to wait until they are gone"] = True
     timeout: Annotated[Seconds | None, "how long to wait, in the time of the cluster"] = None
     grace_period_seconds: Annotated[int | None, "how long pods have to end"] = None
@@ -38,40 +38,42 @@ class Delete(Step):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read `KIND/NAME`, and manifests where `resource` was left out."""
+        """Accept `KIND/NAME`, or manifests in place of the field `resource`."""
         return {"ref": node} if isinstance(node, str) else adapt_manifests(node)
 
     def complaint(self) -> str:
-        """Ask for objects."""
+        """Return an error unless exactly one of `ref`, `resource` and `file` is given."""
         given = (self.ref is not None) + (self.resource is not None) + bool(self.file)
         return "" if given == 1 else "give one of `ref`, a manifest, or `file`"
 
     async def play(self, world: World) -> None:
-        """Delete each, then wait for all."""
+        """Delete each object, check the response, then wait for all."""
         error: ApiError | None = None
-        going: list[tuple[Named, Key]] = []
+        targets: list[tuple[Named, Key]] = []
         try:
-            going = await self.ask(world)
+            targets = await self.ask(world)
         except NotFound as gone:
+            # chainsaw treats a missing object as deleted, unless the step expects a response.
             error = gone if self.expect else None
         except ApiError as refused:
             error = refused
         judge(world, self.expect, {}, {}, error)
         if self.wait and error is None:
-            await self._see_off(world, going)
+            await self._see_off(world, targets)
 
     async def ask(self, world: World) -> list[tuple[Named, Key]]:
-        """Ask for the deletion of each; return which they are. Raises ApiError for a refusal."""
+        """Delete each object; return their kinds and keys. Raises ApiError for a rejection."""
         client = world.client(Who(self.as_, server=self.server))
         propagation = self.deletion_propagation_policy
         policy = None if propagation is None else Propagation(propagation)
         how = Deletion(grace_seconds=self.grace_period_seconds, propagation=policy)
-        going = await self._going(world, client)
-        for named, key in going:
+        targets = await self._going(world, client)
+        for named, key in targets:
             await client.delete(named.name, key, how)
-        return going
+        return targets
 
     async def _going(self, world: World, client: Client) -> list[tuple[Named, Key]]:
+        """Return kinds and keys of the objects to delete."""
         if self.ref is not None:
             named, keys = await self.ref.keys(world, client)
             return [(named, key) for key in keys]
@@ -79,6 +81,8 @@ class Delete(Step):
         return [(named, key_in(obj, named)) for named, obj in whole]
 
     async def _see_off(self, world: World, going: list[tuple[Named, Key]]) -> None:
+        """Wait until the objects are gone; Failure with those left at the timeout."""
+
         async def gone() -> bool:
             return not [key for named, key in going if await exists(world.client(), named, key)]
 
@@ -89,7 +93,7 @@ class Delete(Step):
 
 
 async def exists(client: Client, named: Named, key: Key) -> bool:
-    """Whether there is such an object."""
+    """Return whether an object exists."""
     try:
         await client.get(named.name, key)
     except NotFound:

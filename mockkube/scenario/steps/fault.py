@@ -1,4 +1,4 @@
-"""`fault`: requests that go wrong."""
+"""Step `fault`: inject faults into requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Fault(Step):
-    """Lets requests go wrong, as a Fault of the control API does, or lets them go well again."""
+    """Inject faults into requests, as a Fault of the control API does, or end them."""
 
     verb: ClassVar[str] = "fault"
 
@@ -24,17 +24,17 @@ class Fault(Step):
     inject: Annotated[Mapping[str, Any], "what happens: status, delaySeconds, dropWatch, expired, staleReads"] = field(
         default_factory=dict
     )
-    count: Annotated[int | None, "how often at most"] = None
+    count: Annotated[int | None, "maximum number"] = None
     share: Annotated[float | None, "which share of the requests, like 0.1"] = None
     seed: Annotated[int | None, "makes the draws repeat themselves"] = None
     end: Annotated[bool, "let requests go well again"] = False
 
     def complaint(self) -> str:
-        """Ask for something to go wrong."""
+        """Return an error unless `inject` or `end` is given."""
         return "" if self.end or self.inject else "give `inject`, or `end: true`"
 
     async def play(self, world: World) -> None:
-        """Begin or end it."""
+        """Create or delete the fault."""
         try:
             await world.fault(self.name, None if self.end else self._spec())
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""`kubectl`: a command line, done by what is built in or by the real kubectl."""
+"""Step `kubectl`: run a command line with the built-in commands or the real kubectl."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -15,7 +15,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Kubectl(Step):
-    """Does what a kubectl command line says; its output may go through `| grep`."""
+    """Run a kubectl command line; its output may be piped into `grep`."""
 
     verb: ClassVar[str] = "kubectl"
 
@@ -28,11 +28,11 @@ class Kubectl(Step):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read a command line alone."""
+        """Accept a command line alone."""
         return {"command": node} if isinstance(node, str) else node
 
     async def play(self, world: World) -> None:
-        """Do it, and compare what it says."""
+        """Run the command, and compare its output or error."""
         try:
             printed = await self._run(world)
         except Failure as error:
@@ -58,8 +58,9 @@ class Kubectl(Step):
         return through(await run(world, self.command), pipes)
 
     async def _run_real(self, world: World) -> str:
-        """Let the real kubectl do it."""
-        said = len(world.scene.log)
+        """Run the real kubectl and return its output."""
+        # The step `command` writes the output to the log; it is taken out again, because pipes may still change it.
+        log_length = len(world.scene.log)
         line = parse(self.command)
         words = [
             line.verb,
@@ -68,6 +69,6 @@ class Kubectl(Step):
         ]
         where = [] if "--namespace" in line.flags else [f"--namespace={world.scene.namespace}"]
         await Command(entrypoint=world.scene.kubectl, args=(*words, *where)).play(world)
-        printed = "\n".join(world.scene.log[said:])
-        del world.scene.log[said:]
+        printed = "\n".join(world.scene.log[log_length:])
+        del world.scene.log[log_length:]
         return printed

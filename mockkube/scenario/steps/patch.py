@@ -1,4 +1,4 @@
-"""`patch`: objects changed in part."""
+"""Step `patch`: change parts of objects."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -17,7 +17,7 @@ _MEDIA: Final = {"merge": PatchType.MERGE, "json": PatchType.JSON, "strategic": 
 
 @dataclass(frozen=True)
 class Patch(Writing):
-    """Changes objects: by a partial manifest, or by a patch of what `ref` names."""
+    """Change objects: by a partial manifest, or by a patch of the objects of `ref`."""
 
     verb: ClassVar[str] = "patch"
 
@@ -27,13 +27,13 @@ class Patch(Writing):
     subresource: Annotated[str, "a part of the object: status, scale"] = ""
 
     def complaint(self) -> str:
-        """Ask for one of the two forms."""
+        """Return an error unless either a manifest or `ref` with `patch` is given."""
         if self.ref is None:
             return super().complaint() or ("give a `ref` with `patch`" if self.patch is not None else "")
         return "" if self.patch is not None and self.resource is None else "give `patch` with `ref`, and no manifest"
 
     async def play(self, world: World) -> None:
-        """Patch what is referred to, or by each manifest."""
+        """Patch the objects of `ref`, or each manifest's object."""
         if self.ref is None:
             await super().play(world)
             return
@@ -47,7 +47,7 @@ class Patch(Writing):
         bind(world, self.outputs, answer)
 
     async def send(self, world: World) -> ReadOnlyObject:
-        """Patch what is referred to; return the last answer, raise ApiError for a refusal."""
+        """Patch the objects of `ref`; return the last response. Raises ApiError for a rejection."""
         assert self.ref is not None, "manifests are written one by one"
         client = world.client(self.who())
         named, keys = await self.ref.keys(world, client)
@@ -58,6 +58,6 @@ class Patch(Writing):
         return answer
 
     async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
-        """Merge a partial manifest into what is there."""
+        """Merge a partial manifest into the existing object."""
         media = _MEDIA[self.type]
         return await client.patch(named.name, key_in(obj, named), obj, media=media, subresource=self.subresource)

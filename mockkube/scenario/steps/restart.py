@@ -1,4 +1,4 @@
-"""`restart`: a component that forgets."""
+"""Step `restart`: restart a component, so that it loses its memory."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -9,7 +9,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Restart(Step):
-    """Lets a component lose all that it had in memory: queues, caches, timers."""
+    """Restart a component: its queues, caches and timers are lost."""
 
     verb: ClassVar[str] = "restart"
 
@@ -17,9 +17,9 @@ class Restart(Step):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read a name alone."""
+        """Accept a name alone."""
         return {"component": node} if isinstance(node, str) else node
 
     async def play(self, world: World) -> None:
-        """Restart it."""
+        """Restart the component."""
         await world.restart(self.component)

@@ -1,4 +1,4 @@
-"""`scan`: what would break if a gate went off, or components went back to an older version."""
+"""Step `scan`: find what would break if a gate were disabled or components were downgraded."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,9 +9,9 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.components import Settings
 from mockkube.cluster.readings import read_version
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import registry
+from mockkube.features.gates import gate_registry
 from mockkube.features.versions import Version
-from mockkube.proposals.impact import Finding
+from mockkube.proposals.impact import ScanFinding
 from mockkube.proposals.scanning import COMPONENTS, RESOURCES, scan_objects
 from mockkube.scenario.errors import Failure
 from mockkube.scenario.step import Step
@@ -23,7 +23,7 @@ _SHOWN_MAX: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """Something that would break."""
+    """A finding that the scan must have, or must not have."""
 
     component: Annotated[str, "at which component; empty: any"] = ""
     kind: Annotated[str, "the kind of the object; empty: any"] = ""
@@ -31,8 +31,8 @@ class Breakage:
     field: Annotated[str, "a part of the path of the field"] = ""
     reason: Annotated[str, "a part of what happens"] = ""
 
-    def fits(self, found: Finding) -> bool:
-        """Return whether a finding is meant."""
+    def fits(self, found: ScanFinding) -> bool:
+        """Return whether a finding matches."""
         return (
             self.component in ("", found.component)
             and self.kind in ("", found.kind)
@@ -44,7 +44,7 @@ class Breakage:
 
 @dataclass(frozen=True)
 class Scan(Step):
-    """Scans all objects as `mockkube scan` does, and claims what it finds."""
+    """Scan all objects as `mockkube scan` does, and compare the findings."""
 
     verb: ClassVar[str] = "scan"
 
@@ -56,11 +56,11 @@ class Scan(Step):
     count: Annotated[int | None, "how many findings there are"] = None
 
     def complaint(self) -> str:
-        """Ask for a change."""
+        """Return an error if nothing changes."""
         return "" if self.feature_gates or self.to else "nothing changes: give `featureGates` or `to`"
 
     async def play(self, world: World) -> None:
-        """Scan, and compare."""
+        """Scan and compare the findings."""
         objects = [obj async for obj in _objects(world)]
         found = scan_objects(objects, self._changes(world), world.clock.now())
         world.scene.say("\n".join(_shown(one) for one in found) or f"nothing breaks in {len(objects)} objects")
@@ -71,7 +71,7 @@ class Scan(Step):
         return {name: self._change(world.settings(name)) for name in self.components}
 
     def _change(self, settings: Settings) -> tuple[Capabilities, Capabilities]:
-        """Return what a component can do now, and what it could do then."""
+        """Return the capabilities of a component before and after the change."""
         try:
             version = read_version(self.to) if self.to else settings.version
             after = replace(settings, version=version, feature_gates=self._gates(settings, version))
@@ -81,14 +81,14 @@ class Scan(Step):
         return settings.capabilities(), after.capabilities()
 
     def _gates(self, settings: Settings, version: Version) -> dict[str, bool]:
-        """Return the gates as they would be set: an older version is not told of those that it does not have."""
+        """Return the gates after the change; those that the target version lacks are left out."""
         gates = {**settings.feature_gates, **self.feature_gates}
         if version == settings.version:
             return gates
-        known = registry(version, settings.trains, settings.component)
+        known = gate_registry(version, settings.trains, settings.component)
         return {gate: on for gate, on in gates.items() if known.aliases.get(gate, gate) in known.histories}
 
-    def _differences(self, found: Sequence[Finding]) -> Iterator[str]:
+    def _differences(self, found: Sequence[ScanFinding]) -> Iterator[str]:
         yield from (f"it does not find {one}" for one in self.finds if not any(map(one.fits, found)))
         yield from (f"it finds {one}" for one in self.spares if any(map(one.fits, found)))
         if self.count is not None and len(found) != self.count:
@@ -96,7 +96,7 @@ class Scan(Step):
 
 
 async def _objects(world: World) -> AsyncIterator[ReadOnlyObject]:
-    """Yield every object of the kinds that are scanned; an older server lacks some."""
+    """Yield every object of the scanned kinds; an older server lacks some."""
     client = world.client()
     for api_version, _, kind in RESOURCES:
         group = api_version.rpartition("/")[0]
@@ -108,6 +108,6 @@ async def _objects(world: World) -> AsyncIterator[ReadOnlyObject]:
             yield {"apiVersion": api_version, "kind": kind, **obj}
 
 
-def _shown(one: Finding) -> str:
+def _shown(one: ScanFinding) -> str:
     place = f"{one.namespace}/{one.name}" if one.namespace else one.name
     return f"{one.component}: {one.kind} {place} {one.field}: {' '.join(one.reason.split())}"

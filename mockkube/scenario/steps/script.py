@@ -1,4 +1,4 @@
-"""`script` and `command`: programs, in real time, with the cluster's kubeconfig where it has an address."""
+"""Steps `script` and `command`: run programs in real time, with the cluster's kubeconfig if it has an address."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ TIMEOUT: Final = Seconds(60.0)
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the environment."""
+    """Environment variable of a program."""
 
     name: Annotated[str, "its name"]
     value: Annotated[str, "its value"]
@@ -30,7 +30,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Running(Step):
-    """Runs a program. `$stdout`, `$stderr` and `$error` can be checked; unchecked, it must succeed."""
+    """Run a program. `$stdout`, `$stderr` and `$error` can be checked; without a check it must succeed."""
 
     env: Annotated[tuple[Variable, ...], "variables of its environment"] = ()
     timeout: Annotated[Seconds, "how long it may take, in real time"] = TIMEOUT
@@ -39,18 +39,19 @@ class Running(Step):
     skip_log_output: Annotated[bool, "leave what it wrote out of the log"] = False
 
     async def run(self, world: World, *arguments: str) -> None:
-        """Run it, and judge what came of it."""
-        bound = {f"MOCKKUBE_{name.upper()}": str(value) for name, value in world.scene.bindings.items()}
+        """Run the program, check its result and bind its outputs."""
+        bound_variables = {f"MOCKKUBE_{name.upper()}": str(value) for name, value in world.scene.bindings.items()}
+        # Variables of the step win over all others, those of the cluster over the environment of mockkube itself.
         own = {one.name: one.value for one in self.env}
         try:
-            told: Mapping[str, str] = await world.environment()
+            cluster_variables: Mapping[str, str] = await world.environment()
         except Impossible:
-            told = {"KUBECONFIG": os.devnull}  # nothing it starts may find a cluster of somebody else
+            cluster_variables = {"KUBECONFIG": os.devnull}  # nothing it starts may find a cluster of somebody else
         try:
             process = await asyncio.create_subprocess_exec(
                 *arguments,
                 cwd=world.scene.directory,
-                env={**os.environ, **told, **bound, "NAMESPACE": world.scene.namespace, **own},
+                env={**os.environ, **cluster_variables, **bound_variables, "NAMESPACE": world.scene.namespace, **own},
                 start_new_session=True,  # so that what it starts can be ended with it
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -62,6 +63,7 @@ class Running(Step):
         self._judge(world, process.returncode or 0, out, err)
 
     async def _awaited(self, process: asyncio.subprocess.Process) -> tuple[str, str]:
+        """Return the output of the program; kill its process group at the timeout."""
         try:
             async with asyncio.timeout(self.timeout):
                 out, err = await process.communicate()
@@ -75,6 +77,7 @@ class Running(Step):
         return _text(out), _text(err)
 
     def _judge(self, world: World, code: int, out: str, err: str) -> None:
+        """Raise Failure if the result is not as expected; otherwise bind the outputs."""
         error = f"exit status {code}" if code else None
         if not self.skip_log_output:
             for text in filter(None, (out, err)):
@@ -84,15 +87,17 @@ class Running(Step):
             raise Failure(f"{error}: {(err or out)[-500:]}")
         if self.check is not None and (found := differences(self.check, {}, scope)):
             raise Failure("; ".join(map(str, found)) + (f" ({error}: {err[-300:]})" if error else ""))
-        kept = dict(world.scene.bindings)
+        # These three variables exist for this step's outputs only; variables of the scenario with these names come
+        # back.
+        previous = dict(world.scene.bindings)
         world.scene.bindings.update(scope)
         try:
             bind(world, self.outputs, _parsed(out))
         finally:
             for name in ("stdout", "stderr", "error"):
                 world.scene.bindings.pop(name, None)
-                if name in kept:
-                    world.scene.bindings[name] = kept[name]
+                if name in previous:
+                    world.scene.bindings[name] = previous[name]
 
 
 def _text(output: bytes) -> str:
@@ -100,7 +105,7 @@ def _text(output: bytes) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return what a program wrote as JSON, else as text."""
+    """Return the output parsed as JSON, else as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -109,7 +114,7 @@ def _parsed(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Script(Running):
-    """Runs a shell script."""
+    """Run a shell script."""
 
     verb: ClassVar[str] = "script"
 
@@ -118,17 +123,17 @@ class Script(Running):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read the content alone."""
+        """Accept the content alone."""
         return {"content": node} if isinstance(node, str) else node
 
     async def play(self, world: World) -> None:
-        """Run it."""
+        """Run the script."""
         await self.run(world, self.shell, "-c", str(self.content))
 
 
 @dataclass(frozen=True)
 class Command(Running):
-    """Runs a program with arguments."""
+    """Run a program with arguments."""
 
     verb: ClassVar[str] = "command"
 
@@ -136,9 +141,9 @@ class Command(Running):
     args: Annotated[tuple[str, ...], "its arguments"] = ()
 
     def complaint(self) -> str:
-        """Ask for a program."""
+        """Return an error without a program."""
         return "" if self.entrypoint else "entrypoint is missing: the program to run"
 
     async def play(self, world: World) -> None:
-        """Run it."""
+        """Run the program."""
         await self.run(world, self.entrypoint, *self.args)

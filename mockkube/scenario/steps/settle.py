@@ -1,4 +1,4 @@
-"""`settle`: everything that can happen at this moment."""
+"""Step `settle`: run the cluster to rest at the present time."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,10 +9,10 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Settle(Step):
-    """Lets every component work until nobody has anything left to do; time stands still."""
+    """Let every component work until none has a step left; time stands still."""
 
     verb: ClassVar[str] = "settle"
 
     async def play(self, world: World) -> None:
-        """Bring all to rest."""
+        """Settle the cluster."""
         await world.settle()

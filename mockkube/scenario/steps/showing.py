@@ -1,4 +1,4 @@
-"""`events`, `get`, `describe`, `podLogs`: what chainsaw shows when something has failed; `get` can claim as well."""
+"""Steps `get`, `describe`, `events`, `podLogs`: show objects, as chainsaw does on failure; `get` can check, too."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +19,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Showing(Step):
-    """Shows something of objects; claims nothing."""
+    """Show objects in the log; checks nothing."""
 
     api_version: Annotated[str, "where the kind is of"] = ""
     kind: Annotated[str, "their kind"] = ""
@@ -36,7 +36,7 @@ class Showing(Step):
     labels: Annotated[Mapping[str, str], "labels that they have"] = field(default_factory=dict)
 
     def ref(self) -> Ref:
-        """Return which objects are meant."""
+        """Return the reference to the objects."""
         pairs = (pair.partition("=") for pair in self.selector.split(",") if pair)
         labels = {**self.labels, **{key: value for key, _, value in pairs}}
         return Ref(self.kind or self.resource, self.name, self.api_version, self.namespace, labels)
@@ -44,15 +44,15 @@ class Showing(Step):
 
 @dataclass(frozen=True)
 class Get(Showing):
-    """Shows which objects there are; what holds of all of them together can be claimed, and bound to names."""
+    """Show which objects there are; expectations and outputs are about the list of them."""
 
     verb: ClassVar[str] = "get"
 
-    expect: Annotated[tuple[Expectation, ...], "what must hold of them, told as {items: [...]}"] = ()
+    expect: Annotated[tuple[Expectation, ...], "what must hold of them, as {items: [...]}"] = ()
     outputs: Annotated[tuple[Output, ...], "names for what is in {items: [...]}"] = ()
 
     async def play(self, world: World) -> None:
-        """Tell their names; raise Failure when they are not as expected."""
+        """Log the names; Failure if the objects are not as expected."""
         found = await self._found(world)
         names = [f"{self.ref().kind} {obj['metadata']['name']}" for obj in found]
         world.scene.say("\n".join(names) or f"no {self.ref().kind}")
@@ -72,12 +72,12 @@ class Get(Showing):
 
 @dataclass(frozen=True)
 class Describe(Showing):
-    """Shows objects as they are."""
+    """Show whole objects."""
 
     verb: ClassVar[str] = "describe"
 
     async def play(self, world: World) -> None:
-        """Tell all of each."""
+        """Log each object as YAML."""
         client = world.client()
         named, keys = await self.ref().keys(world, client)
         for key in keys:
@@ -85,18 +85,19 @@ class Describe(Showing):
                 obj = dict(await client.get(named.name, key))
             except NotFound:
                 continue
+            # kubectl hides managedFields, too: they would fill most of the output.
             metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
             world.scene.say(yaml.safe_dump({**obj, "metadata": metadata}, sort_keys=False))
 
 
 @dataclass(frozen=True)
 class Events(Showing):
-    """Shows what was told of objects."""
+    """Show events."""
 
     verb: ClassVar[str] = "events"
 
     async def play(self, world: World) -> None:
-        """Tell every event of the namespace, or those about one object."""
+        """Log every event of the namespace, or those about one object."""
         namespace = self.namespace or world.scene.namespace
         for event in (await world.client().list("Event", Selection(namespace))).items:
             about = event.get("involvedObject", {})
@@ -107,10 +108,10 @@ class Events(Showing):
 
 @dataclass(frozen=True)
 class PodLogs(Showing):
-    """Would show what containers write."""
+    """Accepted for chainsaw's sake: containers do not run, so they write no logs."""
 
     verb: ClassVar[str] = "podLogs"
 
     async def play(self, world: World) -> None:
-        """There are no containers."""
+        """Refuse: no container writes a log."""
         raise Impossible("no container runs here, so none writes a log")

@@ -1,4 +1,4 @@
-"""`snapshot` and `restore`: the state of the whole cluster, kept and brought back."""
+"""Steps `snapshot` and `restore`: save and restore the state of the whole cluster."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -9,7 +9,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Snapshot(Step):
-    """Keeps the state of the cluster under a name."""
+    """Save the state of the cluster under a name."""
 
     verb: ClassVar[str] = "snapshot"
 
@@ -17,20 +17,20 @@ class Snapshot(Step):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read a name alone."""
+        """Accept a name alone."""
         return {"name": node} if isinstance(node, str) else node
 
     async def play(self, world: World) -> None:
-        """Keep it."""
+        """Save the snapshot."""
         await world.snapshot(self.name)
 
 
 @dataclass(frozen=True)
 class Restore(Snapshot):
-    """Brings the cluster back to a snapshot; every component starts anew, and time goes on."""
+    """Restore a snapshot; every component restarts, and time goes on."""
 
     verb: ClassVar[str] = "restore"
 
     async def play(self, world: World) -> None:
-        """Bring it back."""
+        """Restore the snapshot."""
         await world.restore(self.name)

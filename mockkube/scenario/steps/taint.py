@@ -1,4 +1,4 @@
-"""`taint`: nodes that repel pods, or no longer do."""
+"""Step `taint`: add taints to nodes or remove them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,7 +16,7 @@ Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 @dataclass(frozen=True)
 class Taint(Step):
-    """Adds a taint to nodes, in place of one of the same key and effect, or takes it away."""
+    """Add a taint to nodes, replacing one of the same key and effect, or remove it."""
 
     verb: ClassVar[str] = "taint"
 
@@ -29,7 +29,7 @@ class Taint(Step):
 
     @staticmethod
     def adapt(node: Any) -> Any:
-        """Read kubectl's way to say it: `node-1 key=value:Effect`, or `node-1 key:Effect-`."""
+        """Accept kubectl's notation: `node-1 key=value:Effect`, or `node-1 key:Effect-`."""
         if not isinstance(node, str):
             return node
         where, _, text = node.strip().partition(" ")
@@ -40,11 +40,11 @@ class Taint(Step):
         return {**given, **({"effect": effect} if effect else {})}
 
     def complaint(self) -> str:
-        """Ask for an effect."""
+        """Return an error if a taint to add has no effect."""
         return "" if self.remove or self.effect else "effect is missing: NoSchedule, PreferNoSchedule or NoExecute"
 
     async def play(self, world: World) -> None:
-        """Change every node that is meant."""
+        """Change the taints of every selected node."""
         client = world.client()
         try:
             for node in await self._nodes(client):
@@ -66,6 +66,7 @@ class Taint(Step):
         if self.remove and len(kept) == len(taints):
             raise Failure(f"node {node['metadata']['name']} has no taint {self.key!r}")
         wanted: list[Object] = kept if self.remove else [*kept, self._taint()]
+        # A merge patch replaces the whole list, so a taint added in between would be lost without the resourceVersion.
         patch = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": wanted}}
         await client.patch("Node", Key("", node["metadata"]["name"]), patch, media=PatchType.MERGE)
 

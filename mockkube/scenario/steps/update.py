@@ -1,4 +1,4 @@
-"""`update`: objects replaced as a whole, by whoever has read them just before."""
+"""Step `update`: replace whole objects, with the resourceVersion read just before."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -12,14 +12,14 @@ from mockkube.scenario.steps.writing import Writing
 
 @dataclass(frozen=True)
 class Update(Writing):
-    """Replaces objects; what the manifest does not say is gone."""
+    """Replace objects; fields that the manifest lacks are removed."""
 
     verb: ClassVar[str] = "update"
 
     subresource: Annotated[str, "a part of the object: status, scale"] = ""
 
     async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
-        """Send it with the resourceVersion and uid of what is there."""
+        """Replace the object, with the resourceVersion and uid of the present one."""
         present = (await client.get(named.name, key_in(obj, named)))["metadata"]
         known = {name: present[name] for name in ("resourceVersion", "uid")}
         return await client.update(

@@ -1,4 +1,4 @@
-"""`wait`: until objects have a condition, a value, or are gone."""
+"""Step `wait`: wait until objects have a condition or a value, exist, or are gone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that objects are to have."""
+    """A condition to wait for."""
 
     name: Annotated[str, "its type"]
     value: Annotated[str, "its status"] = "True"
@@ -24,7 +24,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class JsonPath:
-    """A value that objects are to have."""
+    """A value to wait for."""
 
     path: Annotated[str, "where: {.status.phase}"]
     value: Annotated[str, "what"]
@@ -32,7 +32,7 @@ class JsonPath:
 
 @dataclass(frozen=True)
 class What:
-    """What is waited for."""
+    """The state to wait for."""
 
     condition: Annotated[Condition | None, "a condition"] = None
     json_path: Annotated[JsonPath | None, "a value"] = None
@@ -42,7 +42,7 @@ class What:
 
 @dataclass(frozen=True)
 class Wait(Step):
-    """Waits for objects, as kubectl wait does."""
+    """Wait for objects, as kubectl wait does."""
 
     verb: ClassVar[str] = "wait"
 
@@ -56,7 +56,7 @@ class Wait(Step):
     timeout: Annotated[Seconds | None, "how long, in the time of the cluster"] = None
 
     async def play(self, world: World) -> None:
-        """Let time pass until it holds of all."""
+        """Let time pass until all objects have the state; Failure at the timeout."""
 
         async def holds() -> bool:
             return await self._holds(world)
@@ -71,6 +71,7 @@ class Wait(Step):
         return Ref(self.kind, self.name, self.api_version, self.namespace, labels)
 
     async def _holds(self, world: World) -> bool:
+        """Return whether all objects have the state."""
         client = world.client()
         named, keys = await self._ref().keys(world, client)
         objects = []
@@ -81,11 +82,14 @@ class Wait(Step):
                 continue
         if self.for_.deletion is not None:
             return not objects
+        # As with kubectl, waiting for no object at all is no success.
         return len(objects) == len(keys) > 0 and all(map(self._is_so, objects))
 
     def _is_so(self, obj: ReadOnlyObject) -> bool:
+        """Return whether one object has the state."""
         if (wanted := self.for_.condition) is not None:
             conditions = obj.get("status", {}).get("conditions") or ()
+            # kubectl wait compares the status of conditions without regard to case.
             return any(
                 one["type"] == wanted.name and one["status"].lower() == wanted.value.lower() for one in conditions
             )

@@ -1,4 +1,4 @@
-"""What the steps that write manifests have in common: who writes what, and what the answer should be."""
+"""Base of the steps that write manifests: identity, copies, expectations and outputs."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -17,41 +17,41 @@ from mockkube.scenario.references import adapt_manifests, manifests, placed
 from mockkube.scenario.step import Step
 from mockkube.scenario.world import Who, World
 
+# Variable that counts copies.
 INDEX: Final = "index"
-"""The name that counts copies."""
 Validation = Literal["Ignore", "Warn", "Strict"]
 
 
 @dataclass(frozen=True)
 class Writing(Step):
-    """Writes manifests, one after the other."""
+    """Write manifests, one after the other."""
 
     resource: Annotated[Tree | None, "the manifest, or a list of them"] = None
     file: Annotated[str, "a file of manifests beside the scenario, instead of `resource`"] = ""
     copies: Annotated[int | None, "write all of it so many times; `($index)` counts from 0"] = None
-    as_: Annotated[str, "the user who asks; an administrator unless told otherwise"] = ""
+    as_: Annotated[str, "the user of the request; an administrator by default"] = ""
     groups: Annotated[tuple[str, ...], "the groups of that user"] = ()
-    server: Annotated[str, "the API server that is asked"] = API_SERVER
+    server: Annotated[str, "the API server that receives the request"] = API_SERVER
     field_validation: Annotated[Validation, "what becomes of unknown fields"] = "Warn"
     dry_run: Annotated[bool, "only ask what would come of it"] = False
-    timeout: Annotated[Seconds | None, "kept for chainsaw; an answer comes at once"] = None
+    timeout: Annotated[Seconds | None, "accepted for chainsaw and ignored: responses are immediate"] = None
     expect: Annotated[tuple[Expectation, ...], "what must hold of each answer"] = ()
     outputs: Annotated[tuple[Output, ...], "names for what is in the answers"] = ()
 
     adapt = staticmethod(adapt_manifests)
 
     def complaint(self) -> str:
-        """Ask for manifests."""
+        """Return an error unless exactly one of `resource` and `file` is given."""
         if (self.resource is None) == (not self.file):
             return "give a manifest, or a `file` of them"
         return ""
 
     def who(self) -> Who:
-        """Return who asks, and where."""
+        """Return identity and options of the requests."""
         return Who(self.as_, self.groups, self.server, self.field_validation, f"mockkube-{self.verb}", self.dry_run)
 
     async def play(self, world: World) -> None:
-        """Write each manifest; raise Failure for the first answer that is not as expected."""
+        """Write each manifest; Failure for the first response that is not as expected."""
         client = world.client(self.who())
         for obj in self.objects(world):
             named, whole = await placed(world, client, obj)
@@ -65,13 +65,14 @@ class Writing(Step):
             bind(world, self.outputs, answer)
 
     def objects(self, world: World) -> Sequence[Object]:
-        """Return the manifests, as often as copies are asked for."""
+        """Return the manifests, as many times as `copies` says."""
         bindings = world.scene.bindings
         if self.copies is None:
             return manifests(world, resolve(self.resource, bindings), self.file)
+        # Resolved once for each copy, because names in the manifest depend on the index.
         counted = [resolve(self.resource, {**bindings, INDEX: index}) for index in range(self.copies)]
         return [obj for resource in counted for obj in manifests(world, resource, self.file)]
 
     @abstractmethod
     async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
-        """Write one manifest; raise ApiError when it is refused."""
+        """Write one manifest; raises ApiError for a rejection."""

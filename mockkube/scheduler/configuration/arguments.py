@@ -13,10 +13,10 @@ from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_s
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.node_selectors import compile_preferred, compile_terms
-from mockkube.proposals.lending import selector_operators
+from mockkube.proposals.lending import make_selector_operators
 
-Defaults = Callable[[Object, Capabilities], None]
-Check = Callable[[ReadOnlyObject, str, Capabilities], Sequence[FieldError | str]]
+Defaulter = Callable[[Object, Capabilities], None]
+Validator = Callable[[ReadOnlyObject, str, Capabilities], Sequence[FieldError | str]]
 _STRATEGIES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _CAPACITY_SCORING: Final = "StorageCapacityScoring"
 _FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
@@ -25,7 +25,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
+def set_defaults(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
     """Return a plugin's arguments with defaults."""
     filled = dict(args)
     if name in _DEFAULTERS:
@@ -33,7 +33,7 @@ def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
     return filled
 
 
-def check(name: str, args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
+def validate_arguments(name: str, args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
     """Return the errors of a plugin's arguments, which have defaults and the right types."""
     return [str(one) for one in _VALIDATORS[name](args, at, caps)] if name in _VALIDATORS else []
 
@@ -83,7 +83,7 @@ def _fill_devices(args: Object, caps: Capabilities) -> None:
         args.setdefault("bindingTimeout", "10m0s")
 
 
-_DEFAULTERS: Final[Mapping[str, Defaults]] = {
+_DEFAULTERS: Final[Mapping[str, Defaulter]] = {
     "DefaultPreemption": _fill_preemption,
     "DynamicResources": _fill_devices,
     "InterPodAffinity": _fill_pod_affinity,
@@ -136,13 +136,15 @@ def _check_fit(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldE
         here = f"{at}.ignoredResourceGroups[{index}]"
         if "/" in group:
             errors.append(invalid(here, group, "resource group name can't contain '/'"))
-        errors += [invalid(here, group, text) for text in names.qualified_name(group)]
+        errors += [invalid(here, group, text) for text in names.check_qualified_name(group)]
     return errors + _check_strategy(args["scoringStrategy"], f"{at}.scoringStrategy")
 
 
-def _check_label_names(given: Sequence[str], at: str) -> list[FieldError]:
+def _check_label_names(values: Sequence[str], at: str) -> list[FieldError]:
     return [
-        invalid(f"{at}[{index}]", name, text) for index, name in enumerate(given) for text in names.qualified_name(name)
+        invalid(f"{at}[{index}]", name, text)
+        for index, name in enumerate(values)
+        for text in names.check_qualified_name(name)
     ]
 
 
@@ -209,7 +211,7 @@ def _check_constraint(one: ReadOnlyObject, at: str) -> list[FieldError]:
     if not (key := one.get("topologyKey", "")):
         errors.append(required(f"{at}.topologyKey", "can not be empty"))
     else:
-        errors += [invalid(f"{at}.topologyKey", key, text) for text in names.qualified_name(key)]
+        errors += [invalid(f"{at}.topologyKey", key, text) for text in names.check_qualified_name(key)]
     action, actions = one.get("whenUnsatisfiable", ""), ("DoNotSchedule", "ScheduleAnyway")
     if not action:
         errors.append(required(f"{at}.whenUnsatisfiable", "can not be empty"))
@@ -222,7 +224,7 @@ def _check_constraint(one: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _check_node_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
-    added, operators = args.get("addedAffinity") or {}, selector_operators(caps)
+    added, operators = args.get("addedAffinity") or {}, make_selector_operators(caps)
     at = f"{at}.addedAffinity"
     terms = (added.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
     wrong = compile_terms(terms, operators, f"{at}.{_REQUIRED}.nodeSelectorTerms").errors
@@ -264,7 +266,7 @@ def _check_seconds(args: ReadOnlyObject, name: str, at: str, least: int, text: s
     return [] if span.nanos >= least * 10**9 else [invalid(f"{at}.{name}", given, text)]
 
 
-_VALIDATORS: Final[Mapping[str, Check]] = {
+_VALIDATORS: Final[Mapping[str, Validator]] = {
     "DefaultPreemption": _check_preemption,
     "DynamicResources": _check_devices,
     "InterPodAffinity": _check_pod_affinity,

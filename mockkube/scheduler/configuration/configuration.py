@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube.api.fields import duplicate, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler.catalogue import default_plugins, entry_of
+from mockkube.scheduler.catalogue import default_plugins, find_plugin
 from mockkube.scheduler.configuration import arguments, types
 from mockkube.scheduler.queue.queued_pod_info import Backoff
 
@@ -18,7 +18,7 @@ API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 MULTI_POINT: Final = "multiPoint"
-POINTS: Final = (
+EXTENSION_POINTS: Final = (
     "preEnqueue",
     "queueSort",
     "preFilter",
@@ -36,7 +36,7 @@ _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEP
 _REMOVED_TEXT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
 
-class ConfigurationError(ValueError):
+class SchedulerConfigurationError(ValueError):
     """Invalid configuration; `errors` holds all errors."""
 
     def __init__(self, errors: Sequence[str]) -> None:
@@ -45,7 +45,7 @@ class ConfigurationError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Enabled:
+class EnabledPlugin:
     """Plugin enabled at an extension point; a weight of 0 means the default."""
 
     name: str
@@ -56,7 +56,7 @@ class Enabled:
 class PluginSet:
     """Plugins of one extension point: those enabled, and those disabled although multiPoint enables them."""
 
-    enabled: tuple[Enabled, ...] = ()
+    enabled: tuple[EnabledPlugin, ...] = ()
     disabled: frozenset[str] = frozenset()
 
 
@@ -68,7 +68,7 @@ class ProfileSettings:
     plugins: Mapping[str, PluginSet]
     """Plugins by extension point, `multiPoint` included, with the default plugins."""
     arguments: Mapping[str, ReadOnlyObject]
-    percentage: int | None = None
+    percentage_of_nodes_to_score: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,76 +76,77 @@ class Configuration:
     """Configuration of a scheduler, with defaults."""
 
     profiles: tuple[ProfileSettings, ...]
-    percentage: int = 0
+    percentage_of_nodes_to_score: int = 0
     """Percentage of nodes to score; 0 depends on the size of the cluster."""
     backoff: Backoff = field(default_factory=Backoff)
 
 
-def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
+def parse_configuration(document: ReadOnlyObject, caps: Capabilities) -> Configuration:
     """Parse a configuration; raise SchedulerConfigurationError with all its errors."""
     # Go decodes null like an absent field.
-    given = {name: value for name, value in given.items() if value is not None}
-    errors = [*_check_group_version_kind(given), *types.check(given, (MULTI_POINT, *POINTS))]
+    document = {name: value for name, value in document.items() if value is not None}
+    errors = [*_check_group_version_kind(document), *types.check_types(document, (MULTI_POINT, *EXTENSION_POINTS))]
     # Values of the wrong type cannot be validated further.
     if errors:
-        raise ConfigurationError(errors)
-    profiles = [_parse_profile(one, caps) for one in _profiles_with_default(given)]
-    initial, longest = given.get("podInitialBackoffSeconds", 1), given.get("podMaxBackoffSeconds", 10)
-    if (parallelism := given.get("parallelism", 1)) <= 0:
+        raise SchedulerConfigurationError(errors)
+    profiles = [_parse_profile(one, caps) for one in _profiles_with_default(document)]
+    initial, longest = document.get("podInitialBackoffSeconds", 1), document.get("podMaxBackoffSeconds", 10)
+    if (parallelism := document.get("parallelism", 1)) <= 0:
         errors.append(str(invalid("parallelism", parallelism, "should be an integer value greater than zero")))
-    errors += _check_profiles(profiles, given, caps)
-    errors += _check_percentage(given.get("percentageOfNodesToScore"), "percentageOfNodesToScore")
+    errors += _check_profiles(profiles, document, caps)
+    errors += _check_percentage(document.get("percentageOfNodesToScore"), "percentageOfNodesToScore")
     if initial <= 0:
         errors.append(str(invalid("podInitialBackoffSeconds", initial, "must be greater than 0")))
     if longest < initial:
         text = "must be greater than or equal to PodInitialBackoffSeconds"
         errors.append(str(invalid("podMaxBackoffSeconds", longest, text)))
     if errors:
-        raise ConfigurationError(errors)
+        raise SchedulerConfigurationError(errors)
     aligned = caps.enabled("SchedulerPopFromBackoffQ")
     backoff = Backoff(float(initial), float(longest), aligned=aligned)
-    return Configuration(tuple(profiles), given.get("percentageOfNodesToScore") or 0, backoff)
+    return Configuration(tuple(profiles), document.get("percentageOfNodesToScore") or 0, backoff)
 
 
-def default(caps: Capabilities) -> Configuration:
+def default_configuration(caps: Capabilities) -> Configuration:
     """Return the default configuration."""
-    return read({"apiVersion": API_VERSION, "kind": KIND}, caps)
+    return parse_configuration({"apiVersion": API_VERSION, "kind": KIND}, caps)
 
 
-def _check_group_version_kind(given: ReadOnlyObject) -> Iterator[str]:
-    group_version, kind = given.get("apiVersion", ""), given.get("kind", "")
+def _check_group_version_kind(document: ReadOnlyObject) -> Iterator[str]:
+    group_version, kind = document.get("apiVersion", ""), document.get("kind", "")
     if (group_version, kind) != (API_VERSION, KIND):
         yield f'no kind "{kind}" is registered for version "{group_version}": expected {KIND} of {API_VERSION}'
-    if given.get("extenders"):
+    if document.get("extenders"):
         yield str(forbidden("extenders", "are not supported"))
 
 
-def _profiles_with_default(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    profiles: Sequence[ReadOnlyObject] = given.get("profiles") or ({},)
+def _profiles_with_default(document: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    profiles: Sequence[ReadOnlyObject] = document.get("profiles") or ({},)
     # upstream: only a single profile may omit its name.
     if len(profiles) == 1:
         return ({"schedulerName": DEFAULT_SCHEDULER_NAME, **profiles[0]},)
     return tuple(profiles)
 
 
-def _parse_profile(given: ReadOnlyObject, caps: Capabilities) -> ProfileSettings:
+def _parse_profile(document: ReadOnlyObject, caps: Capabilities) -> ProfileSettings:
     plugins = {
-        point: _parse_plugin_set((given.get("plugins") or {}).get(point) or {}) for point in (MULTI_POINT, *POINTS)
+        point: _parse_plugin_set((document.get("plugins") or {}).get(point) or {})
+        for point in (MULTI_POINT, *EXTENSION_POINTS)
     }
-    usual = tuple(Enabled(entry.name, entry.weight) for entry in default_plugins(caps))
+    usual = tuple(EnabledPlugin(entry.name, entry.weight) for entry in default_plugins(caps))
     plugins[MULTI_POINT] = _merge_plugin_sets(usual, plugins[MULTI_POINT])
-    named = {one["name"]: one.get("args") or {} for one in given.get("pluginConfig") or ()}
+    named = {one["name"]: one.get("args") or {} for one in document.get("pluginConfig") or ()}
     enabled = {one.name for plugin_set in plugins.values() for one in plugin_set.enabled}
-    args = {name: arguments.fill(name, named.get(name, {}), caps) for name in sorted(enabled | named.keys())}
-    return ProfileSettings(given.get("schedulerName", ""), plugins, args, given.get("percentageOfNodesToScore"))
+    args = {name: arguments.set_defaults(name, named.get(name, {}), caps) for name in sorted(enabled | named.keys())}
+    return ProfileSettings(document.get("schedulerName", ""), plugins, args, document.get("percentageOfNodesToScore"))
 
 
-def _parse_plugin_set(given: ReadOnlyObject) -> PluginSet:
-    enabled = tuple(Enabled(one["name"], one.get("weight") or 0) for one in given.get("enabled") or ())
-    return PluginSet(enabled, frozenset(one["name"] for one in given.get("disabled") or ()))
+def _parse_plugin_set(document: ReadOnlyObject) -> PluginSet:
+    enabled = tuple(EnabledPlugin(one["name"], one.get("weight") or 0) for one in document.get("enabled") or ())
+    return PluginSet(enabled, frozenset(one["name"] for one in document.get("disabled") or ()))
 
 
-def _merge_plugin_sets(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginSet:
+def _merge_plugin_sets(usual: tuple[EnabledPlugin, ...], custom: PluginSet) -> PluginSet:
     """Put the default plugins before custom ones; a plugin in both keeps its place and takes the new weight."""
     requested = {one.name: one for one in custom.enabled}
     defaults = () if "*" in custom.disabled else tuple(one for one in usual if one.name not in custom.disabled)
@@ -154,15 +155,15 @@ def _merge_plugin_sets(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginS
     return PluginSet(merged + tuple(one for one in custom.enabled if one.name not in names), custom.disabled)
 
 
-def _check_profiles(profiles: Sequence[ProfileSettings], given: ReadOnlyObject, caps: Capabilities) -> Iterator[str]:
+def _check_profiles(profiles: Sequence[ProfileSettings], document: ReadOnlyObject, caps: Capabilities) -> Iterator[str]:
     first: dict[str, int] = {}
     for index, profile in enumerate(profiles):
         at = f"profiles[{index}]"
         if not profile.name:
             yield str(required(f"{at}.schedulerName"))
-        yield from _check_percentage(profile.percentage, f"{at}.percentageOfNodesToScore")
+        yield from _check_percentage(profile.percentage_of_nodes_to_score, f"{at}.percentageOfNodesToScore")
         yield from _check_plugins(profile, at, caps)
-        yield from _check_plugin_config(_profiles_with_default(given)[index], profile, at, caps)
+        yield from _check_plugin_config(_profiles_with_default(document)[index], profile, at, caps)
         if profile.name in first:
             yield str(duplicate(f"{at}.schedulerName", f"profiles[{first[profile.name]}].schedulerName"))
         first.setdefault(profile.name, index)
@@ -179,7 +180,7 @@ def _check_plugins(profile: ProfileSettings, at: str, caps: Capabilities) -> Ite
             here = f"{at}.plugins.{point}.enabled[{index}]"
             if one.name in _REMOVED_PLUGINS:
                 yield str(invalid(here, one.name, _REMOVED_TEXT))
-            elif entry_of(one.name, caps) is None:
+            elif find_plugin(one.name, caps) is None:
                 yield str(invalid(here, one.name, "no plugin has this name"))
             elif one.name in seen:
                 yield str(duplicate(here, one.name))
@@ -188,9 +189,11 @@ def _check_plugins(profile: ProfileSettings, at: str, caps: Capabilities) -> Ite
             seen.add(one.name)
 
 
-def _check_plugin_config(given: ReadOnlyObject, profile: ProfileSettings, at: str, caps: Capabilities) -> Iterator[str]:
+def _check_plugin_config(
+    document: ReadOnlyObject, profile: ProfileSettings, at: str, caps: Capabilities
+) -> Iterator[str]:
     seen: set[str] = set()
-    for index, one in enumerate(given.get("pluginConfig") or ()):
+    for index, one in enumerate(document.get("pluginConfig") or ()):
         here, name = f"{at}.pluginConfig[{index}]", one["name"]
         if name in seen:
             yield str(duplicate(here, name))
@@ -198,7 +201,7 @@ def _check_plugin_config(given: ReadOnlyObject, profile: ProfileSettings, at: st
         if name in _REMOVED_PLUGINS:
             yield str(invalid(here, name, _REMOVED_TEXT))
         else:
-            yield from arguments.check(name, profile.arguments[name], f"{here}.args", caps)
+            yield from arguments.validate_arguments(name, profile.arguments[name], f"{here}.args", caps)
 
 
 def _check_percentage(value: Any, at: str) -> Iterator[str]:

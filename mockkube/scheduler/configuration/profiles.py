@@ -9,14 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from mockkube.scheduler.catalogue import entry_of
-from mockkube.scheduler.configuration.configuration import MULTI_POINT, ConfigurationError, PluginSet, ProfileSettings
+from mockkube.scheduler.catalogue import find_plugin
+from mockkube.scheduler.configuration.configuration import (
+    MULTI_POINT,
+    PluginSet,
+    ProfileSettings,
+    SchedulerConfigurationError,
+)
 from mockkube.scheduler.framework.interface import (
     BindPlugin,
-    Context,
     FilterPlugin,
     PermitPlugin,
     Plugin,
+    PluginDependencies,
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -38,7 +43,7 @@ class Profile:
     """Plugins of one scheduler name, in order, at each extension point."""
 
     name: str
-    percentage: int | None
+    percentage_of_nodes_to_score: int | None
     plugins: Mapping[str, Plugin]
     weights: Mapping[str, int]
     queue_sort: QueueSortPlugin
@@ -55,40 +60,38 @@ class Profile:
     post_bind: tuple[PostBindPlugin, ...]
 
     @property
-    def refusing(self) -> list[Plugin]:
+    def rejecting_plugins(self) -> list[Plugin]:
         """Plugins that can reject pods."""
         return [plugin for plugin in self.plugins.values() if isinstance(plugin, _REJECTING_POINTS)]
 
 
-def build(settings: ProfileSettings, context: Context) -> Profile:
+def build_profile(settings: ProfileSettings, dependencies: PluginDependencies) -> Profile:
     """Build a profile's plugins; raise SchedulerConfigurationError when a required one is missing."""
-    plugins = {name: _build_plugin(name, settings, context) for name in _plugins_in_use(settings)}
+    plugins = {name: _build_plugin(name, settings, dependencies) for name in _plugins_in_use(settings)}
     assembly = _ProfileBuilder(settings, plugins)
-    sorts = assembly.at("queueSort", QueueSortPlugin)
+    sorts = assembly.plugins_at("queueSort", QueueSortPlugin)
     if len(sorts) != 1:
-        assembly.refuse(
-            "only one queue sort plugin required for profile with scheduler name", f", but got {len(sorts)}"
-        )
-    binds = assembly.at("bind", BindPlugin)
+        assembly.fail("only one queue sort plugin required for profile with scheduler name", f", but got {len(sorts)}")
+    binds = assembly.plugins_at("bind", BindPlugin)
     if not binds:
-        assembly.refuse("at least one bind plugin is needed for profile with scheduler name")
+        assembly.fail("at least one bind plugin is needed for profile with scheduler name")
     return Profile(
         name=settings.name,
-        percentage=settings.percentage,
+        percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
         plugins=plugins,
         weights=_weights(settings),
         queue_sort=sorts[0],
-        pre_enqueue=assembly.at("preEnqueue", PreEnqueuePlugin),
-        pre_filters=assembly.at("preFilter", PreFilterPlugin),
-        filters=assembly.at("filter", FilterPlugin),
-        post_filters=assembly.at("postFilter", PostFilterPlugin),
-        pre_scores=assembly.at("preScore", PreScorePlugin),
-        scores=assembly.at("score", ScorePlugin),
-        reserve=assembly.at("reserve", ReservePlugin),
-        permit=assembly.at("permit", PermitPlugin),
-        pre_bind=assembly.at("preBind", PreBindPlugin),
+        pre_enqueue=assembly.plugins_at("preEnqueue", PreEnqueuePlugin),
+        pre_filters=assembly.plugins_at("preFilter", PreFilterPlugin),
+        filters=assembly.plugins_at("filter", FilterPlugin),
+        post_filters=assembly.plugins_at("postFilter", PostFilterPlugin),
+        pre_scores=assembly.plugins_at("preScore", PreScorePlugin),
+        scores=assembly.plugins_at("score", ScorePlugin),
+        reserve=assembly.plugins_at("reserve", ReservePlugin),
+        permit=assembly.plugins_at("permit", PermitPlugin),
+        pre_bind=assembly.plugins_at("preBind", PreBindPlugin),
         bind=binds,
-        post_bind=assembly.at("postBind", PostBindPlugin),
+        post_bind=assembly.plugins_at("postBind", PostBindPlugin),
     )
 
 
@@ -100,10 +103,10 @@ def _plugins_in_use(settings: ProfileSettings) -> Iterable[str]:
     return dict.fromkeys(one.name for plugin_set in settings.plugins.values() for one in plugin_set.enabled)
 
 
-def _build_plugin(name: str, settings: ProfileSettings, context: Context) -> Plugin:
-    entry = entry_of(name, context.caps)
+def _build_plugin(name: str, settings: ProfileSettings, dependencies: PluginDependencies) -> Plugin:
+    entry = find_plugin(name, dependencies.caps)
     assert entry is not None, "the configuration was validated"
-    return entry.factory(context, settings.arguments.get(name, {}))
+    return entry.factory(dependencies, settings.arguments.get(name, {}))
 
 
 def _weights(settings: ProfileSettings) -> dict[str, int]:
@@ -120,7 +123,7 @@ class _ProfileBuilder:
     settings: ProfileSettings
     plugins: Mapping[str, Plugin]
 
-    def at(self, point: str, kind: type[PluginT]) -> tuple[PluginT, ...]:
+    def plugins_at(self, point: str, kind: type[PluginT]) -> tuple[PluginT, ...]:
         """Return the plugins of an extension point.
 
         upstream's order: plugins of multiPoint that the point overrides, other plugins of multiPoint, the rest.
@@ -144,9 +147,9 @@ class _ProfileBuilder:
         plugin = self.plugins[name]
         if not isinstance(plugin, kind):
             extension = f"{point[0].upper()}{point[1:]}Plugin"
-            raise ConfigurationError([f'plugin "{name}" does not extend {extension} plugin'])
+            raise SchedulerConfigurationError([f'plugin "{name}" does not extend {extension} plugin'])
         return plugin
 
-    def refuse(self, text: str, tail: str = "") -> None:
+    def fail(self, text: str, tail: str = "") -> None:
         """Raise an error that names the profile."""
-        raise ConfigurationError([f'{text} "{self.settings.name}"{tail}'])
+        raise SchedulerConfigurationError([f'{text} "{self.settings.name}"{tail}'])

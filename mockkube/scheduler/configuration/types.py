@@ -95,7 +95,7 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
 _INT32_MAX: Final = 2**31 - 1
 
 
-def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
+def check_types(document: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
     """Yield the type errors, or else the unknown fields; `points` are the keys of `plugins`."""
     profile: Mapping[str, Shape] = {
         "schedulerName": str,
@@ -104,22 +104,22 @@ def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
         "pluginConfig": [{"name!": str, "args": {}}],
     }
     whole = {**_CONFIGURATION, "profiles": [profile]}
-    type_errors = list(_type_errors(given, whole, "")) or list(_argument_type_errors(given))
+    type_errors = list(_type_errors(document, whole, "")) or list(_argument_type_errors(document))
     yield from type_errors or (
-        *_unknown_field_errors(_unknown_fields(given, whole, "")),
-        *_unknown_argument_fields(given),
+        *_unknown_field_errors(_unknown_fields(document, whole, "")),
+        *_unknown_argument_fields(document),
     )
 
 
-def _plugin_arguments(given: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
+def _plugin_arguments(document: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
     """Yield the path of each entry of pluginConfig, its plugin and its arguments."""
-    for index, profile in enumerate(given.get("profiles") or ()):
+    for index, profile in enumerate(document.get("profiles") or ()):
         for place, one in enumerate(profile.get("pluginConfig") or ()):
             yield f"profiles[{index}].pluginConfig[{place}]", one["name"], one.get("args")
 
 
-def _argument_type_errors(given: ReadOnlyObject) -> Iterator[str]:
-    for at, name, args in _plugin_arguments(given):
+def _argument_type_errors(document: ReadOnlyObject) -> Iterator[str]:
+    for at, name, args in _plugin_arguments(document):
         shape = _ARGUMENTS.get(name)
         if shape is None:
             continue
@@ -135,8 +135,8 @@ def _declared_type_errors(args: ReadOnlyObject, name: str, at: str) -> Iterator[
             yield f"decoding .{at}: args for plugin {name} were not of type {' '.join(expected)}, got {value}"
 
 
-def _unknown_argument_fields(given: ReadOnlyObject) -> Iterator[str]:
-    for at, name, args in _plugin_arguments(given):
+def _unknown_argument_fields(document: ReadOnlyObject) -> Iterator[str]:
+    for at, name, args in _plugin_arguments(document):
         if shape := _ARGUMENTS.get(name):
             prefix = f"decoding .{at}: strict decoding error: decoding args for plugin {name}: "
             for one in _unknown_field_errors(_unknown_fields(args, {**_TYPE_META, **shape}, "")):

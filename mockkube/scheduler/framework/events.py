@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mockkube.scheduler.framework.pod_info import PodInfo
 
 
-class Subject(StrEnum):
+class EventResource(StrEnum):
     """Resource that changed."""
 
     NODE = "Node"
@@ -38,7 +38,7 @@ class Subject(StrEnum):
     WILDCARD = "*"
 
 
-class Action(Flag):
+class ActionType(Flag):
     """Kind of change of a resource."""
 
     ADD = auto()
@@ -62,8 +62,8 @@ class Action(Flag):
 class ClusterEvent:
     """Change in the cluster. `old` is None for a creation, `new` for a deletion."""
 
-    subject: Subject
-    action: Action
+    resource: EventResource
+    action_type: ActionType
     old: ReadOnlyObject | None = None
     new: ReadOnlyObject | None = None
     label: str = ""
@@ -86,6 +86,6 @@ class ClusterEventWithHint:
     Without a hint each such event requeues the pods that the plugin rejected.
     """
 
-    subject: Subject
-    actions: Action
+    resource: EventResource
+    action_types: ActionType
     hint: QueueingHintFn | None = None

@@ -20,11 +20,11 @@ from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogLine
 from mockkube.scheduler.framework.events import ClusterEventWithHint
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 SCORE_MAX = 100
 
 
-class Nominated(Protocol):
+class PodNominator(Protocol):
     """Pods that are nominated to nodes."""
 
     @property
@@ -45,7 +45,7 @@ class Nominated(Protocol):
         """Return the nodes whose nominated pods changed after a generation."""
         ...
 
-    def node_of(self, uid: str) -> str:
+    def nominated_node_of(self, uid: str) -> str:
         """Return the node that a pod is nominated to; empty if there is none."""
         ...
 
@@ -57,7 +57,7 @@ class Handle(Protocol):
         """Return the filters that run in this cycle, in order."""
         ...
 
-    def fits(
+    def run_filters_with_nominated_pods(
         self, state: "CycleState", pod: PodInfo, node: NodeInfo, filters: "Sequence[FilterPlugin] | None" = None
     ) -> Status:
         """Run filters, or all, for a node, with and without the pods nominated to it.
@@ -66,23 +66,23 @@ class Handle(Protocol):
         """
         ...
 
-    def put(self, state: "CycleState", pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+    def run_add_pod(self, state: "CycleState", pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add another pod to a cloned node; raise ValueError when a plugin fails."""
         ...
 
-    def take(self, state: "CycleState", pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+    def run_remove_pod(self, state: "CycleState", pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove another pod from a cloned node; raise ValueError when a plugin fails."""
         ...
 
-    def alike(self, state: "CycleState", pod: PodInfo) -> object:
+    def equivalence_key(self, state: "CycleState", pod: PodInfo) -> object:
         """Return a key that is equal for pods to which filters of scope NODE and LOAD respond alike."""
         ...
 
-    def tell(self, pod: PodInfo, reason: str, note: str) -> None:
+    def record_event(self, pod: PodInfo, reason: str, note: str) -> None:
         """Record a normal event about a pod that is being scheduled."""
         ...
 
-    def nominations(self) -> "Nominated":
+    def nominator(self) -> "PodNominator":
         """Return the pods that are nominated to nodes."""
         ...
 
@@ -99,14 +99,14 @@ class Handle(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class PluginDependencies:
     """Everything that a plugin is built with, besides its arguments."""
 
     caps: Capabilities
     clock: Clock
     client: Client
-    caches: InformerFactory
-    nodes: Nodes
+    informers: InformerFactory
+    nodes: NodeInfoLister
     """Live snapshot of all nodes."""
     taints: TaintRules
     """Toleration rules of this scheduler's version and gates."""
@@ -119,7 +119,7 @@ class Context:
     """Cache of compiled CEL programs of the component; untyped, because most plugins do not use it."""
     handle: Handle | None = None
     """Set whenever plugins run inside a scheduler."""
-    chance: Chance = field(default_factory=Chance)
+    random: Random = field(default_factory=Random)
     shared: dict[object, Any] = field(default_factory=dict)
     """State shared by the plugins of all profiles, by its type.
 
@@ -127,7 +127,7 @@ class Context:
     """
 
 
-class Slot(Generic[T]):
+class StateKey(Generic[T]):
     """Typed key of a value in a CycleState: `PORTS: Final = StateKey[Ports]("NodePorts")`."""
 
     __slots__ = ("name",)
@@ -139,34 +139,34 @@ class Slot(Generic[T]):
 class CycleState:
     """Values that plugins store for one pod during one scheduling cycle."""
 
-    __slots__ = ("_notes", "skip_filter", "skip_score", "timed")
+    __slots__ = ("_values", "record_plugin_metrics", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
-        self._notes: dict[Slot[Any], Any] = {}
+        self._values: dict[StateKey[Any], Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         # As upstream, plugins are timed in a sample of the cycles only, to save the time of measuring.
-        self.timed = False
+        self.record_plugin_metrics = False
 
-    def put(self, slot: Slot[T], value: T) -> None:
+    def put(self, key: StateKey[T], value: T) -> None:
         """Store a value."""
-        self._notes[slot] = value
+        self._values[key] = value
 
-    def get(self, slot: Slot[T]) -> T | None:
+    def get(self, key: StateKey[T]) -> T | None:
         """Return a stored value; None if there is none."""
-        value: T | None = self._notes.get(slot)
+        value: T | None = self._values.get(key)
         return value
 
     def clone(self) -> "CycleState":
         """Return a copy for dry runs."""
         other = CycleState()
         # Only values that plugins change when pods are added or removed have a `clone`; the others are shared.
-        other._notes = {k: v.clone() if hasattr(v, "clone") else v for k, v in self._notes.items()}
+        other._values = {k: v.clone() if hasattr(v, "clone") else v for k, v in self._values.items()}
         other.skip_filter, other.skip_score = set(self.skip_filter), set(self.skip_score)
         return other
 
 
-class Scope(StrEnum):
+class CacheScope(StrEnum):
     """Inputs that a verdict or score depends on.
 
     It is cached, for pods with equal signatures, until one of them changes. Labels and annotations of the pod are not
@@ -186,7 +186,7 @@ class Plugin(ABC):
 
     name: ClassVar[str]
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make a pod rejected by this plugin schedulable; none: any event may."""
         return ()
 
@@ -204,7 +204,7 @@ class PreEnqueuePlugin(Plugin):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class SortablePod:
     """Pod in the queue, as far as sorting needs it."""
 
     pod: PodInfo
@@ -215,7 +215,7 @@ class QueueSortPlugin(Plugin):
     """Sorts the active queue; a profile has exactly one."""
 
     @abstractmethod
-    def sort_key(self, waiting: Waiting) -> tuple[Any, ...]:
+    def sort_key(self, waiting: SortablePod) -> tuple[Any, ...]:
         """Return the key by which the queue is sorted, ascending."""
 
 
@@ -231,7 +231,7 @@ class PreFilterPlugin(Plugin):
     """Examines the pod and all nodes once, before nodes are filtered."""
 
     @abstractmethod
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Store what `filter` needs; SKIP skips this plugin's filter in the cycle."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
@@ -246,11 +246,11 @@ class PreFilterPlugin(Plugin):
 class FilterPlugin(Plugin):
     """Filters nodes that cannot run the pod."""
 
-    filter_scope: ClassVar[Scope] = Scope.CLUSTER
+    filter_scope: ClassVar[CacheScope] = CacheScope.CLUSTER
     # Log line, by status code, for each node rejected with that code.
     log_lines: ClassVar[Mapping[Code, LogLine]] = MappingProxyType({})
 
-    def scope_for(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> CacheScope:
         """Return the scope of verdicts about this pod, where it differs between pods."""
         return self.filter_scope
 
@@ -262,29 +262,29 @@ class FilterPlugin(Plugin):
         """Return whether the verdict may change when some pod is added or removed; called for scope CLUSTER only."""
         return True
 
-    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+    def prepare_filter(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return `filter` for the nodes of one cycle; lookups that do not depend on the node can be done here, once."""
         return partial(self.filter, state, pod)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class NodeToStatus:
     """Status of each rejected node, and one status for all nodes that are not listed."""
 
     by_node: Mapping[str, Status]
-    absent: Status = field(default_factory=lambda: Status.unresolvable())
+    absent_nodes_status: Status = field(default_factory=lambda: Status.unresolvable())
     all_resolvable: bool = False
     """True if no listed node is rejected as unresolvable, so that preemption may help on all of them."""
-    counted: Mapping[tuple[str, ...], int] | None = field(default=None, compare=False)
+    reason_counts: Mapping[tuple[str, ...], int] | None = field(default=None, compare=False)
     """Number of nodes per tuple of reasons, where it is known without counting."""
 
     def get(self, node_name: str) -> Status:
         """Return the status of a node."""
-        return self.by_node.get(node_name, self.absent)
+        return self.by_node.get(node_name, self.absent_nodes_status)
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class PostFilterResult:
     """Status of a PostFilter plugin, the node to nominate, and the victims to evict there.
 
     An empty node name clears the nomination, None keeps it.
@@ -299,7 +299,7 @@ class PostFilterPlugin(Plugin):
     """Tries to make a pod schedulable that fits no node. It only decides: the caller evicts the victims."""
 
     @abstractmethod
-    def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
+    def post_filter(self, state: CycleState, pod: PodInfo, node_to_status: NodeToStatus) -> PostFilterResult:
         """Return SUCCESS with a nomination, UNSCHEDULABLE with the reasons why nothing helps, or an error."""
 
     async def apply_result(self, state: CycleState, pod: PodInfo) -> None:
@@ -320,7 +320,7 @@ class PreScorePlugin(Plugin):
 class ScorePlugin(Plugin):
     """Scores the feasible nodes."""
 
-    score_scope: ClassVar[Scope] = Scope.CLUSTER
+    score_scope: ClassVar[CacheScope] = CacheScope.CLUSTER
 
     @abstractmethod
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -390,5 +390,5 @@ class PostBindPlugin(Plugin):
         """Handle a pod that was bound."""
 
 
-PluginFactory = Callable[[Context, ReadOnlyObject], Plugin]
+PluginFactory = Callable[[PluginDependencies, ReadOnlyObject], Plugin]
 """Builds a plugin with its arguments, as in KubeSchedulerConfiguration after defaulting."""

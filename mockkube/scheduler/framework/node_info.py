@@ -24,13 +24,13 @@ class NodeInfo:
     """
 
     __slots__ = (
-        "_object_parts",
+        "_derived_from_object",
         "allocatable",
+        "derived",
         "generation",
         "labels",
         "name",
         "obj",
-        "parts",
         "pods",
         "requested",
         "requested_nonzero",
@@ -55,26 +55,26 @@ class NodeInfo:
         self.generation = 0
         self.revision = 0
         # Values that plugins derived from the node and its pods; dropped with each change of either.
-        self.parts: dict[object, Any] = {}
-        self._object_parts: dict[object, Any] = {}
+        self.derived: dict[object, Any] = {}
+        self._derived_from_object: dict[object, Any] = {}
 
-    def part(self, owner: object, read: Callable[["NodeInfo"], T]) -> T:
+    def derive_from_object(self, owner: object, read: Callable[["NodeInfo"], T]) -> T:
         """Return the value that `owner` derives from the node object; computed once per revision."""
         try:
-            part: T = self._object_parts[owner]
+            part: T = self._derived_from_object[owner]
         except KeyError:
-            part = self._object_parts[owner] = read(self)
+            part = self._derived_from_object[owner] = read(self)
         return part
 
-    def load(self, owner: object, read: Callable[["NodeInfo"], T]) -> T:
+    def derive(self, owner: object, read: Callable[["NodeInfo"], T]) -> T:
         """Return the value that `owner` derives from the node and its pods, like used ports.
 
         It is computed once per generation.
         """
         try:
-            part: T = self.parts[owner]
+            part: T = self.derived[owner]
         except KeyError:
-            part = self.parts[owner] = read(self)
+            part = self.derived[owner] = read(self)
         return part
 
     def set_object(self, obj: ReadOnlyObject, generation: int) -> None:
@@ -84,8 +84,8 @@ class NodeInfo:
         self.labels = obj["metadata"].get("labels") or _NO_LABELS
         self.taints = spec.get("taints") or _NO_TAINTS
         self.unschedulable = bool(spec.get("unschedulable"))
-        self.allocatable = Resources.read(status.get("allocatable") or {})
-        self._object_parts = {}
+        self.allocatable = Resources.from_resource_list(status.get("allocatable") or {})
+        self._derived_from_object = {}
         self.revision = generation
         self._touch(generation)
 
@@ -105,7 +105,7 @@ class NodeInfo:
 
     def _touch(self, generation: int) -> None:
         self.generation = generation
-        self.parts = {}
+        self.derived = {}
 
     def clone(self) -> "NodeInfo":
         """Return a copy for dry runs."""
@@ -116,11 +116,11 @@ class NodeInfo:
         clone.pods = dict(self.pods)
         clone.generation, clone.revision = self.generation, self.revision
         # Values derived from the object stay valid for the clone, whose object never changes, so that dict is shared.
-        clone.parts, clone._object_parts = dict(self.parts), self._object_parts
+        clone.derived, clone._derived_from_object = dict(self.derived), self._derived_from_object
         return clone
 
 
-class Nodes(Protocol):
+class NodeInfoLister(Protocol):
     """Read access to all nodes, for plugins (upstream: NodeInfoLister)."""
 
     @property
@@ -141,7 +141,7 @@ class Nodes(Protocol):
         """Return the names of nodes that were added, changed or removed after a generation, latest first."""
         ...
 
-    def with_affinity(self) -> Iterable[NodeInfo]:
+    def have_pods_with_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
         ...
 

@@ -30,7 +30,7 @@ class PodInfo:
             raise TypeError(f"pod {self.key} cannot be read")
         self._derived: dict[object, Any] = {}
 
-    def part(self, owner: object, read: Callable[["PodInfo"], T]) -> T:
+    def derive(self, owner: object, read: Callable[["PodInfo"], T]) -> T:
         """Return the value that `owner` (a plugin, a module: any hashable) derives from this pod; computed once."""
         try:
             part: T = self._derived[owner]
@@ -60,7 +60,7 @@ class PodInfo:
         name: str = self.spec.get("schedulerName", "default-scheduler")
         return name
 
-    def on(self, node_name: str) -> "PodInfo":
+    def bound_to(self, node_name: str) -> "PodInfo":
         """Return the pod as bound to a node, sharing derived values."""
         assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}})
         # Requests, ports and affinity terms do not depend on spec.nodeName, so they stay valid.

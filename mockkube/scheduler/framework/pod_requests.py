@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from mockkube.api.requests import RequestRules, calculate_nonzero_requests, pod_requests
+from mockkube.api.requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
 from mockkube.api.resources import Resources
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.pod_info import PodInfo
@@ -20,11 +20,13 @@ class RequestReader:
     """Computes pod requests by the version and gates of one scheduler."""
 
     def __init__(self, caps: Capabilities) -> None:
-        self._rules = RequestRules.of(caps)
+        self._rules = PodResourcesOptions.from_capabilities(caps)
 
     def read(self, pod: PodInfo) -> PodRequests:
         """Return the requests of a pod."""
-        return pod.part(RequestReader, self._compute)
+        return pod.derive(RequestReader, self._compute)
 
     def _compute(self, pod: PodInfo) -> PodRequests:
-        return PodRequests(pod_requests(pod.obj, self._rules), calculate_nonzero_requests(pod.obj, self._rules))
+        return PodRequests(
+            calculate_pod_requests(pod.obj, self._rules), calculate_nonzero_requests(pod.obj, self._rules)
+        )

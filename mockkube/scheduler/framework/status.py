@@ -60,12 +60,12 @@ class Status:
         return cls(Code.PENDING, reasons, facts=facts)
 
     @property
-    def ok(self) -> bool:
+    def is_success(self) -> bool:
         """True for SUCCESS."""
         return self.code is Code.SUCCESS
 
     @property
-    def rejected(self) -> bool:
+    def is_rejected(self) -> bool:
         """True if the pod is rejected, as opposed to accepted, skipped or failed."""
         return self.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
@@ -74,7 +74,7 @@ class Status:
         """Reasons, joined."""
         return ", ".join(self.reasons)
 
-    def of(self, plugin: str) -> "Status":
+    def with_plugin(self, plugin: str) -> "Status":
         """Return the status with its plugin set."""
         return self if self.plugin == plugin else replace(self, plugin=plugin)
 

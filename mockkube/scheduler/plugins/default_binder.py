@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.interface import BindPlugin, Context, CycleState
+from mockkube.scheduler.framework.interface import BindPlugin, CycleState, PluginDependencies
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
@@ -15,8 +15,8 @@ class DefaultBinder(BindPlugin):
 
     name = "DefaultBinder"
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._client = context.client
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._client = dependencies.client
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Bind the pod to the node."""

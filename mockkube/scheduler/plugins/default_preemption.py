@@ -11,16 +11,16 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.fit_error import told
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.fit_error import format_reasons
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
-    Context,
     CycleState,
     Handle,
+    NodeToStatus,
+    PluginDependencies,
     PostFilterPlugin,
+    PostFilterResult,
     PreEnqueuePlugin,
-    Remedy,
-    Verdicts,
 )
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
@@ -40,16 +40,19 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     name = "DefaultPreemption"
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._nodes, self._random = context.nodes, context.chance
-        self._optional_handle = context.handle
-        self._budget_informer, self._budgets = context.caches.of("PodDisruptionBudget"), PodDisruptionBudgets()
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._nodes, self._random = dependencies.nodes, dependencies.random
+        self._optional_handle = dependencies.handle
+        self._budget_informer, self._budgets = (
+            dependencies.informers.informer_for("PodDisruptionBudget"),
+            PodDisruptionBudgets(),
+        )
         self._candidates_percentage, self._candidates_absolute = (
             args["minCandidateNodesPercentage"],
             args["minCandidateNodesAbsolute"],
         )
-        self._dry_run = DryRun(context.nodes, self._budgets)
-        self._reports_success = context.caps.version >= _REPORTS_SUCCESS_SINCE
+        self._dry_run = DryRun(dependencies.nodes, self._budgets)
+        self._reports_success = dependencies.caps.version >= _REPORTS_SUCCESS_SINCE
 
     @property
     def _handle(self) -> Handle:
@@ -58,9 +61,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     # PreEnqueue
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for deleted pods, so that the queue rechecks the gate; the hint itself requeues no pod."""
-        return (ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _never_helps),)
+        return (ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _never_helps),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject a pod for which others are being evicted."""
@@ -75,16 +78,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     # PostFilter
 
-    def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
+    def post_filter(self, state: CycleState, pod: PodInfo, node_to_status: NodeToStatus) -> PostFilterResult:
         """Return the node and the victims, or why preemption does not help."""
-        if reason := self._ineligibility_reason(pod, verdicts):
-            return Remedy(Status.unschedulable(f"preemption: {reason}"))
-        self._budgets.take(self._budget_informer.list())
-        names, results = self._potential_nodes(verdicts), self._dry_run.begin(self._handle, state, pod)
+        if reason := self._ineligibility_reason(pod, node_to_status):
+            return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
+        self._budgets.replace(self._budget_informer.list())
+        names, results = self._potential_nodes(node_to_status), self._dry_run.start(self._handle, state, pod)
         candidates = self._find_candidates(names, results)
         if not candidates:
             return self._explain_failure(
-                {name: one for name in names if isinstance(one := results.known[name], Status)}
+                {name: one for name in names if isinstance(one := results.cached[name], Status)}
             )
         best = pick_one_node_for_preemption(candidates)
         status = SUCCESS
@@ -92,7 +95,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             count, node = len(best.victims), best.node_name
             text = f"found a potential placement for pod on node {node}, preempting {count} victims"
             status = Status(Code.SUCCESS, (f"preemption: {text}",))
-        return Remedy(status, best.node_name, self._current_victims(best))
+        return PostFilterResult(status, best.node_name, self._current_victims(best))
 
     def _current_victims(self, best: Candidate) -> tuple[PodInfo, ...]:
         """Return the present revisions of the victims: the candidate may come from a cached dry run."""
@@ -100,37 +103,37 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         pods = node.pods if node else {}
         return tuple(pods.get(victim.uid, victim) for victim in best.victims)
 
-    def _explain_failure(self, refused: Mapping[str, Status]) -> Remedy:
+    def _explain_failure(self, refused: Mapping[str, Status]) -> PostFilterResult:
         errors = [status.message for status in refused.values() if status.code is Code.ERROR]
         if errors:
             text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
-            return Remedy(Status.error(f"preemption: {text}"))
+            return PostFilterResult(Status.error(f"preemption: {text}"))
         # An empty node clears the nomination: no node fits even after evictions.
         total = len(self._nodes.all)
-        text = f"0/{total} nodes are available:{told(Verdicts(refused, _NOT_HELPFUL), total)}"
-        return Remedy(Status.unschedulable(f"preemption: {text}"), node_name="")
+        text = f"0/{total} nodes are available:{format_reasons(NodeToStatus(refused, _NOT_HELPFUL), total)}"
+        return PostFilterResult(Status.unschedulable(f"preemption: {text}"), node_name="")
 
-    def _ineligibility_reason(self, pod: PodInfo, verdicts: Verdicts) -> str:
+    def _ineligibility_reason(self, pod: PodInfo, node_to_status: NodeToStatus) -> str:
         if pod.spec.get("preemptionPolicy") == "Never":
             return _POLICY_NEVER
         nominated = pod.nominated_node
-        if not nominated or verdicts.get(nominated).code is Code.UNRESOLVABLE:
+        if not nominated or node_to_status.get(nominated).code is Code.UNRESOLVABLE:
             return ""
         node = self._nodes.get(nominated)
         others = node.pods.values() if node else ()
         waits_for_victims = any(other.priority < pod.priority and is_being_preempted(other) for other in others)
         return _TERMINATING_VICTIM if waits_for_victims else ""
 
-    def _potential_nodes(self, verdicts: Verdicts) -> list[str]:
+    def _potential_nodes(self, node_to_status: NodeToStatus) -> list[str]:
         """Return the nodes on which evictions may help, going by the status codes."""
-        if verdicts.absent.code is Code.UNSCHEDULABLE:
-            return [node.name for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
+        if node_to_status.absent_nodes_status.code is Code.UNSCHEDULABLE:
+            return [node.name for node in self._nodes.all if node_to_status.get(node.name).code is Code.UNSCHEDULABLE]
         # Saves a look at each of 5,000 statuses in the common case.
-        if verdicts.all_resolvable:
-            return list(verdicts.by_node)
-        return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
+        if node_to_status.all_resolvable:
+            return list(node_to_status.by_node)
+        return [name for name, status in node_to_status.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _find_candidates(self, names: Sequence[str], supposed: DryRunResults) -> list[Candidate]:
+    def _find_candidates(self, names: Sequence[str], results: DryRunResults) -> list[Candidate]:
         """Dry-run nodes until there are enough candidates, one of them without a violated budget.
 
         If there is no candidate at all, every node has been evaluated.
@@ -139,13 +142,13 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return []
         enough = min(max(len(names) * self._candidates_percentage // 100, self._candidates_absolute), len(names))
         # upstream: a random start spreads preemption over the cluster.
-        offset = self._random.random.randrange(len(names))
+        offset = self._random.generator.randrange(len(names))
         remaining = chain(names[offset:], names[:offset])
         candidates: list[Candidate] = []
-        cached, has_non_violating = supposed.known, False
+        cached, has_non_violating = results.cached, False
         while batch := list(islice(remaining, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
             for name in [name for name in batch if name not in cached]:
-                cached[name] = supposed.suppose(name)
+                cached[name] = results.evaluate(name)
             batch_candidates = [outcome for name in batch if isinstance(outcome := cached[name], Candidate)]
             candidates += batch_candidates
             has_non_violating = has_non_violating or not all(candidate.violations for candidate in batch_candidates)

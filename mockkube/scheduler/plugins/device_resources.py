@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Index
-from mockkube.scheduler.framework.interface import Context
+from mockkube.client.cache import Indexer
+from mockkube.scheduler.framework.interface import PluginDependencies
 
 _GATE: Final = "DRAExtendedResource"
 _IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -25,18 +25,20 @@ def extended_resources_of_class(device_class: ReadOnlyObject) -> tuple[str, ...]
 class ExtendedResourceClasses:
     """Device classes of the cluster by extended resource."""
 
-    classes: Index | None
+    classes: Indexer | None
     """None if the gate is disabled."""
 
     @classmethod
-    def of(cls, context: Context) -> Self:
+    def from_dependencies(cls, dependencies: PluginDependencies) -> Self:
         """Return the index for a scheduler."""
-        if not context.caps.enabled(_GATE):
+        if not dependencies.caps.enabled(_GATE):
             return cls(None)
-        return cls(context.caches.of("DeviceClass").index("extended resources", extended_resources_of_class))
+        return cls(
+            dependencies.informers.informer_for("DeviceClass").index("extended resources", extended_resources_of_class)
+        )
 
     @property
-    def known(self) -> bool:
+    def is_enabled(self) -> bool:
         """True if device classes may back extended resources at all."""
         return self.classes is not None
 

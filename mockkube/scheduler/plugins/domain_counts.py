@@ -9,11 +9,11 @@ from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 
 T = TypeVar("T", bound=Hashable)
 # Queries per plugin whose counts are cached; the least recently used one is dropped.
-REMEMBERED_MAX: Final = 256
+CACHED_QUERIES_MAX: Final = 256
 
 Contribution = tuple[T, str, int]
 """Table, domain and the amount that a node adds there, never 0; plain tuples, because there are many."""
@@ -26,7 +26,7 @@ _NO_COUNTS: Final[Counts] = {}
 class DomainCounts(Generic[T]):
     """Counts of one query, by table and domain."""
 
-    def __init__(self, nodes: Nodes, read: ContributionReader[T]) -> None:
+    def __init__(self, nodes: NodeInfoLister, read: ContributionReader[T]) -> None:
         self._nodes, self._read = nodes, read
         self._generation = -1
         # Present contributions of each node; nodes without any are left out.
@@ -81,19 +81,19 @@ class DomainCounts(Generic[T]):
 class DomainCountsCache(Generic[T]):
     """Cached counts of a plugin, by query."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeInfoLister) -> None:
         self._nodes = nodes
-        self._cached: LRUCache[Hashable, DomainCounts[T]] = LRUCache(REMEMBERED_MAX)
+        self._cached: LRUCache[Hashable, DomainCounts[T]] = LRUCache(CACHED_QUERIES_MAX)
 
-    def ask(self, question: Hashable, nodes: Nodes, read: ContributionReader[T]) -> DomainCounts[T]:
+    def get(self, query: Hashable, nodes: NodeInfoLister, read: ContributionReader[T]) -> DomainCounts[T]:
         """Return current counts; equal queries must have equivalent readers.
 
         Counts of other nodes than those of the scheduler (dry runs) are not cached.
         """
-        counts = self._cached.get(question) if nodes is self._nodes else None
+        counts = self._cached.get(query) if nodes is self._nodes else None
         if counts is None:
             counts = DomainCounts(nodes, read)
             if nodes is self._nodes:
-                self._cached[question] = counts
+                self._cached[query] = counts
         counts.refresh()
         return counts

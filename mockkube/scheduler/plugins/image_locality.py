@@ -10,7 +10,14 @@ from typing import Final, NamedTuple
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.interface import SCORE_MAX, Context, CycleState, PreScorePlugin, ScorePlugin, Slot
+from mockkube.scheduler.framework.interface import (
+    SCORE_MAX,
+    CycleState,
+    PluginDependencies,
+    PreScorePlugin,
+    ScorePlugin,
+    StateKey,
+)
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
@@ -36,7 +43,7 @@ class _ImageShares(NamedTuple):
     bytes_max: int
 
 
-_STATE: Final = Slot[_ImageShares]("ImageLocality")
+_STATE: Final = StateKey[_ImageShares]("ImageLocality")
 
 
 class ImageLocality(PreScorePlugin, ScorePlugin):
@@ -44,15 +51,15 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
 
     name = "ImageLocality"
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._nodes = context.nodes
-        self._counts_volumes = context.caps.version >= _VOLUMES_SINCE
-        self._volumes_raise_bound = context.caps.version >= _VOLUMES_RAISE_BOUND_SINCE
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._nodes = dependencies.nodes
+        self._counts_volumes = dependencies.caps.version >= _VOLUMES_SINCE
+        self._volumes_raise_bound = dependencies.caps.version >= _VOLUMES_RAISE_BOUND_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Compute how many nodes have each image; skip pods whose images no node has."""
         # differs: upstream scores each node 0 instead; the sums are the same
-        wanted = pod.part(self, self._pod_images)
+        wanted = pod.derive(self, self._pod_images)
         spread = [(image, self._nodes.count_nodes_with_image(image)) for image in wanted.images]
         total = len(self._nodes.all)
         shares = tuple((image, count / total) for image, count in spread if count)
@@ -65,7 +72,7 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
         """Return the position of the bytes between lower and upper bound."""
         spread = state.get(_STATE)
         assert spread is not None
-        sizes = node.part(ImageLocality, _image_sizes)
+        sizes = node.derive_from_object(ImageLocality, _image_sizes)
         # upstream: scaled by the share of nodes, so that a rare image does not attract all pods to one node.
         bytes_present = sum(int(sizes[image] * share) for image, share in spread.shares if image in sizes)
         bytes_present = min(max(bytes_present, _BYTES_MIN), spread.bytes_max)

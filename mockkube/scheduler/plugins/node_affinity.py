@@ -10,20 +10,20 @@ from typing import Final
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
-from mockkube.matching.node_selectors import NodeSelector, aggregate, compile_preferred, compile_terms
-from mockkube.matching.taints import Unreadable
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.matching.node_selectors import NodeSelector, aggregate_errors, compile_preferred, compile_terms
+from mockkube.matching.taints import UnreadableValue
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
-    Context,
+    CacheScope,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    Scope,
     ScorePlugin,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
@@ -40,11 +40,11 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Filters nodes by required, and scores them by preferred, node affinity."""
 
     name = "NodeAffinity"
-    filter_scope = Scope.NODE
-    score_scope = Scope.NODE
+    filter_scope = CacheScope.NODE
+    score_scope = CacheScope.NODE
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._operators, self._log = context.selector_operators, context.log
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._operators, self._log = dependencies.selector_operators, dependencies.log
         added = args.get("addedAffinity") or {}
         required = added.get(REQUIRED)
         self._added_affinity = (
@@ -52,10 +52,12 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         )
         self._added_preferred = compile_preferred(added.get(PREFERRED) or (), self._operators)
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes and changed labels."""
         return (
-            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._is_schedulable_after_node_change),
+            ClusterEventWithHint(
+                EventResource.NODE, ActionType.ADD | ActionType.NODE_LABEL, self._is_schedulable_after_node_change
+            ),
         )
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -63,17 +65,17 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             self._added_affinity is not None and not _matches_node(self._added_affinity, event.new)
         ):
             return False
-        selector = pod.part(self, self._required_affinity)
+        selector = pod.derive(self, self._required_affinity)
         if not _matches_node(selector, event.new):
             return _has_only_parse_errors(selector, event.new)
         # Only a node that starts to match can help.
         return event.old is None or not _matches_node(selector, event.old)
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Skip pods without node affinity; restrict the nodes if all terms name some."""
-        if self._added_affinity is None and pod.part(self, self._required_affinity).empty:
+        if self._added_affinity is None and pod.derive(self, self._required_affinity).is_empty:
             return PreFilterResult(SKIP)
-        names = pod.part((self, _NAME_FIELD), _node_names)
+        names = pod.derive((self, _NAME_FIELD), _node_names)
         # Within a term field requirements are ANDed, so two different names can select no node.
         if names is not None and not names:
             return PreFilterResult(Status.unresolvable(_CONFLICT))
@@ -83,7 +85,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         """Reject nodes that required affinity does not select."""
         if self._added_affinity is not None and not self._added_affinity.matches(node.labels, node.name):
             return Status.unresolvable(_NO_MATCH_ENFORCED, labels=node.labels)
-        if pod.part(self, self._required_affinity).matches(node.labels, node.name):
+        if pod.derive(self, self._required_affinity).matches(node.labels, node.name):
             return SUCCESS
         return Status.unresolvable(
             _NO_MATCH,
@@ -94,14 +96,14 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without preferred node affinity."""
-        preferred = pod.part((self, PREFERRED), self._preferred_affinity)
+        preferred = pod.derive((self, PREFERRED), self._preferred_affinity)
         if preferred.errors:
-            return Status.error(aggregate(preferred.errors))
+            return Status.error(aggregate_errors(preferred.errors))
         return SUCCESS if PREFERRED in _node_affinity(pod) or self._added_preferred.terms else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the sum of weights of the preferred terms that select the node."""
-        preferred = pod.part((self, PREFERRED), self._preferred_affinity)
+        preferred = pod.derive((self, PREFERRED), self._preferred_affinity)
         return preferred.score(node.labels, node.name) + self._added_preferred.score(node.labels, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
@@ -115,7 +117,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         terms = _node_affinity(pod).get(PREFERRED) or ()
         return compile_preferred(terms, self._operators, report=self._log_unreadable)
 
-    def _log_unreadable(self, outcome: Unreadable, key: str) -> None:
+    def _log_unreadable(self, outcome: UnreadableValue, key: str) -> None:
         """Log a label that is not a version, in the words of KEP-5721."""
         if self._log is not None:
             self._log(f"Parse semver failed for value {outcome.value} in label {key}, {outcome.reason}", _LOG_VERBOSITY)

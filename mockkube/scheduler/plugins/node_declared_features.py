@@ -9,16 +9,22 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.matching.node_features import known_features, needed_features
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject, is_update_of
+from mockkube.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    is_update_of,
+)
 from mockkube.scheduler.framework.interface import (
-    Context,
+    CacheScope,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
-    Scope,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
@@ -32,20 +38,22 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Filters nodes that do not declare a required feature."""
 
     name = "NodeDeclaredFeatures"
-    filter_scope = Scope.NODE
+    filter_scope = CacheScope.NODE
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        version = context.caps.version
-        self._known = known_features(version) if context.caps.enabled(_GATE) else ()
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        version = dependencies.caps.version
+        self._known = known_features(version) if dependencies.caps.enabled(_GATE) else ()
         self._lists_missing = version <= _LISTS_MISSING_UNTIL
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes, changed declarations, and updates of the pod."""
         return (
             ClusterEventWithHint(
-                Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _is_schedulable_after_node_change
+                EventResource.NODE, ActionType.ADD | ActionType.NODE_DECLARED_FEATURE, _is_schedulable_after_node_change
             ),
-            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.UPDATE, self._is_schedulable_after_pod_update),
+            ClusterEventWithHint(
+                EventResource.UNSCHEDULED_POD, ActionType.UPDATE, self._is_schedulable_after_pod_update
+            ),
         )
 
     def _is_schedulable_after_pod_update(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -53,13 +61,13 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
             return False
         return self._required_features(event.old["spec"]) != self._required_features(event.new["spec"])
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Skip pods that require no feature."""
         return PreFilterResult() if self._required_by_pod(pod) else PreFilterResult(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that do not declare all required features."""
-        declared = node.part(NodeDeclaredFeatures, _declared_features)
+        declared = node.derive_from_object(NodeDeclaredFeatures, _declared_features)
         missing = [name for name in self._required_by_pod(pod) if name not in declared]
         if not missing:
             return SUCCESS
@@ -69,7 +77,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         return Status.unresolvable(reason, missing=missing, declared=sorted(declared))
 
     def _required_by_pod(self, pod: PodInfo) -> tuple[str, ...]:
-        return pod.part(self, lambda info: self._required_features(info.spec))
+        return pod.derive(self, lambda info: self._required_features(info.spec))
 
     def _required_features(self, spec: ReadOnlyObject) -> tuple[str, ...]:
         return needed_features(spec, self._known)

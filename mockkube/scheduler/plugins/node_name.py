@@ -6,8 +6,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/nodename/node_name.go
 from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, ClusterEventWithHint, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, Scope
+from mockkube.scheduler.framework.events import ActionType, ClusterEventWithHint, EventResource
+from mockkube.scheduler.framework.interface import CacheScope, CycleState, FilterPlugin, PluginDependencies
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
@@ -17,14 +17,14 @@ class NodeName(FilterPlugin):
     """Filters nodes other than the one that the pod names."""
 
     name = "NodeName"
-    filter_scope = Scope.NODE
+    filter_scope = CacheScope.NODE
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes."""
-        return (ClusterEventWithHint(Subject.NODE, Action.ADD),)
+        return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node of another name."""

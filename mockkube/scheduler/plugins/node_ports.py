@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
-    Context,
+    CacheScope,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
-    Scope,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
@@ -31,7 +31,7 @@ class HostPort(NamedTuple):
     port: int
     address: str
 
-    def conflicts(self, other: "HostPort") -> bool:
+    def conflicts_with(self, other: "HostPort") -> bool:
         """Return whether both ports cannot be used on one node."""
         if self.port != other.port or self.protocol != other.protocol:
             return False
@@ -42,35 +42,35 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     """Filters nodes on which a host port of the pod is in use."""
 
     name = "NodePorts"
-    filter_scope = Scope.LOAD
+    filter_scope = CacheScope.LOAD
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes and for deleted pods that used the ports."""
         return (
-            ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            ClusterEventWithHint(Subject.NODE, Action.ADD),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Skip pods without host ports."""
         return PreFilterResult() if host_ports(pod) else PreFilterResult(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes on which a port is in use."""
-        ports_in_use = node.load(NodePorts, _ports_in_use)
+        ports_in_use = node.derive(NodePorts, _ports_in_use)
         for wanted in host_ports(pod):
             for port in ports_in_use.get((wanted.protocol, wanted.port), ()):
-                if wanted.conflicts(port):
+                if wanted.conflicts_with(port):
                     return Status.unschedulable(_REASON, wanted=wanted._asdict(), taken=port._asdict())
         return SUCCESS
 
 
 def host_ports(pod: PodInfo) -> tuple[HostPort, ...]:
     """Return the host ports of containers and sidecars."""
-    return pod.part(HostPort, lambda info: tuple(_read_host_ports(info.spec)))
+    return pod.derive(HostPort, lambda info: tuple(_read_host_ports(info.spec)))
 
 
 def _read_host_ports(spec: ReadOnlyObject) -> Iterator[HostPort]:
@@ -97,4 +97,4 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool
     # A pod without a node, assumed or nominated, used no port anywhere.
     if not deleted.node_name and not deleted.nominated_node:
         return False
-    return any(mine.conflicts(other) for mine in host_ports(pod) for other in host_ports(deleted))
+    return any(mine.conflicts_with(other) for mine in host_ports(pod) for other in host_ports(deleted))

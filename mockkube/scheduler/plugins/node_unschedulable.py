@@ -8,8 +8,8 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.taints import compile_tolerations
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, Scope
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from mockkube.scheduler.framework.interface import CacheScope, CycleState, FilterPlugin, PluginDependencies
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
@@ -22,23 +22,25 @@ class NodeUnschedulable(FilterPlugin):
     """Filters nodes with spec.unschedulable, unless the pod tolerates the taint of the same meaning."""
 
     name = "NodeUnschedulable"
-    filter_scope = Scope.NODE
+    filter_scope = CacheScope.NODE
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._rules = context.taints
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._rules = dependencies.taints
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new and uncordoned nodes, and for new tolerations of the pod."""
         return (
-            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_TAINT, _is_schedulable_after_node_change),
             ClusterEventWithHint(
-                Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._is_schedulable_after_toleration_change
+                EventResource.NODE, ActionType.ADD | ActionType.NODE_TAINT, _is_schedulable_after_node_change
+            ),
+            ClusterEventWithHint(
+                EventResource.UNSCHEDULED_POD, ActionType.POD_TOLERATION, self._is_schedulable_after_toleration_change
             ),
         )
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a cordoned node."""
-        if not node.unschedulable or pod.part(self, self._tolerates_cordon):
+        if not node.unschedulable or pod.derive(self, self._tolerates_cordon):
             return SUCCESS
         return Status.unresolvable("node(s) were unschedulable", cordoned=True)
 

@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/queuesort/priority_sort.go
 from typing import Any
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.interface import Context, QueueSortPlugin, Waiting
+from mockkube.scheduler.framework.interface import PluginDependencies, QueueSortPlugin, SortablePod
 
 
 class PrioritySort(QueueSortPlugin):
@@ -14,9 +14,9 @@ class PrioritySort(QueueSortPlugin):
 
     name = "PrioritySort"
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def sort_key(self, waiting: Waiting) -> tuple[Any, ...]:
+    def sort_key(self, waiting: SortablePod) -> tuple[Any, ...]:
         """Return the negative priority and the time at which the pod was queued."""
         return (-waiting.pod.priority, waiting.queued_at)

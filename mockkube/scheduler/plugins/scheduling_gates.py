@@ -6,8 +6,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.
 from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, ClusterEventWithHint, Subject, is_update_of
-from mockkube.scheduler.framework.interface import Context, PreEnqueuePlugin
+from mockkube.scheduler.framework.events import ActionType, ClusterEventWithHint, EventResource, is_update_of
+from mockkube.scheduler.framework.interface import PluginDependencies, PreEnqueuePlugin
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
@@ -17,12 +17,12 @@ class SchedulingGates(PreEnqueuePlugin):
 
     name = "SchedulingGates"
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for the removal of the pod's gates."""
-        return (ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, is_update_of),)
+        return (ClusterEventWithHint(EventResource.UNSCHEDULED_POD, ActionType.POD_GATES_ELIMINATED, is_update_of),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject a pod with gates."""

@@ -12,8 +12,21 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated, iterate_untolerated
 from mockkube.proposals.answers import explain_near_misses
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject, is_update_of
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
+from mockkube.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    is_update_of,
+)
+from mockkube.scheduler.framework.interface import (
+    CacheScope,
+    CycleState,
+    FilterPlugin,
+    PluginDependencies,
+    PreScorePlugin,
+    ScorePlugin,
+)
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import default_normalize_score
@@ -43,22 +56,24 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     """Filters nodes with an untolerated taint; prefers nodes with fewer untolerated PreferNoSchedule taints."""
 
     name = "TaintToleration"
-    filter_scope = Scope.NODE
-    score_scope = Scope.NODE
+    filter_scope = CacheScope.NODE
+    score_scope = CacheScope.NODE
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._rules, self._caps = context.taints, context.caps
-        self._names_taint = context.caps.version < _NAMES_NO_TAINT_SINCE
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._rules, self._caps = dependencies.taints, dependencies.caps
+        self._names_taint = dependencies.caps.version < _NAMES_NO_TAINT_SINCE
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes, changed taints, and new tolerations of the pod."""
         return (
-            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._is_schedulable_after_node_change),
-            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_update_of),
+            ClusterEventWithHint(
+                EventResource.NODE, ActionType.ADD | ActionType.NODE_TAINT, self._is_schedulable_after_node_change
+            ),
+            ClusterEventWithHint(EventResource.UNSCHEDULED_POD, ActionType.POD_TOLERATION, is_update_of),
         )
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        tolerations = pod.part(self, self._tolerations)
+        tolerations = pod.derive(self, self._tolerations)
         # A node whose taints were tolerated before did not cause the rejection.
         if event.old is not None and find_untolerated(_taints(event.old), tolerations, DO_NOT_SCHEDULE_EFFECTS) is None:
             return False
@@ -70,7 +85,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         """Reject a node with an untolerated NoSchedule or NoExecute taint, and report the first one."""
         if not node.taints:
             return SUCCESS
-        tolerations = pod.part(self, self._tolerations)
+        tolerations = pod.derive(self, self._tolerations)
         taint = find_untolerated(node.taints, tolerations, DO_NOT_SCHEDULE_EFFECTS)
         return SUCCESS if taint is None else self._reject(taint, tolerations)
 
@@ -88,7 +103,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         """Return the number of untolerated PreferNoSchedule taints."""
         if not node.taints:
             return 0
-        tolerations = pod.part((self, _PREFER_NO_SCHEDULE), self._prefer_no_schedule_tolerations)
+        tolerations = pod.derive((self, _PREFER_NO_SCHEDULE), self._prefer_no_schedule_tolerations)
         return sum(1 for _ in iterate_untolerated(node.taints, tolerations, (_PREFER_NO_SCHEDULE,)))
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
@@ -102,7 +117,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         # An empty effect matches every effect.
         return tuple(
             one
-            for one in pod.part(self, self._tolerations)
+            for one in pod.derive(self, self._tolerations)
             if one.source.get("effect", "") in ("", _PREFER_NO_SCHEDULE)
         )
 

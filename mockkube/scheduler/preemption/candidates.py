@@ -10,7 +10,7 @@ from typing import Final
 
 from mockkube.api.times import parse_time
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.preemption.pod_disruption_budgets import Budget
+from mockkube.scheduler.preemption.pod_disruption_budgets import DisruptionBudget
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
@@ -31,12 +31,12 @@ class Candidate:
     """Criteria that decide between candidates, compared one after the other."""
     violations: int = 0
     """Number of victims that a disruption budget protects."""
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
     """Disruption budgets that were considered."""
 
     @classmethod
-    def of(
-        cls, node_name: str, victims: Sequence[PodInfo], violations: int, budgets: tuple[Budget, ...] = ()
+    def from_victims(
+        cls, node_name: str, victims: Sequence[PodInfo], violations: int, budgets: tuple[DisruptionBudget, ...] = ()
     ) -> "Candidate":
         """Return a candidate with its cost."""
         victims_by_importance = tuple(sorted(victims, key=importance_key))

@@ -17,9 +17,9 @@ from mockkube.client.protocol import Client, Deletion
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.nominator import Nominator
-from mockkube.scheduler.pod_status import Condition, PodStatusWriter
+from mockkube.scheduler.pod_status import PodCondition, PodStatusWriter
 from mockkube.scheduler.preemption.candidates import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
@@ -42,41 +42,41 @@ class ExecutorDependencies:
     pods: Informer
     writer: PodStatusWriter
     recorder: SeriesRecorder
-    nominations: Nominator
-    metrics: Metrics
+    nominator: Nominator
+    metrics: SchedulerMetrics
     activate: Callable[[str], None]
     """Moves a pod to the active queue."""
-    ask_again: Callable[[str], None]
+    recheck_gate: Callable[[str], None]
     """Makes the queue recheck the gate of a pod."""
-    call_off: Callable[[str, str], bool]
+    cancel_binding: Callable[[str, str], bool]
     """Cancels the binding of a waiting pod, for a reason; returns whether there was one."""
     relate_events_to_preemptor: bool = False
     """Whether events about victims have the preemptor as related object."""
 
 
-class Evictions:
+class Executor:
     """Executes preemptions, several per step."""
 
-    def __init__(self, tools: ExecutorDependencies, *, owner: str, at_once: int = 1) -> None:
+    def __init__(self, dependencies: ExecutorDependencies, *, owner: str, parallelism: int = 1) -> None:
         self.name = f"{owner}/evictions"
-        self.bell = Signal()
-        self._tools, self._at_once = tools, at_once
+        self.signal = Signal()
+        self._dependencies, self._parallelism = dependencies, parallelism
         self._waiting: deque[Preemption] = deque()
         # Uids of preemptors with more than one victim to evict.
         self._with_pending_victims: dict[str, None] = {}
         # The last victim, by the uid of the preemptor.
         self._last_victims: dict[str, PodInfo] = {}
 
-    def begin(self, preemption: Preemption) -> None:
+    def start(self, preemption: Preemption) -> None:
         """Start a preemption."""
         # A terminating victim makes room without being evicted.
         victims = [victim for victim in preemption.victims if not victim.terminating]
         if not victims:
             return
-        self._tools.metrics.victims.observe(len(preemption.victims))
+        self._dependencies.metrics.victims.observe(len(preemption.victims))
         self._with_pending_victims[preemption.preemptor.uid] = None
         self._waiting.append(Preemption(preemption.preemptor, preemption.node_name, victims))
-        self.bell.ring()
+        self.signal.notify()
 
     def is_running_preemption(self, uid: str) -> bool:
         """Return whether pods are being evicted for this one, until the last victim is known to terminate."""
@@ -87,14 +87,14 @@ class Evictions:
             return False
         # Once the last victim is known to terminate, its deletion will wake the preemptor, which need not be kept out
         # any more.
-        current = self._tools.pods.get(last.key)
+        current = self._dependencies.pods.get(last.key)
         return current is not None and not current["metadata"].get("deletionTimestamp")
 
     def has_pending_victims(self, uid: str) -> bool:
         """Return whether more than one victim is left; the queue rechecks the preemptor's gate when that changes."""
         return uid in self._with_pending_victims
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a preemption waits."""
         return bool(self._waiting)
 
@@ -103,7 +103,7 @@ class Evictions:
 
     async def step(self) -> None:
         """Execute the next preemptions, independently of each other."""
-        batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
+        batch = [self._waiting.popleft() for _ in range(min(self._parallelism, len(self._waiting)))]
         if len(batch) == 1:
             await self._run(batch[0])
             return
@@ -119,14 +119,14 @@ class Evictions:
             _LOG.warning("preemption for pod %s: %s", preemption.preemptor.key, error)
             failed = True
         except Exception as error:
-            self._tools.pods.bad.fail(self.name, "Pod", preemption.preemptor.key, error)
+            self._dependencies.pods.bad.record_failure(self.name, "Pod", preemption.preemptor.key, error)
             failed = True
         finally:
             self._last_victims.pop(uid, None)
             self._mark_last_victim(uid)
         if failed:
             # After a failure no event may come, so that the preemptor is moved to the active queue directly.
-            self._tools.activate(uid)
+            self._dependencies.activate(uid)
 
     async def _execute(self, preemption: Preemption) -> None:
         await self._clear_lower_nominations(preemption)
@@ -142,14 +142,14 @@ class Evictions:
     def _mark_last_victim(self, uid: str) -> None:
         if uid in self._with_pending_victims:
             del self._with_pending_victims[uid]
-            self._tools.ask_again(uid)
+            self._dependencies.recheck_gate(uid)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> None:
-        for pod in self._tools.nominations.on(preemption.node_name):
+        for pod in self._dependencies.nominator.nominated_pods_for_node(preemption.node_name):
             # Pods of lower priority will not fit beside the preemptor; without nomination they look for another node.
             if pod.priority < preemption.preemptor.priority:
                 try:
-                    await self._tools.writer.write(pod, nomination="")
+                    await self._dependencies.writer.write(pod, nomination="")
                 except ApiError as error:
                     _LOG.warning("clearing the nomination of pod %s: %s", pod.key, error)
 
@@ -157,28 +157,28 @@ class Evictions:
         preemptor = preemption.preemptor
         note = f"Preempted by pod {preemptor.uid} on node {preemption.node_name}"
         # A victim that waits for permission is not on its node yet, so cancelling its binding is enough.
-        if self._tools.call_off(victim.uid, "preempted by DefaultPreemption"):
+        if self._dependencies.cancel_binding(victim.uid, "preempted by DefaultPreemption"):
             note += " (in kube-scheduler memory)."
         elif not await self._delete_victim(preemptor, victim):
             return
-        self._tools.recorder.record(
+        self._dependencies.recorder.record(
             victim.obj,
             NORMAL,
             "Preempted",
             note,
             action="Preempting",
             controller=preemptor.scheduler_name,
-            related=preemptor.obj if self._tools.relate_events_to_preemptor else None,
+            related=preemptor.obj if self._dependencies.relate_events_to_preemptor else None,
         )
 
     async def _delete_victim(self, preemptor: PodInfo, victim: PodInfo) -> bool:
         """Set the DisruptionTarget condition and delete the victim; return False if it is deleted already."""
         message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
         try:
-            await self._tools.writer.write(
-                victim, Condition(DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
+            await self._dependencies.writer.write(
+                victim, PodCondition(DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
             )
-            await self._tools.client.delete("Pod", victim.key, Deletion(uid=victim.uid))
+            await self._dependencies.client.delete("Pod", victim.key, Deletion(uid=victim.uid))
         except (NotFound, Conflict):
             return False
         return True

@@ -14,7 +14,7 @@ from mockkube.client.protocol import Key, key_of
 from mockkube.scheduler.framework.pod_info import PodInfo
 
 
-class Budget:
+class DisruptionBudget:
     """One revision of a PodDisruptionBudget."""
 
     def __init__(self, obj: ReadOnlyObject) -> None:
@@ -23,9 +23,9 @@ class Budget:
         self.allowed: int = status.get("disruptionsAllowed", 0)
         self.namespace: str = obj["metadata"].get("namespace", "")
         self._disrupted = status.get("disruptedPods") or {}
-        self._selector = _selector(obj["spec"].get("selector"))
+        self._selector = _parse_selector(obj["spec"].get("selector"))
 
-    def counts(self, pod: PodInfo) -> bool:
+    def is_used_by(self, pod: PodInfo) -> bool:
         """Return whether disrupting the pod uses up the budget."""
         # upstream: a pod in disruptedPods was evicted and is counted in disruptionsAllowed already.
         return self.selects(pod) and pod.name not in self._disrupted
@@ -43,9 +43,9 @@ class Budget:
 class PodsByViolation:
     """Pods whose eviction violates a budget, the other pods, and the budgets that select any of them."""
 
-    protected: Sequence[PodInfo]
-    free: Sequence[PodInfo]
-    budgets: tuple[Budget, ...]
+    violating: Sequence[PodInfo]
+    non_violating: Sequence[PodInfo]
+    budgets: tuple[DisruptionBudget, ...]
 
 
 class PodDisruptionBudgets:
@@ -53,19 +53,19 @@ class PodDisruptionBudgets:
 
     def __init__(self, objects: Sequence[ReadOnlyObject] = ()) -> None:
         self._objects: Sequence[ReadOnlyObject] = ()
-        self._budgets: dict[Key, Budget] = {}
-        self._by_namespace: dict[str, list[Budget]] = {}
+        self._budgets: dict[Key, DisruptionBudget] = {}
+        self._by_namespace: dict[str, list[DisruptionBudget]] = {}
         # Grows with each change.
         self.generation = 0
         # Grows when a budget may select pods that no budget selected before.
-        self.breadth = 0
-        self.take(objects)
+        self.selection_generation = 0
+        self.replace(objects)
 
-    def __contains__(self, budget: Budget) -> bool:
+    def __contains__(self, budget: DisruptionBudget) -> bool:
         """Return whether this is the present revision of a budget."""
         return self._budgets.get(key_of(budget.obj)) is budget
 
-    def take(self, objects: Sequence[ReadOnlyObject]) -> None:
+    def replace(self, objects: Sequence[ReadOnlyObject]) -> None:
         """Replace the budgets; the revision of an unchanged one is kept."""
         # Comparing identities is enough, because an informer hands out the same object until it changes.
         if len(objects) == len(self._objects) and all(map(is_, objects, self._objects)):
@@ -76,13 +76,13 @@ class PodDisruptionBudgets:
         for obj in objects:
             known = before.get(key_of(obj))
             if known is None or known.obj["spec"] != obj["spec"]:
-                self.breadth += 1
+                self.selection_generation += 1
             if known is None or known.obj is not obj:
-                known = Budget(obj)
+                known = DisruptionBudget(obj)
             self._budgets[key_of(obj)] = known
             self._by_namespace.setdefault(known.namespace, []).append(known)
 
-    def split(self, pods: Sequence[PodInfo]) -> PodsByViolation:
+    def split_by_violation(self, pods: Sequence[PodInfo]) -> PodsByViolation:
         """Return which pods violate a budget when they are evicted in this order."""
         concerned = [one for one in self._in_namespaces_of(pods) if any(map(one.selects, pods))]
         left = [budget.allowed for budget in concerned]
@@ -92,22 +92,22 @@ class PodDisruptionBudgets:
             violated = False
             for index, budget in enumerate(concerned):
                 # upstream: every matching budget is decremented, also when another one is violated already.
-                if budget.counts(pod):
+                if budget.is_used_by(pod):
                     left[index] -= 1
                     violated = violated or left[index] < 0
             (protected if violated else free).append(pod)
         return PodsByViolation(protected, free, tuple(concerned))
 
-    def _in_namespaces_of(self, pods: Sequence[PodInfo]) -> Sequence[Budget]:
+    def _in_namespaces_of(self, pods: Sequence[PodInfo]) -> Sequence[DisruptionBudget]:
         if not self._budgets:
             return ()
         namespaces = dict.fromkeys(pod.namespace for pod in pods)
         return [budget for namespace in namespaces for budget in self._by_namespace.get(namespace, ())]
 
 
-def _selector(given: ReadOnlyObject | None) -> Any:
+def _parse_selector(label_selector: ReadOnlyObject | None) -> Any:
     try:
-        selector = from_label_selector(given)
+        selector = from_label_selector(label_selector)
     except ValueError:
         return None
-    return None if selector.empty else selector
+    return None if selector.is_empty else selector

@@ -46,7 +46,7 @@ class Heap(Generic[T]):
             heapify(self._entries)
         return numbered[1] if numbered else None
 
-    def first(self) -> T | None:
+    def peek(self) -> T | None:
         """Return the item of the least rank; None if the heap is empty."""
         while self._entries and not self._is_current(self._entries[0]):
             heappop(self._entries)
@@ -54,7 +54,7 @@ class Heap(Generic[T]):
 
     def pop(self) -> T | None:
         """Remove and return the item of the least rank."""
-        item = self.first()
+        item = self.peek()
         if item is not None:
             del self._items[heappop(self._entries)[2]]
         return item

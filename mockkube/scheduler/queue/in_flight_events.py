@@ -25,16 +25,16 @@ class InFlightEvents:
     def __len__(self) -> int:
         return len(self._popped)
 
-    def take(self, uid: str) -> None:
+    def add_pod(self, uid: str) -> None:
         """Record that a pod was popped."""
         self._popped[uid] = self._dropped + len(self._events)
 
-    def note(self, event: ClusterEvent, uid: str = "") -> None:
+    def add_event(self, event: ClusterEvent, uid: str = "") -> None:
         """Record an event, unless no pod is in flight."""
         if self._popped:
             self._events.append((event, uid))
 
-    def since(self, uid: str) -> Iterable[ClusterEvent]:
+    def events_since_pop(self, uid: str) -> Iterable[ClusterEvent]:
         """Return the events since a pod was popped."""
         start = self._popped[uid] - self._dropped
         return [event for event, target_uid in list(self._events)[start:] if not target_uid or target_uid == uid]

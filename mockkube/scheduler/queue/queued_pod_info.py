@@ -13,21 +13,21 @@ class QueuedPodInfo:
     pod: PodInfo
     queued_at: float
     attempts: int = 0
-    refusals: int = 0
-    errors: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors_count: int = 0
     """Internal errors since the last rejection."""
-    first_tried_at: float | None = None
+    initial_attempt_at: float | None = None
     flushed_at: float | None = None
-    refused_by: set[str] = field(default_factory=set)
-    pending_by: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
     """Plugins that wait for something outside the scheduler."""
-    gate: str = ""
+    gating_plugin: str = ""
     """PreEnqueue plugin that keeps the pod out of the active queue."""
 
     @property
-    def rejectors(self) -> set[str]:
+    def rejector_plugins(self) -> set[str]:
         """All plugins that rejected the pod."""
-        return self.refused_by | self.pending_by
+        return self.unschedulable_plugins | self.pending_plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,22 @@ class Backoff:
         """Return the start of the second that contains a moment."""
         return floor(moment) if self.aligned else moment
 
-    def ends(self, queued: QueuedPodInfo) -> float:
+    def window_of_end(self, queued: QueuedPodInfo) -> float:
         """Return the second in which the pod's backoff ends; 0 if there is none."""
         # upstream 1.36: errors have a count of their own, so that a flaky API server does not add to the rejections.
-        count = queued.errors or queued.refusals
+        count = queued.consecutive_errors_count or queued.unschedulable_count
         if not count or not self.seconds_max:
             return 0.0
         # The exponent is bounded before the maximum applies: a pod may be rejected for months.
         seconds = min(self.initial_seconds * 2.0 ** min(count - 1, 60), self.seconds_max)
         return self.align(queued.queued_at + seconds)
 
-    def waits(self, queued: QueuedPodInfo, now: float) -> bool:
+    def is_backing_off(self, queued: QueuedPodInfo, now: float) -> bool:
         """Return whether the pod is backing off; the second in which its backoff ends is part of it."""
         # upstream 1.36: pkg/scheduler/backend/queue/backoff_queue.go
-        return self.ends(queued) >= self.align(now)
+        return self.window_of_end(queued) >= self.align(now)
 
     def ends_at(self, queued: QueuedPodInfo) -> float:
         """Return the moment from which the pod is not backing off any more."""
         # Upstream completes backoffs by whole windows, in which pods are sorted by priority again.
-        return self.ends(queued) + 1.0 if self.aligned else self.ends(queued)
+        return self.window_of_end(queued) + 1.0 if self.aligned else self.window_of_end(queued)

@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
-from mockkube.scheduler.framework.interface import PreEnqueuePlugin, Waiting
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
+from mockkube.scheduler.framework.interface import PreEnqueuePlugin, SortablePod
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.metrics import Labels, Metrics
+from mockkube.scheduler.metrics import Labels, SchedulerMetrics
 from mockkube.scheduler.queue.heap import Heap
 from mockkube.scheduler.queue.in_flight_events import InFlightEvents
 from mockkube.scheduler.queue.queued_pod_info import Backoff, QueuedPodInfo
-from mockkube.scheduler.queue.queueing_hints import QueueingHints, QueueingStrategy, label
-from mockkube.scheduler.queue.unschedulable_pods import Reason, UnschedulablePods
+from mockkube.scheduler.queue.queueing_hints import QueueingHints, QueueingStrategy, event_label
+from mockkube.scheduler.queue.unschedulable_pods import UnschedulablePods, WaitReason
 
 # A pod is tried again after so long without an event. upstream: DefaultPodMaxInUnschedulablePodsDuration
 UNSCHEDULABLE_SECONDS_MAX: Final = 300.0
@@ -32,30 +32,36 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 FORCE_ACTIVATE: Final = "ForceActivate"
-TIMED_OUT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label="UnschedulableTimeout")
-_ACTIVATION_EVENT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label=FORCE_ACTIVATE)
-_POD_ADDED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.ADD))
-_POD_UPDATED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.UPDATE))
+TIMEOUT_EVENT: Final = ClusterEvent(EventResource.WILDCARD, ActionType.UPDATE, label="UnschedulableTimeout")
+_ACTIVATION_EVENT: Final = ClusterEvent(EventResource.WILDCARD, ActionType.UPDATE, label=FORCE_ACTIVATE)
+_POD_ADDED: Final = event_label(ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD))
+_POD_UPDATED: Final = event_label(ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE))
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SchedulingQueueConfig:
     """Configuration of the queue; profiles are named by the scheduler name of their pods."""
 
-    sort_key: Callable[[Waiting], tuple[Any, ...]]
-    gates: Mapping[str, Sequence[PreEnqueuePlugin]]
+    sort_key: Callable[[SortablePod], tuple[Any, ...]]
+    pre_enqueue_plugins: Mapping[str, Sequence[PreEnqueuePlugin]]
     hints: Mapping[str, QueueingHints]
     backoff: Backoff = field(default_factory=Backoff)
     pop_from_backoff: bool = True
     """Whether pods in backoff are popped when the active queue is empty."""
-    seconds_max: float = UNSCHEDULABLE_SECONDS_MAX
+    unschedulable_seconds_max: float = UNSCHEDULABLE_SECONDS_MAX
 
 
-class Queue:
+class SchedulingQueue:
     """Pods without a node that are not being scheduled."""
 
-    def __init__(self, rules: Rules, clock: Clock, metrics: Metrics, nominate: Callable[[PodInfo], None]) -> None:
-        self._config, self._clock, self._metrics, self._nominate = rules, clock, metrics, nominate
+    def __init__(
+        self,
+        config: SchedulingQueueConfig,
+        clock: Clock,
+        metrics: SchedulerMetrics,
+        nominate: Callable[[PodInfo], None],
+    ) -> None:
+        self._config, self._clock, self._metrics, self._nominate = config, clock, metrics, nominate
         self._active: Heap[QueuedPodInfo] = Heap()
         self._backoff: Heap[QueuedPodInfo] = Heap()
         self._error_backoff: Heap[QueuedPodInfo] = Heap()
@@ -63,27 +69,27 @@ class Queue:
         self._in_flight = InFlightEvents()
         self._next_flush = clock.monotonic() + FLUSH_SECONDS
         # Notified when there may be a pod to pop.
-        self.bell = Signal()
+        self.signal = Signal()
         # Called with a pod that a plugin cannot read; the pod stays out of the active queue.
-        self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
+        self.on_plugin_error: Callable[[PodInfo, Exception], None] = lambda pod, error: None
         metrics.add_gauge("scheduler_pending_pods", "Pods waiting, by queue.", ("queue",), self._count_pending)
         text = "Rejected pods, by each plugin that rejected them."
         metrics.add_gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._count_unschedulable)
 
     @property
-    def subjects(self) -> set[Subject]:
+    def resources(self) -> set[EventResource]:
         """Resources that plugins registered for."""
-        return {resource for hints in self._config.hints.values() for resource in hints.subjects}
+        return {resource for hints in self._config.hints.values() for resource in hints.resources}
 
     # Pop and requeue
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether `pop` has something to do."""
         return bool(self._active) or bool(self._backoff and self._config.pop_from_backoff) or self._is_due()
 
     def next_moment(self) -> float | None:
         """Return when, on the clock's `monotonic`, time alone moves a pod; None if it does not."""
-        ends = [self._config.backoff.ends_at(first) for heap in self._backoffs if (first := heap.first()) is not None]
+        ends = [self._config.backoff.ends_at(first) for heap in self._backoffs if (first := heap.peek()) is not None]
         moments = [self._clock.monotonic() + max(end - self._now(), 0.0) for end in ends]
         if self._unschedulable:
             moments.append(self._next_flush)
@@ -100,7 +106,7 @@ class Queue:
                 self._metrics.queue_incoming_pods.add("active", POP_FROM_BACKOFF)
         if queued is not None:
             queued.attempts += 1
-            self._in_flight.take(queued.pod.uid)
+            self._in_flight.add_pod(queued.pod.uid)
         return queued
 
     def done(self, uid: str) -> None:
@@ -111,22 +117,22 @@ class Queue:
         """Add a pod that was not scheduled, to wait for an event, or for its backoff if one occurred in flight."""
         uid = queued.pod.uid
         if uid not in self._unschedulable and uid not in self._active and not self._in_backoff(uid):
-            if queued.rejectors:
-                queued.refusals, queued.errors = queued.refusals + 1, 0
+            if queued.rejector_plugins:
+                queued.unschedulable_count, queued.consecutive_errors_count = queued.unschedulable_count + 1, 0
             else:
-                queued.errors += 1
+                queued.consecutive_errors_count += 1
             queued.queued_at, queued.flushed_at = self._now(), None
             self._requeue_with_strategy(queued, self._determine_in_flight_strategy(queued), SCHEDULE_ATTEMPT_FAILURE)
         self._in_flight.done(uid)
 
     def _determine_in_flight_strategy(self, queued: QueuedPodInfo) -> QueueingStrategy:
         """Return what the events during the pod's flight mean for it."""
-        if not queued.rejectors or queued.pod.uid not in self._in_flight:
+        if not queued.rejector_plugins or queued.pod.uid not in self._in_flight:
             return QueueingStrategy.AFTER_BACKOFF
         hints = self._config.hints[queued.pod.scheduler_name]
         return max(
-            (hints.worth(queued, event) for event in self._in_flight.since(queued.pod.uid)),
-            default=QueueingStrategy.NOTHING,
+            (hints.is_pod_worth_requeuing(queued, event) for event in self._in_flight.events_since_pop(queued.pod.uid)),
+            default=QueueingStrategy.SKIP,
         )
 
     # Events of waiting pods
@@ -140,7 +146,7 @@ class Queue:
         if pod.uid in self._in_flight:
             # The pod is not in the queue; its changes count when it returns.
             for event in events:
-                self._in_flight.note(event, pod.uid)
+                self._in_flight.add_event(event, pod.uid)
             return
         queued = self._active.get(pod.uid)
         if queued is not None:
@@ -159,18 +165,18 @@ class Queue:
     def _requeue_updated(self, queued: QueuedPodInfo, events: Iterable[ClusterEvent]) -> None:
         hints = self._config.hints[queued.pod.scheduler_name]
         for event in events:
-            self._requeue_with_strategy(queued, hints.worth(queued, event), label(event))
+            self._requeue_with_strategy(queued, hints.is_pod_worth_requeuing(queued, event), event_label(event))
             if queued.pod.uid not in self._unschedulable:
                 return
 
-    def remove(self, uid: str) -> None:
+    def delete(self, uid: str) -> None:
         """Delete a pod that is deleted or has a node."""
         self._active.remove(uid)
         self._backoff.remove(uid)
         self._error_backoff.remove(uid)
-        self._unschedulable.pop(uid)
+        self._unschedulable.delete(uid)
 
-    def find(self, uid: str) -> QueuedPodInfo | None:
+    def get(self, uid: str) -> QueuedPodInfo | None:
         """Return a pod in the queue."""
         heaps = (self._active, self._backoff, self._error_backoff)
         return self._unschedulable.get(uid) or next((queued for heap in heaps if (queued := heap.get(uid))), None)
@@ -179,11 +185,11 @@ class Queue:
         """Move a pod to the active queue without regard to its rejections, a pod in flight when it returns."""
         queued = self._unschedulable.get(uid) or self._backoff.remove(uid) or self._error_backoff.remove(uid)
         if queued is None:
-            self._in_flight.note(_ACTIVATION_EVENT, uid)
+            self._in_flight.add_event(_ACTIVATION_EVENT, uid)
         else:
             self._move_to_active(queued, FORCE_ACTIVATE)
 
-    def ask_again(self, uid: str) -> None:
+    def recheck_gate(self, uid: str) -> None:
         """Recheck the gate of a pod on the next event: it is no longer certain to reject the pod."""
         queued = self._unschedulable.get(uid)
         if queued is not None:
@@ -191,54 +197,56 @@ class Queue:
 
     # Cluster events
 
-    def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
+    def move_all_to_active_or_backoff_queue(
+        self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True
+    ) -> None:
         """Move the pods that an event helps; `only` restricts which pods are considered."""
         if not any(hints.matches_any_plugin(event) for hints in self._config.hints.values()):
             return
         if self._unschedulable:
             self._move_pods([queued for queued in self._possibly_helped(event) if only(queued.pod)], event)
-        self._in_flight.note(event)
+        self._in_flight.add_event(event)
 
     def _possibly_helped(self, event: ClusterEvent) -> Sequence[QueuedPodInfo]:
         """Return the pods that an event may help, without calling hints."""
-        groups = self._unschedulable.groups()
+        groups = self._unschedulable.by_reason()
         groups_of_pods = [list(group.values()) for reason, group in groups if self._may_help(reason, event)]
         # One group is in order of arrival already.
         if len(groups_of_pods) == 1:
             return groups_of_pods[0]
-        return self._unschedulable.in_order([queued for group in groups_of_pods for queued in group])
+        return self._unschedulable.sort_by_arrival([queued for group in groups_of_pods for queued in group])
 
-    def _may_help(self, reason: Reason, event: ClusterEvent) -> bool:
+    def _may_help(self, reason: WaitReason, event: ClusterEvent) -> bool:
         """Return whether the plugin that gates these pods, or one that rejected them, registered for the event."""
-        if event.subject is Subject.WILDCARD:
+        if event.resource is EventResource.WILDCARD:
             return True
         hints = self._config.hints[reason.profile]
-        if reason.gate:
-            return not reason.surely and hints.matches_plugin(reason.gate, event)
-        return not reason.rejectors or any(hints.matches_plugin(name, event) for name in reason.rejectors)
+        if reason.gating_plugin:
+            return not reason.is_certain and hints.matches_plugin(reason.gating_plugin, event)
+        return not reason.rejector_plugins or any(hints.matches_plugin(name, event) for name in reason.rejector_plugins)
 
     def _find_gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
-        return next((plugin for plugin in self._config.gates[profile] if plugin.name == name), None)
+        return next((plugin for plugin in self._config.pre_enqueue_plugins[profile] if plugin.name == name), None)
 
     def _move_pods(self, waiting: Iterable[QueuedPodInfo], event: ClusterEvent) -> None:
         for queued in waiting:
             # A gated pod is moved only after its gate opened; hints of the plugins that rejected it earlier do not
             # count.
-            if queued.gate and event.subject is not Subject.WILDCARD and self._is_still_gated(queued):
+            if queued.gating_plugin and event.resource is not EventResource.WILDCARD and self._is_still_gated(queued):
                 continue
-            strategy = self._config.hints[queued.pod.scheduler_name].worth(queued, event)
-            if strategy is not QueueingStrategy.NOTHING:
-                self._requeue_with_strategy(queued, strategy, label(event))
+            strategy = self._config.hints[queued.pod.scheduler_name].is_pod_worth_requeuing(queued, event)
+            if strategy is not QueueingStrategy.SKIP:
+                self._requeue_with_strategy(queued, strategy, event_label(event))
 
     # Time
 
     def _flush_due(self) -> None:
         now = self._now()
         for heap in self._backoffs:
-            while (first := heap.first()) is not None and not self._config.backoff.waits(first, now):
+            while (first := heap.peek()) is not None and not self._config.backoff.is_backing_off(first, now):
                 heap.pop()
                 # With pop-from-backoff, gates ran before the pod entered the backoff queue.
-                self._move_to_active(first, BACKOFF_COMPLETE, gated=self._config.pop_from_backoff)
+                self._move_to_active(first, BACKOFF_COMPLETE, gates_passed=self._config.pop_from_backoff)
         if self._clock.monotonic() >= self._next_flush:
             self._flush_unschedulable(now)
 
@@ -246,13 +254,15 @@ class Queue:
         # Keeps the rhythm of the interval when the clock jumps over several of them.
         overdue = -(self._clock.monotonic() - self._next_flush) % FLUSH_SECONDS
         self._next_flush = self._clock.monotonic() + (overdue or FLUSH_SECONDS)
-        late = self._unschedulable.in_order([queued for queued in self._unschedulable if self._is_late(queued, now)])
+        late = self._unschedulable.sort_by_arrival(
+            [queued for queued in self._unschedulable if self._is_late(queued, now)]
+        )
         for queued in late:
             queued.flushed_at = now
-        self._move_pods(late, TIMED_OUT)
+        self._move_pods(late, TIMEOUT_EVENT)
 
     def _is_late(self, queued: QueuedPodInfo, now: float) -> bool:
-        return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._config.seconds_max
+        return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._config.unschedulable_seconds_max
 
     def _is_due(self) -> bool:
         moment = self.next_moment()
@@ -264,76 +274,76 @@ class Queue:
     def _backoffs(self) -> tuple[Heap[QueuedPodInfo], Heap[QueuedPodInfo]]:
         return self._backoff, self._error_backoff
 
-    def _requeue_with_strategy(self, queued: QueuedPodInfo, worth: QueueingStrategy, event: str) -> None:
-        if worth is QueueingStrategy.NOTHING:
+    def _requeue_with_strategy(self, queued: QueuedPodInfo, strategy: QueueingStrategy, event: str) -> None:
+        if strategy is QueueingStrategy.SKIP:
             self._move_to_unschedulable(queued, event)
-        elif worth is QueueingStrategy.AFTER_BACKOFF and self._config.backoff.waits(queued, self._now()):
+        elif strategy is QueueingStrategy.AFTER_BACKOFF and self._config.backoff.is_backing_off(queued, self._now()):
             self._move_to_backoff(queued, event)
         else:
             self._move_to_active(queued, event)
 
-    def _move_to_active(self, queued: QueuedPodInfo, event: str, *, gated: bool = False) -> None:
+    def _move_to_active(self, queued: QueuedPodInfo, event: str, *, gates_passed: bool = False) -> None:
         """Move a pod to the active queue unless a PreEnqueue plugin rejects it.
 
         With `gates_passed` these plugins are skipped.
         """
-        if not gated and not self._run_pre_enqueue_plugins(queued):
+        if not gates_passed and not self._run_pre_enqueue_plugins(queued):
             self._move_to_unschedulable(queued, event)
             return
-        if queued.first_tried_at is None:
-            queued.first_tried_at = self._now()
-        self._unschedulable.pop(queued.pod.uid)
+        if queued.initial_attempt_at is None:
+            queued.initial_attempt_at = self._now()
+        self._unschedulable.delete(queued.pod.uid)
         self._active.put(queued.pod.uid, self._sort_key(queued), queued)
         self._metrics.queue_incoming_pods.add("active", event)
         # Only new revisions may carry a nomination in their status that the scheduler does not know.
         if event in (_POD_ADDED, _POD_UPDATED):
             self._nominate(queued.pod)
-        self.bell.ring()
+        self.signal.notify()
 
     def _move_to_backoff(self, queued: QueuedPodInfo, event: str) -> None:
         if self._config.pop_from_backoff and not self._run_pre_enqueue_plugins(queued):
             self._move_to_unschedulable(queued, event)
             return
-        self._unschedulable.pop(queued.pod.uid)
+        self._unschedulable.delete(queued.pod.uid)
         self._put_in_backoff(queued)
         self._metrics.queue_incoming_pods.add("backoff", event)
-        self.bell.ring()
+        self.signal.notify()
 
     def _put_in_backoff(self, queued: QueuedPodInfo) -> None:
         # Pods with errors have a heap of their own, from which `pop` does not take early.
-        heap = self._backoff if queued.rejectors else self._error_backoff
-        heap.put(queued.pod.uid, (self._config.backoff.ends(queued), self._sort_key(queued)), queued)
+        heap = self._backoff if queued.rejector_plugins else self._error_backoff
+        heap.put(queued.pod.uid, (self._config.backoff.window_of_end(queued), self._sort_key(queued)), queued)
 
     def _move_to_unschedulable(self, queued: QueuedPodInfo, event: str) -> None:
         if queued.pod.uid not in self._unschedulable:
             self._metrics.queue_incoming_pods.add("unschedulable", event)
-        gate = self._find_gate(queued.pod.scheduler_name, queued.gate) if queued.gate else None
-        self._unschedulable.put(queued, surely=gate is not None and gate.is_certain_to_reject(queued.pod))
+        gate = self._find_gate(queued.pod.scheduler_name, queued.gating_plugin) if queued.gating_plugin else None
+        self._unschedulable.put(queued, is_certain=gate is not None and gate.is_certain_to_reject(queued.pod))
 
     def _run_pre_enqueue_plugins(self, queued: QueuedPodInfo) -> bool:
-        plugins = self._config.gates[queued.pod.scheduler_name]
-        if queued.gate:  # that plugin most likely still rejects it
-            plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
+        plugins = self._config.pre_enqueue_plugins[queued.pod.scheduler_name]
+        if queued.gating_plugin:  # that plugin most likely still rejects it
+            plugins = sorted(plugins, key=lambda one: one.name != queued.gating_plugin)
         for plugin in plugins:
             if not self._run_pre_enqueue_plugin(plugin, queued.pod):
-                queued.refused_by.add(plugin.name)
-                queued.gate = plugin.name
+                queued.unschedulable_plugins.add(plugin.name)
+                queued.gating_plugin = plugin.name
                 queued.flushed_at = None
                 return False
-        queued.gate = ""
+        queued.gating_plugin = ""
         return True
 
     def _is_still_gated(self, queued: QueuedPodInfo) -> bool:
         """Return whether the plugin that gated the pod still rejects it."""
-        gate = self._find_gate(queued.pod.scheduler_name, queued.gate)
+        gate = self._find_gate(queued.pod.scheduler_name, queued.gating_plugin)
         return gate is not None and not self._run_pre_enqueue_plugin(gate, queued.pod)
 
     def _run_pre_enqueue_plugin(self, plugin: PreEnqueuePlugin, pod: PodInfo) -> bool:
         try:
-            return plugin.pre_enqueue(pod).ok
+            return plugin.pre_enqueue(pod).is_success
         except Exception as error:
             # An unreadable pod must not end the worker; it stays gated until it changes.
-            self.failed(pod, error)
+            self.on_plugin_error(pod, error)
             return False
 
     # Queries
@@ -342,13 +352,13 @@ class Queue:
         return uid in self._backoff or uid in self._error_backoff
 
     def _sort_key(self, queued: QueuedPodInfo) -> tuple[Any, ...]:
-        return self._config.sort_key(Waiting(queued.pod, queued.queued_at))
+        return self._config.sort_key(SortablePod(queued.pod, queued.queued_at))
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
     def _count_pending(self) -> Mapping[Labels, float]:
-        gated = sum(1 for queued in self._unschedulable if queued.gate)
+        gated = sum(1 for queued in self._unschedulable if queued.gating_plugin)
         return {
             ("active",): len(self._active),
             ("backoff",): len(self._backoff) + len(self._error_backoff),
@@ -360,7 +370,7 @@ class Queue:
         counts: dict[Labels, float] = {}
         for waiting in (self._active, self._backoff, self._error_backoff, self._unschedulable):
             for queued in waiting:
-                for plugin in queued.rejectors:
+                for plugin in queued.rejector_plugins:
                     labels = (plugin, queued.pod.scheduler_name)
                     counts[labels] = counts.get(labels, 0) + 1
         return counts

@@ -11,15 +11,15 @@ from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class WaitReason:
     """Reason for which pods wait."""
 
     profile: str
-    gate: str
+    gating_plugin: str
     """PreEnqueue plugin that keeps them out of the active queue; empty if there is none."""
-    rejectors: frozenset[str]
+    rejector_plugins: frozenset[str]
     """Plugins that rejected them."""
-    surely: bool
+    is_certain: bool
     """Whether the gate is certain to reject them now, whatever events occur."""
 
 
@@ -28,8 +28,8 @@ class UnschedulablePods:
 
     def __init__(self) -> None:
         # Number of arrival and reason of each pod.
-        self._reasons: dict[str, tuple[int, Reason]] = {}
-        self._groups: dict[Reason, dict[str, QueuedPodInfo]] = {}
+        self._reasons: dict[str, tuple[int, WaitReason]] = {}
+        self._groups: dict[WaitReason, dict[str, QueuedPodInfo]] = {}
         self._arrivals = count()
 
     def __len__(self) -> int:
@@ -46,32 +46,34 @@ class UnschedulablePods:
         place = self._reasons.get(uid)
         return None if place is None else self._groups[place[1]][uid]
 
-    def put(self, queued: QueuedPodInfo, *, surely: bool = False) -> None:
+    def put(self, queued: QueuedPodInfo, *, is_certain: bool = False) -> None:
         """Add a pod, or update its reason; it keeps its number of arrival. `is_certain`: its gate need not run."""
         uid = queued.pod.uid
         place = self._reasons.get(uid)
-        reason = Reason(queued.pod.scheduler_name, queued.gate, frozenset(queued.rejectors), surely)
+        reason = WaitReason(
+            queued.pod.scheduler_name, queued.gating_plugin, frozenset(queued.rejector_plugins), is_certain
+        )
         if place is not None and place[1] != reason:
             self._remove_from_group(uid, place[1])
         self._reasons[uid] = next(self._arrivals) if place is None else place[0], reason
         self._groups.setdefault(reason, {})[uid] = queued
 
-    def pop(self, uid: str) -> None:
+    def delete(self, uid: str) -> None:
         """Remove a pod if it is here."""
         place = self._reasons.pop(uid, None)
         if place is not None:
             self._remove_from_group(uid, place[1])
 
-    def groups(self) -> list[tuple[Reason, dict[str, QueuedPodInfo]]]:
+    def by_reason(self) -> list[tuple[WaitReason, dict[str, QueuedPodInfo]]]:
         """Return the pods by reason; the groups are live."""
         # A copy of the outer dict: moving pods deletes empty groups while callers iterate.
         return list(self._groups.items())
 
-    def in_order(self, waiting: Sequence[QueuedPodInfo]) -> Sequence[QueuedPodInfo]:
+    def sort_by_arrival(self, waiting: Sequence[QueuedPodInfo]) -> Sequence[QueuedPodInfo]:
         """Return pods in order of arrival."""
         return sorted(waiting, key=lambda queued: self._reasons[queued.pod.uid][0])
 
-    def _remove_from_group(self, uid: str, reason: Reason) -> None:
+    def _remove_from_group(self, uid: str, reason: WaitReason) -> None:
         group = self._groups[reason]
         del group[uid]
         if not group:

@@ -5,10 +5,10 @@ It keeps every version until it is compacted, loses everything with the process,
 
 from bisect import bisect_right
 
-from mockkube_storage.current import Current
+from mockkube_storage.current import CurrentEntries
 from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavailable
 from mockkube_storage.keys import SortedKeys, check_key
-from mockkube_storage.model import REVISION_FIRST, Entry, Event, EventType, Page, deletion, put
+from mockkube_storage.model import REVISION_FIRST, Entry, Event, EventType, Page, delete_event, put_event
 from mockkube_storage.store import Store
 from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch, WatchHub
 
@@ -20,7 +20,7 @@ class MemoryStore(Store):
         self._open = False
         self._compacted = 0
         self._watch_hub = WatchHub(REVISION_FIRST)
-        self._current = Current()
+        self._current = CurrentEntries()
         self._versions: dict[str, list[Event]] = {}
         self._versioned_keys = SortedKeys()
 
@@ -61,7 +61,7 @@ class MemoryStore(Store):
         if revision in (0, self.revision):
             return self._current.page(prefix, start=start, limit=limit, revision=self.revision)
         self._check_readable(revision)
-        keys = self._versioned_keys.between(prefix, start)
+        keys = self._versioned_keys.keys_in_range(prefix, start)
         entries = [entry for key in keys if (entry := self._version_at(key, revision)) is not None]
         page_entries = entries[:limit] if limit else entries
         return Page(tuple(page_entries), revision, len(entries) - len(page_entries))
@@ -73,17 +73,17 @@ class MemoryStore(Store):
         if (current := self._current.get(key)) is not None:
             raise Conflict(key, current)
         revision = self.revision + 1
-        return self._commit(put(Entry(key, value, revision, revision), None))
+        return self._commit(put_event(Entry(key, value, revision, revision), None))
 
     async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
         """Replace the entry."""
         current = self._current_entry(key, expected)
-        return self._commit(put(Entry(key, value, current.create_revision, self.revision + 1), current))
+        return self._commit(put_event(Entry(key, value, current.create_revision, self.revision + 1), current))
 
     async def delete(self, key: str, *, expected: int) -> Entry:
         """Delete the entry."""
         current = self._current_entry(key, expected)
-        return self._commit(deletion(current, self.revision + 1))
+        return self._commit(delete_event(current, self.revision + 1))
 
     def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
         """Watch a prefix; the hub keeps all events that are not compacted."""
@@ -103,7 +103,7 @@ class MemoryStore(Store):
         if revision <= self._compacted:
             return
         # Only keys written since the last compaction can have versions to drop.
-        written_keys = {event.entry.key: None for event in self._watch_hub.until(revision)}
+        written_keys = {event.entry.key: None for event in self._watch_hub.events_until(revision)}
         for key in written_keys:
             self._drop_versions(key, revision)
         self._watch_hub.forget(revision)

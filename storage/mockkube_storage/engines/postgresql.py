@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
-from mockkube_storage.engines.sql_plan import LatestVersion, Plan, Write, plan_writes
+from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, Write, plan_writes
 from mockkube_storage.errors import Unavailable, UnknownEngine
 
 CHANNEL: Final = "store_commits"
@@ -53,7 +53,7 @@ class PostgresqlStore(SqlStore):
         super().__init__(self._url.set(drivername="postgresql").render_as_string(hide_password=True))
         self._listen_lock = Lock()
         self._listener: AsyncConnection | None = None
-        self._driver: Any = None  # asyncpg's own connection, of the listener
+        self._listener_driver: Any = None  # asyncpg's own connection, of the listener
         self._backend_pid = ""  # by which we know our own notifications
         self._commit_announced = Flag()
         self._stopping = False
@@ -67,7 +67,7 @@ class PostgresqlStore(SqlStore):
         except BaseException:
             await self.close()
             raise
-        self._database.tasks.start(self._follow_other_writers())
+        self._database.tasks.start_background(self._follow_other_writers())
 
     async def close(self) -> None:
         """Stop following other processes, finish the writes in progress, close the database."""
@@ -94,7 +94,7 @@ class PostgresqlStore(SqlStore):
     async def _lock_out_writers(self, connection: AsyncConnection) -> None:
         await connection.execute(_LOCK_AND_NOTIFY, {"channel": CHANNEL, "sender": self._backend_pid})
 
-    async def _plan_and_commit(self, writes: Sequence[Write]) -> Plan:
+    async def _plan_and_commit(self, writes: Sequence[Write]) -> CommitPlan:
         async with self._transaction() as connection:
             await self._lock_out_writers(connection)
             latest_of = await self._read_latest_versions(connection, writes)
@@ -111,7 +111,7 @@ class PostgresqlStore(SqlStore):
         # The lock is held: after the refresh, no process can commit before this transaction ends.
         keys = list({write.key: None for write in writes})
         rows = await connection.execute(_LATEST_VERSIONS, {"keys": keys})
-        heads = {row.key: LatestVersion(row.revision, tables.entry_of(row)) for row in rows}
+        heads = {row.key: LatestVersion(row.revision, tables.to_entry(row)) for row in rows}
         return lambda key: heads.get(key, _NO_VERSION)
 
     async def _follow_other_writers(self) -> None:
@@ -128,7 +128,7 @@ class PostgresqlStore(SqlStore):
 
     async def _listen(self) -> None:
         async with self._listen_lock:
-            if self._driver is not None and not self._driver.is_closed():
+            if self._listener_driver is not None and not self._listener_driver.is_closed():
                 return
             await self._unlisten()
             with self._translate_errors():
@@ -140,13 +140,13 @@ class PostgresqlStore(SqlStore):
                 await driver.add_listener(CHANNEL, self._on_notify)  # type: ignore[union-attr]  # asyncpg's
             except Exception as error:  # asyncpg's own, which SQLAlchemy does not get to translate
                 raise Unavailable(self._where, str(error)) from error
-            self._driver = driver
+            self._listener_driver = driver
 
     async def _release_engine(self) -> None:
         await self._unlisten()
 
     async def _unlisten(self) -> None:
-        listener, self._listener, self._driver = self._listener, None, None
+        listener, self._listener, self._listener_driver = self._listener, None, None
         if listener is not None:
             await listener.invalidate()  # it is not to go back to the pool while it still listens
             await listener.close()

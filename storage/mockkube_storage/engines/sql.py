@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mockkube_storage.engines import sql_tables as tables
-from mockkube_storage.engines.sql_plan import Plan, Write
+from mockkube_storage.engines.sql_plan import CommitPlan, Write
 from mockkube_storage.engines.sql_tasks import StoreTasks
-from mockkube_storage.engines.sql_writer import Writer
+from mockkube_storage.engines.sql_writer import GroupCommitWriter
 from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, FutureRevision, Unavailable
 from mockkube_storage.keys import check_key
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
@@ -27,7 +27,7 @@ from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch, WatchHub
 # Events kept in memory for watchers that come back.
 RECENT_EVENTS_MAX: Final = 4_096
 # Events of one read of the watch history.
-HISTORY_MAX: Final = 1_000
+HISTORY_EVENTS_MAX: Final = 1_000
 # Total size of the values of one such read, unless a single event exceeds it.
 HISTORY_BYTES_MAX: Final = 16 * 1024 * 1024
 # Revisions whose replaced versions one transaction of a compaction removes.
@@ -42,13 +42,13 @@ _RAISE_SWEPT: Final = update(tables.META).where(tables.META.c.name == "swept").v
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class OpenDatabase:
     """Resources that a store holds between its start and its close."""
 
     engine: AsyncEngine
     reading: AsyncEngine
     tasks: StoreTasks
-    writer: Writer
+    writer: GroupCommitWriter
 
 
 class SqlStore(Store):
@@ -59,7 +59,7 @@ class SqlStore(Store):
         self._watch_hub = WatchHub(REVISION_FIRST)
         self._compacted = 0
         self._outcome_unknown = False
-        self._open_database: Session | None = None
+        self._open_database: OpenDatabase | None = None
 
     @property
     def revision(self) -> int:
@@ -88,7 +88,7 @@ class SqlStore(Store):
         """Keep other processes from writing until the end of the transaction."""
 
     @abstractmethod
-    async def _plan_and_commit(self, writes: Sequence[Write]) -> Plan:
+    async def _plan_and_commit(self, writes: Sequence[Write]) -> CommitPlan:
         """Publish all that is committed, decide the writes on top of it, and commit them."""
 
     def _apply_events(self, events: Sequence[Event]) -> None:
@@ -111,10 +111,10 @@ class SqlStore(Store):
         except BaseException:
             await self._dispose(engine)
             raise
-        tasks, writer = StoreTasks(lambda: self._dispose(engine)), Writer(self._where, self._commit)
+        tasks, writer = StoreTasks(lambda: self._dispose(engine)), GroupCommitWriter(self._where, self._commit)
         await tasks.open()
-        tasks.start(writer.run())
-        self._open_database = Session(engine, self._reading_engine(engine), tasks, writer)
+        tasks.start_background(writer.run())
+        self._open_database = OpenDatabase(engine, self._reading_engine(engine), tasks, writer)
 
     async def close(self) -> None:
         """Finish the transaction in progress, then close the database."""
@@ -178,7 +178,7 @@ class SqlStore(Store):
             raise FutureRevision(revision, current)
         swept = 0
         while swept < revision:
-            swept = await self._database.writer.between(lambda: self._sweep(revision))
+            swept = await self._database.writer.run_between_groups(lambda: self._sweep(revision))
 
     async def _dispose(self, engine: AsyncEngine) -> None:
         self._watch_hub.end(Unavailable(self._where, "it has been closed"))
@@ -188,7 +188,7 @@ class SqlStore(Store):
             await self._release_engine()
 
     @property
-    def _database(self) -> Session:
+    def _database(self) -> OpenDatabase:
         if self._open_database is None:
             raise Unavailable(self._where, "it is not started, or has been closed")
         return self._open_database
@@ -225,7 +225,7 @@ class SqlStore(Store):
             if self._compacted > self.revision:
                 self._watch_hub.skip_to(newest, Compacted(since, self._compacted))
                 return
-            self._publish(tables.events_of(rows))
+            self._publish(tables.to_events(rows))
 
     async def _read_newest_revision(self, connection: AsyncConnection) -> int:
         """Return the revision of the database; record up to where it is compacted."""
@@ -265,19 +265,19 @@ class SqlStore(Store):
             if revision:
                 await self._read_newest_revision(connection)
         self._check_not_compacted(revision)
-        return None if row is None else tables.entry_of(row)
+        return None if row is None else tables.to_entry(row)
 
     async def _read_page(self, prefix: str, start: str, limit: int, at: int) -> Page:
         remaining = 0
         async with self._connection() as connection:
-            rows = (await connection.execute(tables.page(prefix, start=start, limit=limit, at=at))).all()
+            rows = (await connection.execute(tables.select_page(prefix, start=start, limit=limit, at=at))).all()
             # A page that is not full is the last one and needs no count.
             if limit and len(rows) == limit:
-                total = (await connection.execute(tables.count(prefix, start=start, at=at))).scalar_one()
+                total = (await connection.execute(tables.select_count(prefix, start=start, at=at))).scalar_one()
                 remaining = total - len(rows)
             await self._read_newest_revision(connection)
         self._check_not_compacted(at)
-        entries = [entry for row in rows if (entry := tables.entry_of(row)) is not None]
+        entries = [entry for row in rows if (entry := tables.to_entry(row)) is not None]
         return Page(tuple(entries), at, remaining)
 
     async def _read_history(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
@@ -287,7 +287,7 @@ class SqlStore(Store):
             await self._read_newest_revision(connection)
         if after < self._compacted:
             raise Compacted(after, self._compacted)
-        return tables.events_of(rows), up_to
+        return tables.to_events(rows), up_to
 
     async def _sweep(self, revision: int) -> int:
         """Refuse reads before `revision`; delete one window of replaced versions. Return the window's end."""
@@ -297,7 +297,7 @@ class SqlStore(Store):
             # Read back rather than taken from the argument: another process may have compacted further.
             marks = await _read_meta(connection)
             swept = min(marks["swept"] + SWEEP_REVISIONS_MAX, marks["compacted"])
-            await connection.execute(tables.sweep(marks["swept"], swept))
+            await connection.execute(tables.delete_replaced(marks["swept"], swept))
             await connection.execute(_RAISE_SWEPT, {"to": swept})
         self._set_compacted(marks["compacted"])
         return swept
@@ -352,7 +352,7 @@ async def _read_events(
 ) -> tuple[Sequence[Row[Any]], bool]:
     """Read the next rows of the history within the limits of one read; return whether more may follow."""
     # Sizes are read first, so that rows beyond the limit on bytes are never loaded.
-    statement = tables.select_history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
+    statement = tables.select_history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_EVENTS_MAX)
     sizes = (await connection.execute(statement)).all()
     count = total = 0
     for _, size in sizes:
@@ -362,8 +362,8 @@ async def _read_events(
         count += 1
     if not count:
         return (), False
-    statement = tables.history(prefix, after=after, up_to=sizes[count - 1][0], limit=count)
-    return (await connection.execute(statement)).all(), count < len(sizes) or count == HISTORY_MAX
+    statement = tables.select_history(prefix, after=after, up_to=sizes[count - 1][0], limit=count)
+    return (await connection.execute(statement)).all(), count < len(sizes) or count == HISTORY_EVENTS_MAX
 
 
 def _describe_cause(error: SQLAlchemyError | OSError) -> str:

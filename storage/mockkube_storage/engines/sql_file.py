@@ -15,7 +15,7 @@ class FileLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _FileState:
     """Identity, size and modification time of a file at some moment."""
 
     device: int
@@ -24,14 +24,14 @@ class _State:
     changed: int
 
     @classmethod
-    def of(cls, path: str) -> "_State | None":
+    def from_path(cls, path: str) -> "_FileState | None":
         try:
             found = os.stat(path)
         except OSError:
             return None
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
-    def is_same_file(self, other: "_State") -> bool:
+    def is_same_file(self, other: "_FileState") -> bool:
         return (self.device, self.inode) == (other.device, other.inode)
 
 
@@ -42,18 +42,18 @@ class DatabaseFile:
         self._path = path
         self._log_path = f"{path}-wal"
         self._lock = lock
-        self._file: _State | None = None
-        self._log: _State | None = None
+        self._file: _FileState | None = None
+        self._log: _FileState | None = None
 
-    def note(self) -> None:
+    def record_state(self) -> None:
         """Record the present state as ours: called after each write."""
-        self._file, self._log = _State.of(self._path), _State.of(self._log_path)
+        self._file, self._log = _FileState.from_path(self._path), _FileState.from_path(self._log_path)
 
     def forget_log(self) -> None:
         """Accept another write-ahead log: SQLite removes the log when its last connection closes."""
         self._log = None
 
-    def check(self) -> None:
+    def check_intact(self) -> None:
         """Raise FileLost if the file has been replaced, removed or truncated since it was opened."""
         if self._file is None:
             return
@@ -67,14 +67,14 @@ class DatabaseFile:
 
     def is_changed(self) -> bool:
         """Return whether another process has written to the file since its state was recorded."""
-        file, log = _State.of(self._path), _State.of(self._log_path)
+        file, log = _FileState.from_path(self._path), _FileState.from_path(self._log_path)
         if self._file is not None and file is not None and file.changed != self._file.changed:
             return True
         return self._log is not None and log is not None and log != self._log
 
 
-def _check_same(path: str, before: _State) -> _State:
-    now = _State.of(path)
+def _check_same(path: str, before: _FileState) -> _FileState:
+    now = _FileState.from_path(path)
     if now is None:
         raise FileLost(f"{path} has been removed")
     if not now.is_same_file(before):

@@ -27,7 +27,7 @@ class FileLock:
         self._path = path
         self._descriptor = -1
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Acquire the lock. Raises Locked if another process has it, OSError if the file cannot be made."""
         descriptor = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -49,7 +49,7 @@ class FileLock:
             return False
         return os.path.samestat(present, ours)
 
-    def drop(self) -> None:
+    def release(self) -> None:
         """Release the lock, if it is held."""
         if self._descriptor >= 0:
             os.close(self._descriptor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockkube_storage.errors import Conflict
-from mockkube_storage.model import Entry, Event, deletion, put
+from mockkube_storage.model import Entry, Event, delete_event, put_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class LatestVersion:
 
 
 @dataclass(slots=True)
-class Plan:
+class CommitPlan:
     """Rows to commit, their events, and the outcome of each write in order."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -37,9 +37,9 @@ class Plan:
     outcomes: list[Entry | Conflict] = field(default_factory=list)
 
 
-def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str], LatestVersion]) -> Plan:
+def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str], LatestVersion]) -> CommitPlan:
     """Decide the writes one after the other, each on top of those before it, after revision `newest`."""
-    plan = Plan()
+    plan = CommitPlan()
     changed_versions: dict[str, LatestVersion] = {}
     for write in writes:
         # A group may hold several writes to one key; the second follows the first although that is not committed yet.
@@ -66,9 +66,9 @@ def _matches_expectation(write: Write, current: Entry | None) -> bool:
 def _make_event(write: Write, current: Entry | None, revision: int) -> Event:
     if write.value is None:
         assert current is not None  # only a creation expects nothing
-        return deletion(current, revision)
+        return delete_event(current, revision)
     created = revision if current is None else current.create_revision
-    return put(Entry(write.key, write.value, created, revision), current)
+    return put_event(Entry(write.key, write.value, created, revision), current)
 
 
 def _make_row(write: Write, event: Event, head: LatestVersion) -> dict[str, Any]:

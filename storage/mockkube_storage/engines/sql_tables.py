@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from mockkube_storage.keys import prefix_end
-from mockkube_storage.model import Entry, Event, deletion, put
+from mockkube_storage.model import Entry, Event, delete_event, put_event
 
 # Format that this program writes; raise it when an older program could no longer read the result.
 FORMAT: Final = 1
@@ -84,18 +84,18 @@ VERSION_AT: Final = (
 )
 
 
-def page(prefix: str, *, start: str, limit: int, at: int) -> Select[Any]:
+def select_page(prefix: str, *, start: str, limit: int, at: int) -> Select[Any]:
     """Select the entries of a prefix at a revision, in key order."""
     statement = select(*_ENTRY_COLUMNS).where(_in_prefix(prefix, start), _is_current(at)).order_by(ENTRIES.c.key)
     return statement.limit(limit) if limit else statement
 
 
-def count(prefix: str, *, start: str, at: int) -> Select[Any]:
+def select_count(prefix: str, *, start: str, at: int) -> Select[Any]:
     """Count the entries of a prefix at a revision."""
     return select(func.count()).select_from(ENTRIES).where(_in_prefix(prefix, start), _is_current(at))
 
 
-def history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
+def select_history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
     """Select versions of a prefix in revision order, each with the version it replaced."""
     return (
         select(ENTRIES, _REPLACED)
@@ -116,7 +116,7 @@ def select_history_sizes(prefix: str, *, after: int, up_to: int, limit: int) -> 
     )
 
 
-def sweep(after: int, up_to: int) -> Delete:
+def delete_replaced(after: int, up_to: int) -> Delete:
     """Delete the versions that the writes of these revisions replaced, and deletions among the writes.
 
     No read before `up_to` may be allowed any more, and the windows before this one must be swept.
@@ -127,13 +127,13 @@ def sweep(after: int, up_to: int) -> Delete:
     return delete(ENTRIES).where(ENTRIES.c.revision.in_(union_all(replaced, deletions)))
 
 
-def entry_of(row: Sequence[Any]) -> Entry | None:
+def to_entry(row: Sequence[Any]) -> Entry | None:
     """Return the entry of a row, None for a deletion."""
     revision, key, create_revision, value = row
     return None if value is None else Entry(key, value, create_revision, revision)
 
 
-def events_of(rows: Sequence[Sequence[Any]]) -> tuple[Event, ...]:
+def to_events(rows: Sequence[Sequence[Any]]) -> tuple[Event, ...]:
     """Return the events of the rows of `history`."""
     return tuple([_to_event(row) for row in rows])
 
@@ -142,9 +142,9 @@ def _to_event(row: Sequence[Any]) -> Event:
     revision, key, _, create_revision, value, before_revision, _, _, before_created, before_value = row
     before = None if before_revision is None else Entry(key, before_value, before_created, before_revision)
     if value is not None:
-        return put(Entry(key, value, create_revision, revision), before)
+        return put_event(Entry(key, value, create_revision, revision), before)
     assert before is not None  # what is deleted was there, and outlives its deletion in every compaction
-    return deletion(before, revision)
+    return delete_event(before, revision)
 
 
 def _in_prefix(prefix: str, start: str) -> ColumnElement[bool]:

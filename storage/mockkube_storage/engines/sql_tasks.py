@@ -28,7 +28,7 @@ class StoreTasks:
             await self.close()
             raise
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in the background; it ends before `close` returns."""
         self._group.create_task(work)
 

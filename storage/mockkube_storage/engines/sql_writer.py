@@ -19,7 +19,7 @@ Job = Callable[[], Awaitable[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class WriterBounds:
     """Limits of one transaction, and how many writes may wait; one more raises Unavailable."""
 
     group_writes_max: int = 512
@@ -27,13 +27,13 @@ class Bounds:
     waiting_max: int = 65_536
 
 
-DEFAULT_BOUNDS: Final = Bounds()
+DEFAULT_BOUNDS: Final = WriterBounds()
 
 
-class Writer:
+class GroupCommitWriter:
     """Queue of writes, and the loop that commits them and runs other jobs in between."""
 
-    def __init__(self, where: str, commit: Commit, *, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+    def __init__(self, where: str, commit: Commit, *, bounds: WriterBounds = DEFAULT_BOUNDS) -> None:
         self._bounds = bounds
         self._where = where
         self._commit = commit
@@ -52,7 +52,7 @@ class Writer:
         self._wake.set()
         return await answer
 
-    async def between(self, job: Job) -> int:
+    async def run_between_groups(self, job: Job) -> int:
         """Run a job between two groups, while no write is in progress; return its result."""
         self._check_running()
         answer: Future[int] = get_running_loop().create_future()

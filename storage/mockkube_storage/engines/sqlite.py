@@ -19,12 +19,12 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from mockkube_storage.current import Current
+from mockkube_storage.current import CurrentEntries
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
 from mockkube_storage.engines.sql_file import DatabaseFile, FileLost
 from mockkube_storage.engines.sql_lock import FileLock
-from mockkube_storage.engines.sql_plan import LatestVersion, Plan, Write, plan_writes
+from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, Write, plan_writes
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry, Event, EventType, Page
 
@@ -54,14 +54,14 @@ class SqliteStore(SqlStore):
         self._file = DatabaseFile(path, self._file_lock)
         self._damage = ""  # what is wrong with the content of the file; nothing is written any more
         self._logged_problem = ""
-        self._current = Current()
+        self._current = CurrentEntries()
         self._write_connection: AsyncConnection | None = None  # the one that group commits go through
         self._tombstones: dict[str, int] = {}  # deletions the database still has, by key, oldest first
 
     async def start(self) -> None:
         """Open the file; raise Unavailable if its content is damaged."""
         await super().start()
-        self._file.note()
+        self._file.record_state()
 
     @property
     def problem(self) -> str:
@@ -89,13 +89,13 @@ class SqliteStore(SqlStore):
 
     async def _open_engine(self) -> AsyncEngine:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # what is stored may be secret
-        self._file_lock.take()
+        self._file_lock.acquire()
         engine = create_async_engine(self._url, pool_reset_on_return=None)  # each use ends its own transaction
         event.listen(engine.sync_engine, "connect", _require_durability)
         return engine
 
     async def _release_engine(self) -> None:
-        self._file_lock.drop()
+        self._file_lock.release()
 
     async def _set_up_database(self, connection: AsyncConnection) -> None:
         for statement in _SETUP_PRAGMAS:
@@ -109,15 +109,15 @@ class SqliteStore(SqlStore):
         # A creation must follow the deletion before it in the unique index, as long as compaction has not removed that.
         self._tombstones = {}
         for row in await connection.execute(tables.LAST_VERSIONS):
-            if (entry := tables.entry_of(row)) is None:
+            if (entry := tables.to_entry(row)) is None:
                 self._tombstones[row.key] = row.revision
             else:
                 entries.append(entry)
-        self._current = Current(entries)
+        self._current = CurrentEntries(entries)
 
     def _find_problem(self) -> str:
         try:
-            self._file.check()
+            self._file.check_intact()
         except FileLost as error:
             return str(error)
         return self._damage
@@ -146,7 +146,7 @@ class SqliteStore(SqlStore):
         finally:
             await engine.dispose()
         self._check_file()
-        self._file.note()
+        self._file.record_state()
 
     async def _find_loss(self, connection: AsyncConnection) -> str:
         """Return what is wrong with the content, compared with what is in memory; empty if nothing is lost."""
@@ -156,7 +156,7 @@ class SqliteStore(SqlStore):
             return damage
         if await self._read_newest_revision(connection) < self.revision:
             return f"writes up to revision {self.revision} are no longer in it"
-        stored = {row.key: tables.entry_of(row) for row in await connection.execute(tables.LAST_VERSIONS)}
+        stored = {row.key: tables.to_entry(row) for row in await connection.execute(tables.LAST_VERSIONS)}
         for entry in self._current.page("", start="", limit=0, revision=self.revision).entries:
             found = stored.get(entry.key)
             if found != entry and (found is None or found.revision <= entry.revision):
@@ -168,15 +168,15 @@ class SqliteStore(SqlStore):
         self._check_file()
         return await super()._commit(writes)
 
-    async def _plan_and_commit(self, writes: Sequence[Write]) -> Plan:  # hot: every group of writes
+    async def _plan_and_commit(self, writes: Sequence[Write]) -> CommitPlan:  # hot: every group of writes
         if self._file.is_changed():
             await self._verify_content()
         plan = await self._plan_and_insert(writes)
         self._check_file()  # what went into a file that is gone is not acknowledged
-        self._file.note()
+        self._file.record_state()
         return plan
 
-    async def _plan_and_insert(self, writes: Sequence[Write]) -> Plan:
+    async def _plan_and_insert(self, writes: Sequence[Write]) -> CommitPlan:
         plan = plan_writes(writes, newest=self.revision, head_of=self._latest_version)
         if plan.rows:
             with self._translate_errors():
@@ -238,7 +238,7 @@ class SqliteStore(SqlStore):
             self._file.forget_log()  # it may have been written to
             raise
         self._check_file()
-        self._file.note()
+        self._file.record_state()
         # Ordered by revision, so the tombstones that the sweep has removed come first.
         for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._tombstones.items())]:
             del self._tombstones[key]

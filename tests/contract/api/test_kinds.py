@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mockkube.api.catalogue import KINDS, KindInfo, stable
-from mockkube.api.codec import Codec, Found
+from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version
+from mockkube.api.codec import Codec, DecodingState
 from mockkube.api.protobuf.envelope import MEDIA_TYPE, ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.features.versions import DEFAULT
@@ -26,8 +26,8 @@ LATER: Final = {"csinodes/status"}
 
 def served(kind: KindInfo) -> tuple[str, ...]:
     """The stable versions of a kind that the default version of Kubernetes has."""
-    found = (version for version in kind.versions if SCHEMA.kind(kind.group, version, kind.kind))
-    return tuple(version for version in found if stable(version))
+    found = (version for version in kind.versions if SCHEMA.find_kind_type(kind.group, version, kind.kind))
+    return tuple(version for version in found if is_stable_version(version))
 
 
 STORED: Final = [
@@ -81,7 +81,7 @@ async def test_every_kind_says_the_same_in_protobuf_as_in_json(
     path, body = path_of(kind, version, namespace), minimal(kind, version, namespace)
     name = body["metadata"]["name"]
     created = await api.ask(
-        "POST", path, PROTOBUF.write(body), media=MEDIA_TYPE, accept=f"{MEDIA_TYPE},application/json"
+        "POST", path, PROTOBUF.encode(body), media=MEDIA_TYPE, accept=f"{MEDIA_TYPE},application/json"
     )
     assert (created.status, created.headers["Content-Type"]) == (201, MEDIA_TYPE), created.body
     one, whole = [await api.ask("GET", at, accept=MEDIA_TYPE) for at in (f"{path}/{name}", path)]
@@ -94,11 +94,11 @@ async def test_every_kind_says_the_same_in_protobuf_as_in_json(
 
 def as_json(message: bytes) -> Object:
     """What a message says, as the server would write it in JSON."""
-    read = PROTOBUF.read(message)
+    read = PROTOBUF.decode(message)
     group, _, version = read.api_version.rpartition("/")
-    node = SCHEMA.kind(group, version, read.kind)
+    node = SCHEMA.find_kind_type(group, version, read.kind)
     assert node is not None
-    return {"kind": read.kind, "apiVersion": read.api_version, **CODEC.decode(node, read.value, Found())}
+    return {"kind": read.kind, "apiVersion": read.api_version, **CODEC.decode(node, read.value, DecodingState())}
 
 
 async def established(api: "Api", path: str, since: str) -> Object:

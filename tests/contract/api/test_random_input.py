@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.catalogue import KINDS, KindInfo, stable
-from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version
+from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.features.versions import DEFAULT
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ _SCALARS: Final[dict[Shape, st.SearchStrategy[Any]]] = {
 
 
 @st.composite
-def values_of(draw: st.DrawFn, node: Node, depth: int = 0) -> Any:
+def values_of(draw: st.DrawFn, node: TypeNode, depth: int = 0) -> Any:
     """A value of a type: odd, but of the right form, most of the time."""
     if draw(st.integers(0, 49)) == 49:
         return draw(json_values)
@@ -198,8 +198,8 @@ def served() -> list[Any]:
         pytest.param(kind, version, id=f"{kind.group or 'core'}/{kind.plural}")
         for kind in KINDS
         for version in kind.versions[:1]
-        if stable(version) and "get" in kind.verbs and "create" in kind.verbs
-        if SCHEMA.kind(kind.group, version, kind.kind)
+        if is_stable_version(version) and "get" in kind.verbs and "create" in kind.verbs
+        if SCHEMA.find_kind_type(kind.group, version, kind.kind)
     ]
 
 
@@ -215,7 +215,7 @@ def path_of(kind: KindInfo, version: str) -> str:
 async def test_no_object_of_any_kind_brings_out_a_bug(
     api: "Api", minimal: "Minimal", kind: KindInfo, version: str, data: st.DataObject
 ) -> None:
-    node = SCHEMA.kind(kind.group, version, kind.kind)
+    node = SCHEMA.find_kind_type(kind.group, version, kind.kind)
     assert node is not None
     valid, path = minimal(kind, version, "default"), path_of(kind, version)
     name = valid["metadata"]["name"]

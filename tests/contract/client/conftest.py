@@ -15,13 +15,13 @@ from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import controller_manager
-from mockkube.client.kubeconfig import Access
+from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.protocol import Client, Watch, WatchEvent
 from mockkube.client.sight import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.proposals.lending import make_schema
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Signal
 
@@ -74,8 +74,10 @@ class Http:
         self._server.handler.streams = Streams()
 
     async def client(self, sight: VersionedDecoder | None = None) -> Client:
-        access = Access(f"http://127.0.0.1:{self._port}", token="secret")
-        return await self._stack.enter_async_context(HttpClient(access, "kube-controller-manager/v1.36.4", sight=sight))
+        access = RestConfig(f"http://127.0.0.1:{self._port}", token="secret")
+        return await self._stack.enter_async_context(
+            HttpClient(access, "kube-controller-manager/v1.36.4", decoder=sight)
+        )
 
 
 Reach = Local | Http
@@ -93,7 +95,7 @@ async def server() -> AsyncIterator[ApiServer]:
             caps=Capabilities(gates=frozenset({"HostnameOverride"})),
             disable_admission=("ServiceAccount",),
         )
-        made = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.from_seed(1, "server"))
+        made = ApiServer(store=store, options=options, clock=RealClock(), chance=Random.from_seed(1, "server"))
         await made.start()
         yield made
         await made.stop()
@@ -133,7 +135,7 @@ def seen() -> Seen:
     async def taken(watch: Watch, count: int) -> list[WatchEvent]:
         events: list[WatchEvent] = []
         while len(events) < count:
-            await until(watch.ready, watch.bell)
+            await until(watch.is_ready, watch.signal)
             events += watch.take(count - len(events))
         return events
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired
-from mockkube.client.cache import Change, Index, Informer, InformerFactory
-from mockkube.client.protocol import NOW, Client, Key, Selection, Watch, key_of
+from mockkube.client.cache import Indexer, Informer, InformerFactory, ObjectChange
+from mockkube.client.protocol import DELETE_NOW, Client, Key, Selection, Watch, key_of
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
 
@@ -27,7 +27,7 @@ async def change(client: Client, name: str, **data: str) -> None:
 
 
 async def remove(client: Client, name: str) -> None:
-    await client.delete("ConfigMap", Key("default", name), NOW)
+    await client.delete("ConfigMap", Key("default", name), DELETE_NOW)
 
 
 class Follower:
@@ -37,22 +37,22 @@ class Follower:
         self.clock = VirtualClock()
         self.cache = Informer(client, "ConfigMap", self.clock, selection=DEFAULT, batch_max=batch_max)
         self.changes: list[tuple[str, str]] = []
-        self.cache.subscribe(self._note)
+        self.cache.add_event_handler(self._note)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: ObjectChange) -> None:
         self.changes.append((change.type.value, change.object["metadata"]["name"]))
 
     async def until(self, holds: Callable[[], bool]) -> None:
         while not holds():
-            if self.cache.ready():
+            if self.cache.is_ready():
                 await self.cache.step()
             elif (moment := self.cache.wake_at()) is not None:
                 self.clock.move_to(moment)
             else:
-                await self.cache.bell.wait()
+                await self.cache.signal.wait()
 
     def holds(self, *names: str) -> Callable[[], bool]:
-        return lambda: self.cache.synced and sorted(key.name for key in self.cache.objects) == sorted(names)
+        return lambda: self.cache.has_synced and sorted(key.name for key in self.cache.objects) == sorted(names)
 
 
 async def test_a_cache_lists_then_follows(client: Client) -> None:
@@ -139,7 +139,7 @@ async def test_a_cache_waits_longer_each_time_its_server_is_away(
 
 async def test_who_waits_for_a_cache_is_told_once_it_holds_everything(client: Client) -> None:
     follower, bell = Follower(client), Signal()
-    follower.cache.tell_synced(bell)
+    follower.cache.notify_when_synced(bell)
     await follower.until(follower.holds())
     await bell.wait()
     await follower.cache.close()
@@ -184,20 +184,20 @@ async def test_who_comes_late_is_told_of_what_is_there(client: Client) -> None:
     await write(client, "a")
     await follower.until(follower.holds("a"))
     late: list[tuple[str, bool]] = []
-    follower.cache.subscribe(lambda change: late.append((change.type.value, change.old is None)))
+    follower.cache.add_event_handler(lambda change: late.append((change.type.value, change.old is None)))
     assert late == [("ADDED", True)]
     await follower.cache.close()
 
 
 async def test_a_component_has_one_cache_for_each_selection(client: Client) -> None:
     caches = InformerFactory(client, VirtualClock(), owner="component")
-    assert caches.of("ConfigMap") is caches.of("ConfigMap")
-    assert caches.of("ConfigMap") is not caches.of("ConfigMap", DEFAULT)
+    assert caches.informer_for("ConfigMap") is caches.informer_for("ConfigMap")
+    assert caches.informer_for("ConfigMap") is not caches.informer_for("ConfigMap", DEFAULT)
     assert [worker.name for worker in caches.workers] == ["component/cache/ConfigMap"] * 2
-    assert not caches.synced()
+    assert not caches.has_synced()
     for worker in caches.workers:
         await worker.step()
-    assert caches.synced()
+    assert caches.has_synced()
     await caches.close()
 
 
@@ -207,14 +207,14 @@ async def test_a_cache_ends_where_the_server_is_whatever_happens(client: Client,
     follower = Follower(forgetful)
     known: dict[str, Any] = {}
 
-    def follow(change: Change) -> None:
+    def follow(change: ObjectChange) -> None:
         name = change.object["metadata"]["name"]
         assert (change.type.value == "ADDED") is (name not in known)
         known[name] = change.object
         if change.type.value == "DELETED":
             del known[name]
 
-    follower.cache.subscribe(follow)
+    follower.cache.add_event_handler(follow)
     for _ in range(40):
         name = random.choice("abcd")
         match random.randrange(6):
@@ -230,17 +230,17 @@ async def test_a_cache_ends_where_the_server_is_whatever_happens(client: Client,
                 await reach.end_watches()
                 forgetful.expired = random.randrange(2)
             case _:
-                if follower.cache.ready():
+                if follower.cache.is_ready():
                     await follower.cache.step()
     listed = {item["metadata"]["name"]: item for item in (await client.list("ConfigMap", DEFAULT)).items}
-    await follower.until(lambda: follower.cache.synced and known == listed)
+    await follower.until(lambda: follower.cache.has_synced and known == listed)
     assert {key.name: obj for key, obj in follower.cache.objects.items()} == listed
     await follower.cache.close()
 
 
 def test_an_index_of_one_object_under_many_values_is_as_fast_as_of_few() -> None:
     def seconds(count: int) -> float:
-        index = Index(lambda obj: obj["values"])
+        index = Indexer(lambda obj: obj["values"])
         old = {"values": [str(number) for number in range(count)]}
         new = {"values": [str(number) for number in range(1, count + 1)]}
         index.replace(Key("", "x"), None, old)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import AlreadyExists, Conflict, Forbidden, Invalid, MethodNotAllowed, NotFound
-from mockkube.client.protocol import NOW, Client, Deletion, Key, PatchType, Selection
+from mockkube.client.protocol import DELETE_NOW, Client, Deletion, Key, PatchType, Selection
 
 P = Key("default", "p")
 
@@ -133,7 +133,7 @@ async def test_a_deletion_waits_for_finalizers(client: Client) -> None:
 
 async def test_a_deletion_at_once_is_done(client: Client) -> None:
     await client.create("Pod", plain())
-    await client.delete("Pod", P, NOW)
+    await client.delete("Pod", P, DELETE_NOW)
     with pytest.raises(NotFound):
         await client.get("Pod", P)
 
@@ -141,7 +141,7 @@ async def test_a_deletion_at_once_is_done(client: Client) -> None:
 async def test_a_collection_is_deleted_as_selected(client: Client) -> None:
     for name in ("a", "b", "c"):
         await client.create("Pod", plain(name))
-    await client.delete_collection("Pod", Selection("default", labels="app in (a,b)"), NOW)
+    await client.delete_collection("Pod", Selection("default", labels="app in (a,b)"), DELETE_NOW)
     assert [item["metadata"]["name"] for item in (await client.list("Pod")).items] == ["c"]
 
 

@@ -10,13 +10,13 @@ from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.events import NORMAL
 from mockkube.client.identity import controller_manager
 from mockkube.client.protocol import Key, Selection, key_of
 from mockkube.client.recorder import EventRecorder
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter
 from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.steps import SeededChooser, Worker
@@ -35,16 +35,16 @@ class Counter:
         self.cache = Informer(
             client, "ConfigMap", clock, selection=Selection("default", labels="count=yes"), owner=name
         )
-        self.cache.subscribe(self._changed)
+        self.cache.add_event_handler(self._changed)
         self.queue: WorkQueue[Key] = WorkQueue(clock, ItemExponentialFailureRateLimiter(1.0, 60.0))
-        self.bell = self.queue.bell
+        self.signal = self.queue.signal
         self._client, self._recorder = client, recorder
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: ObjectChange) -> None:
         self.queue.add(key_of(change.object))
 
-    def ready(self) -> bool:
-        return self.cache.synced and self.queue.ready()
+    def is_ready(self) -> bool:
+        return self.cache.has_synced and self.queue.is_ready()
 
     def wake_at(self) -> float | None:
         return self.queue.wake_at()
@@ -66,12 +66,12 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
     clock, trace = VirtualClock(), list[str]()
     async with MemoryStore() as store:
         options = ApiServerOptions(Authenticator({}))
-        server = ApiServer(store=store, options=options, clock=clock, chance=Chance.from_seed(seed, "server"))
+        server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(seed, "server"))
         await server.start()
         door = LocalDoor()
         door.open(server)
         client = LocalClient(door, controller_manager(DEFAULT))
-        recorder = EventRecorder(client, clock, Chance.from_seed(seed, "recorder"), component="counter")
+        recorder = EventRecorder(client, clock, Random.from_seed(seed, "recorder"), component="counter")
         counters = [Counter(name, client, clock, recorder) for name in ("one", "two")]
         workers: list[Worker] = [recorder, *counters, *(counter.cache for counter in counters)]
 
@@ -82,8 +82,8 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
             lambda: workers,
             clock=clock,
             chooser=SeededChooser(Generator(seed)),
-            quiet=quiet,
-            stepped=lambda worker: trace.append(worker.name),
+            wait_for_delivery=quiet,
+            after_step=lambda worker: trace.append(worker.name),
         )
         for name in NAMES:
             metadata = {"name": name, "namespace": "default", "labels": {"count": "yes"}}

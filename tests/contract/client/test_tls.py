@@ -6,7 +6,7 @@ import pytest
 
 from mockkube.api.errors import Unavailable
 from mockkube.client.http import HttpClient
-from mockkube.client.kubeconfig import Access, read
+from mockkube.client.kubeconfig import RestConfig, load
 from mockkube.cluster.assembly import Cluster
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.state import StateDirectory
@@ -16,11 +16,11 @@ async def test_a_kubeconfig_opens_the_door(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path / "lab")
     said = ClusterConfiguration(name="lab", port=0, db=MEMORY, without=("scheduler", "controllers", "kubelets"))
     async with Cluster(said, state):
-        access = read(state.kubeconfig)
+        access = load(state.kubeconfig)
         async with HttpClient(access, "test/1") as client:
             names = [item["metadata"]["name"] for item in (await client.list("Namespace")).items]
         assert "kube-system" in names
-        distrustful = Access(access.server, certificate=access.certificate, key=access.key)
+        distrustful = RestConfig(access.server, certificate=access.certificate, key=access.key)
         async with HttpClient(distrustful, "test/1") as client:
             with pytest.raises(Unavailable, match="certificate verify failed"):
                 await client.list("Namespace")

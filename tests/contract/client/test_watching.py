@@ -36,7 +36,7 @@ async def test_a_watch_tells_each_change_once_in_order(client: Client, seen: See
     versions = [event.object["metadata"]["resourceVersion"] for event in events]
     assert versions[:3] == revisions
     assert int(versions[3]) > int(versions[2])
-    assert not watch.ready()
+    assert not watch.is_ready()
     await watch.close()
 
 

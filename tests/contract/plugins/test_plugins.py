@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from mockkube.client.cache import InformerFactory
-from mockkube.client.protocol import Listed, Selection
+from mockkube.client.protocol import ObjectList, Selection
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Signal
-from mockkube.scheduler.catalogue import PLUGINS, Entry, default_plugins
-from mockkube.scheduler.configuration.arguments import check, fill
+from mockkube.scheduler.catalogue import PLUGINS, PluginEntry, default_plugins
+from mockkube.scheduler.configuration.arguments import set_defaults, validate_arguments
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,
-    Context,
     CycleState,
     FilterPlugin,
     Plugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreScorePlugin,
     ReservePlugin,
@@ -32,7 +32,7 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.status import Code
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.snapshot import Snapshot
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "scheduler.md").read_text()
 ENTRIES = [pytest.param(entry, id=entry.name) for entry in PLUGINS]
@@ -65,8 +65,8 @@ PODS = [pytest.param(PLAIN, id="plain"), pytest.param(RICH, id="rich")]
 class Empty:
     """A server that has nothing."""
 
-    async def list(self, kind: str, selection: Selection) -> Listed:
-        return Listed([], "1")
+    async def list(self, kind: str, selection: Selection) -> ObjectList:
+        return ObjectList([], "1")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Any:
         return SimpleNamespace(ready=lambda: False, bell=Signal())
@@ -77,8 +77,8 @@ def pod(spec: Any) -> PodInfo:
     return PodInfo({"metadata": metadata, "spec": spec, "status": {}})
 
 
-def nodes(caps: Capabilities) -> Picture:
-    picture = Picture(RequestReader(caps))
+def nodes(caps: Capabilities) -> Snapshot:
+    picture = Snapshot(RequestReader(caps))
     for name, zone in (("n1", "a"), ("n2", "b")):
         room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
         labels = {"zone": zone, "kubernetes.io/hostname": name}
@@ -90,52 +90,52 @@ def nodes(caps: Capabilities) -> Picture:
 
 
 def capabilities(version: Version = DEFAULT) -> Capabilities:
-    return Capabilities(version, effective(version, component="kube-scheduler"))
+    return Capabilities(version, enabled_gates(version, component="kube-scheduler"))
 
 
-async def build(entry: Entry, picture: Picture, caps: Capabilities) -> Plugin:
+async def build(entry: PluginEntry, picture: Snapshot, caps: Capabilities) -> Plugin:
     client: Any = Empty()
     caches = InformerFactory(client, RealClock(), owner="kube-scheduler")
     expressions = ExpressionCache()
-    context = Context(
+    context = PluginDependencies(
         caps=caps,
         clock=RealClock(),
         client=client,
-        caches=caches,
+        informers=caches,
         nodes=picture,
-        taints=TaintRules(expressions=expressions.expression),
+        taints=TaintRules(expressions=expressions.compile_expression),
         selector_operators={},
         device_taints=TaintRules(),
     )
-    plugin = entry.factory(context, fill(entry.name, {}, caps))
+    plugin = entry.factory(context, set_defaults(entry.name, {}, caps))
     for cache in caches.workers:
         await cache.step()
     return plugin
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_a_plugin_is_described(entry: Entry) -> None:
+def test_a_plugin_is_described(entry: PluginEntry) -> None:
     assert f"\n| `{entry.name}` |" in DOCUMENT
     assert entry.factory.__doc__
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_the_arguments_that_are_assumed_are_valid(entry: Entry) -> None:
+def test_the_arguments_that_are_assumed_are_valid(entry: PluginEntry) -> None:
     caps = capabilities()
-    assert check(entry.name, fill(entry.name, {}, caps), "args", caps) == []
+    assert validate_arguments(entry.name, set_defaults(entry.name, {}, caps), "args", caps) == []
 
 
 @pytest.mark.parametrize("version", [OLDEST, DEFAULT, NEWEST], ids=str)
 @pytest.mark.parametrize("entry", ENTRIES)
-async def test_a_plugin_is_built_at_every_version(entry: Entry, version: Version) -> None:
+async def test_a_plugin_is_built_at_every_version(entry: PluginEntry, version: Version) -> None:
     caps = capabilities(version)
     plugin = await build(entry, nodes(caps), caps)
     assert plugin.name == entry.name
-    assert all(isinstance(interest, ClusterEventWithHint) for interest in plugin.interests())
+    assert all(isinstance(interest, ClusterEventWithHint) for interest in plugin.events_to_register())
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-async def test_a_plugin_with_a_score_has_a_weight(entry: Entry) -> None:
+async def test_a_plugin_with_a_score_has_a_weight(entry: PluginEntry) -> None:
     caps = capabilities()
     scores = isinstance(await build(entry, nodes(caps), caps), ScorePlugin)
     assert scores is bool(entry.weight) or entry.name == "VolumeBinding"
@@ -143,7 +143,7 @@ async def test_a_plugin_with_a_score_has_a_weight(entry: Entry) -> None:
 
 @pytest.mark.parametrize("spec", PODS)
 @pytest.mark.parametrize("entry", ENTRIES)
-async def test_filters_answer_the_same_twice_and_change_nothing(entry: Entry, spec: Any) -> None:
+async def test_filters_answer_the_same_twice_and_change_nothing(entry: PluginEntry, spec: Any) -> None:
     caps = capabilities()
     picture = nodes(caps)
     plugin = await build(entry, picture, caps)
@@ -162,7 +162,7 @@ async def test_filters_answer_the_same_twice_and_change_nothing(entry: Entry, sp
 
 @pytest.mark.parametrize("spec", PODS)
 @pytest.mark.parametrize("entry", ENTRIES)
-async def test_scores_lie_within_bounds(entry: Entry, spec: Any) -> None:
+async def test_scores_lie_within_bounds(entry: PluginEntry, spec: Any) -> None:
     caps = capabilities()
     picture = nodes(caps)
     plugin = await build(entry, picture, caps)
@@ -179,17 +179,17 @@ async def test_scores_lie_within_bounds(entry: Entry, spec: Any) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-async def test_giving_back_what_was_never_taken_does_no_harm(entry: Entry) -> None:
+async def test_giving_back_what_was_never_taken_does_no_harm(entry: PluginEntry) -> None:
     caps = capabilities()
     plugin = await build(entry, nodes(caps), caps)
     if isinstance(plugin, ReservePlugin):
         plugin.unreserve(CycleState(), pod(PLAIN), "n1")
-        assert plugin.reserve(CycleState(), pod(PLAIN), "n1").ok
+        assert plugin.reserve(CycleState(), pod(PLAIN), "n1").is_success
 
 
 def names(version: str, **gates: bool) -> list[str]:
     parsed = Version.parse(version)
-    return [entry.name for entry in default_plugins(Capabilities(parsed, effective(parsed, gates)))]
+    return [entry.name for entry in default_plugins(Capabilities(parsed, enabled_gates(parsed, gates)))]
 
 
 def test_plugins_appear_with_their_gates() -> None:

@@ -119,4 +119,4 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trains(file: Path):
     """Release trains that bring it."""
-    return outside.with_proposals(outside.TRAINS, outside.load(file))
+    return outside.add_to_trains(outside.TRAINS, outside.load_file(file))

@@ -18,7 +18,7 @@ from mockkube.client.protocol import Key
 from mockkube.cluster.configuration import resolve
 from mockkube.cluster.errors import StartError
 from mockkube.cluster.laboratory import Laboratory, Setup
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.proposals.proposal import Field, Proposal
@@ -211,7 +211,7 @@ async def test_kept_state_is_read_with_the_proposals_of_the_start(file, tmp_path
         assert "quiet" not in await _stored(kube)
 
 
-STAGES = (Stage(Version(1, 36), Maturity.BETA, True),)
+STAGES = (GateStage(Version(1, 36), Maturity.BETA, True),)
 LABELLED = Proposal(
     kep=9998,
     gate="LabelledSecrets",
@@ -321,7 +321,7 @@ async def test_a_cluster_of_its_own_process_knows_it(file, tmp_path):
     try:
         assert process.stdout is not None
         assert b"is ready" in await process.stdout.readline()
-        access = kubeconfig.read(Path(json.loads(ready.read_text())["kubeconfig"]), "")
+        access = kubeconfig.load(Path(json.loads(ready.read_text())["kubeconfig"]), "")
         async with HttpClient(access, "test", clock=RealClock()) as client:
             given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
             made = await client.create("ConfigMap", {**given, "quiet": {"on": False}})

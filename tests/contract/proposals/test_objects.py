@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockkube.api.codec import DecodingError
-from mockkube.api.complaints import unknown_fields
+from mockkube.api.complaints import find_unknown_fields
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.proposals.impact import find_server_impact
-from mockkube.proposals.view import View
+from mockkube.proposals.view import ComponentView
 
 GATE = "QuietNodes"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -80,8 +80,8 @@ def view(trains):
 
     def make(version, *, on=None):
         release = Version.parse(version)
-        gates = effective(release, {} if on is None else {GATE: on}, trains)
-        return View(Capabilities(release, gates, trains), NOW)
+        gates = enabled_gates(release, {} if on is None else {GATE: on}, trains)
+        return ComponentView(Capabilities(release, gates, trains), NOW)
 
     return make
 
@@ -120,7 +120,7 @@ def test_an_older_version_has_never_heard_of_it(view, place, quiet):
     server, given_ = view("1.35"), obj(kind, way, quiet)
     assert "quiet" not in at(server.decode(given_), way)
     group, _, version = given_["apiVersion"].rpartition("/")
-    assert list(unknown_fields(server.schema.kind(group, version, kind), given_)) == [path(way)]
+    assert list(find_unknown_fields(server.schema.kind(group, version, kind), given_)) == [path(way)]
 
 
 @fresh

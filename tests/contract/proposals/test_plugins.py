@@ -7,12 +7,12 @@ import pytest
 from mockkube.cluster.configuration import resolve
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.proposals import outside
 from mockkube.proposals.proposal import SchedulerPlugin
-from mockkube.scheduler.catalogue import default_plugins, entry_of
-from mockkube.scheduler.configuration.configuration import ConfigurationError, read
+from mockkube.scheduler.catalogue import default_plugins, find_plugin
+from mockkube.scheduler.configuration.configuration import SchedulerConfigurationError, parse_configuration
 from mockkube.scheduler.framework.interface import FilterPlugin
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
@@ -37,11 +37,11 @@ def caps(file):
     """A scheduler whose proposal brings these plugins: `caps(SchedulerPlugin(...), on=True)`."""
 
     def make(*plugins, on=True, version="1.36"):
-        [proposal] = outside.load(file)
+        [proposal] = outside.load_file(file)
         own = replace(proposal, scheduler_plugins=plugins or proposal.scheduler_plugins, origin="")
-        trains = outside.with_proposals(outside.TRAINS, (own,))
+        trains = outside.add_to_trains(outside.TRAINS, (own,))
         release = Version.parse(version)
-        return Capabilities(release, effective(release, {GATE: on}, trains, component="kube-scheduler"), trains)
+        return Capabilities(release, enabled_gates(release, {GATE: on}, trains, component="kube-scheduler"), trains)
 
     return make
 
@@ -56,15 +56,15 @@ def test_without_it_the_default_plugins_are_those_of_the_release(caps, version, 
 
 
 def test_a_version_before_it_has_no_plugin_of_its_name(caps):
-    with pytest.raises(ConfigurationError, match="no plugin has this name"):
-        read(_enabling("Quiet"), caps(version="1.35"))
-    assert entry_of("Quiet", caps(version="1.35")) is None
+    with pytest.raises(SchedulerConfigurationError, match="no plugin has this name"):
+        parse_configuration(_enabling("Quiet"), caps(version="1.35"))
+    assert find_plugin("Quiet", caps(version="1.35")) is None
 
 
 def test_one_that_is_no_default_is_enabled_by_name(caps):
     scheduler = caps(SchedulerPlugin("Refusing", Refusing, default=False))
     assert "Refusing" not in [entry.name for entry in default_plugins(scheduler)]
-    [profile] = read(_enabling("Refusing", open="n1"), scheduler).profiles
+    [profile] = parse_configuration(_enabling("Refusing", open="n1"), scheduler).profiles
     assert [one.name for one in profile.plugins["filter"].enabled] == ["Refusing"]
     assert profile.arguments["Refusing"] == {"open": "n1"}
 
@@ -74,7 +74,7 @@ def test_one_with_the_name_of_a_plugin_takes_its_place_while_the_gate_is_on(caps
     scheduler = caps(SchedulerPlugin("NodeName", Refusing), on=on)
     names = [entry.name for entry in default_plugins(scheduler)]
     assert names == [entry.name for entry in default_plugins(Capabilities(scheduler.version, scheduler.gates))]
-    entry = entry_of("NodeName", scheduler)
+    entry = find_plugin("NodeName", scheduler)
     assert entry is not None
     assert (entry.factory is Refusing) is factory
 

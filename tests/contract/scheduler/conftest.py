@@ -16,12 +16,12 @@ from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
-from mockkube.client.protocol import NOW, Key, PatchType, Selection
+from mockkube.client.protocol import DELETE_NOW, Key, PatchType, Selection
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
-from mockkube.runtime.chance import Chance
-from mockkube.runtime.part import Context
+from mockkube.runtime.chance import Random
+from mockkube.runtime.part import ComponentDependencies
 from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.virtual import VirtualClock
 from mockkube.scheduler.scheduler import Scheduler, build
@@ -36,9 +36,9 @@ class Lab:
         door = LocalDoor()
         door.open(server)
         self.scheduler, self.clock = scheduler, clock
-        self.admin = LocalClient(door, identity.Identity("admin", (MASTERS,), "kubectl"))
+        self.admin = LocalClient(door, identity.ClientIdentity("admin", (MASTERS,), "kubectl"))
         self._store, self._server = store, server
-        self.simulation = Simulation(lambda: scheduler.workers, clock=clock, quiet=self._quiet)
+        self.simulation = Simulation(lambda: scheduler.workers, clock=clock, wait_for_delivery=self._quiet)
 
     async def _quiet(self) -> None:
         """Return when all that is stored has reached those who watch."""
@@ -76,7 +76,7 @@ class Lab:
         await self.admin.patch(kind, Key(namespace, name), patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, name: str) -> None:
-        await self.admin.delete(kind, Key("" if kind == "Node" else "default", name), NOW)
+        await self.admin.delete(kind, Key("" if kind == "Node" else "default", name), DELETE_NOW)
 
     async def priority_class(self, name: str, value: int, **fields: Any) -> None:
         await self.admin.create("PriorityClass", {"metadata": {"name": name}, "value": value, **fields})
@@ -125,18 +125,18 @@ async def labs() -> AsyncIterator[Callable[..., Any]]:
             store = await stack.enter_async_context(MemoryStore())
             options = ApiServerOptions(
                 Authenticator({}),
-                caps=Capabilities(parsed, effective(parsed, gates or {})),
+                caps=Capabilities(parsed, enabled_gates(parsed, gates or {})),
                 disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             )
-            server = ApiServer(store=store, options=options, clock=clock, chance=Chance.from_seed(1, "server"))
+            server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
             await server.start()
             stack.push_async_callback(server.stop)
             door, registry = LocalDoor(), CollectorRegistry()
             door.open(server)
             client = LocalClient(door, identity.scheduler(parsed))
-            caps = Capabilities(parsed, effective(parsed, gates or {}, component="kube-scheduler"))
-            context = Context(
-                "kube-scheduler", client, caps, clock, Chance.from_seed(1, "scheduler"), registry, lambda node: True
+            caps = Capabilities(parsed, enabled_gates(parsed, gates or {}, component="kube-scheduler"))
+            context = ComponentDependencies(
+                "kube-scheduler", client, caps, clock, Random.from_seed(1, "scheduler"), registry, lambda node: True
             )
             scheduler = build(context, configuration)
             stack.push_async_callback(scheduler.stop)

@@ -14,7 +14,7 @@ P = Key("default", "p")
 
 
 async def why(lab: Any, **overrides: bool) -> Explanation:
-    case = await case_of(lab.admin, P, lab.scheduler.senses.caps, lab.clock)
+    case = await case_of(lab.admin, P, lab.scheduler.semantics.caps, lab.clock)
     return await what_if(case, await explain(case), overrides)
 
 
@@ -74,7 +74,7 @@ async def test_a_gate_of_the_scheduler_would_help(labs) -> None:
     blind = await labs()
     case = None
     await lab.pod("p", tolerations=[{"key": "level", "operator": "Gt", "value": "5", "effect": "NoSchedule"}])
-    case = await case_of(lab.admin, P, blind.scheduler.senses.caps, lab.clock)
+    case = await case_of(lab.admin, P, blind.scheduler.semantics.caps, lab.clock)
     found = await what_if(case, await explain(case), {})
     assert changes(found, "gate") == {f"{NUMERIC}=true": "n1"}
 

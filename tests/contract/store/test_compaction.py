@@ -23,7 +23,7 @@ async def test_what_came_before_is_gone(store: Store) -> None:
     await store.compact(oldest)
     with pytest.raises(Compacted) as caught:
         await store.list("/", revision=oldest - 1)
-    assert (caught.value.asked, caught.value.oldest) == (oldest - 1, oldest)
+    assert (caught.value.requested, caught.value.oldest) == (oldest - 1, oldest)
     with pytest.raises(Compacted):
         await store.get("/a", revision=oldest - 1)
 

@@ -170,11 +170,15 @@ async def test_pages_follow_one_another_without_gap_or_repeat(store: Store) -> N
     for n in range(7):
         await store.create(f"/a/{n}", b"")
     first = await store.list("/a/", limit=3)
-    assert ([entry.key for entry in first.entries], first.remaining, first.more) == (["/a/0", "/a/1", "/a/2"], 4, True)
+    assert ([entry.key for entry in first.entries], first.remaining, first.has_more) == (
+        ["/a/0", "/a/1", "/a/2"],
+        4,
+        True,
+    )
     second = await store.list("/a/", start="/a/2\x01", limit=3, revision=first.revision)
     assert ([entry.key for entry in second.entries], second.remaining) == (["/a/3", "/a/4", "/a/5"], 1)
     third = await store.list("/a/", start="/a/6", limit=3, revision=first.revision)
-    assert ([entry.key for entry in third.entries], third.remaining, third.more) == (["/a/6"], 0, False)
+    assert ([entry.key for entry in third.entries], third.remaining, third.has_more) == (["/a/6"], 0, False)
 
 
 async def test_a_start_before_the_prefix_is_the_beginning(store: Store) -> None:
@@ -209,7 +213,7 @@ async def test_the_future_cannot_be_read(store: Store) -> None:
     future = created.revision + 1
     with pytest.raises(FutureRevision) as caught:
         await store.get("/a", revision=future)
-    assert (caught.value.asked, caught.value.current) == (future, created.revision)
+    assert (caught.value.requested, caught.value.current) == (future, created.revision)
     with pytest.raises(FutureRevision):
         await store.list("/", revision=future)
 

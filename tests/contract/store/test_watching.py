@@ -78,12 +78,12 @@ async def test_watch_is_resumable_after_the_last_revision_seen(store: Store) -> 
 
 async def test_an_event_is_queued_before_the_write_returns(store: Store) -> None:
     async with store.watch("/", after=REVISION_FIRST) as watch:
-        assert not watch.ready()
+        assert not watch.is_ready()
         for n in range(5):
             entry = await store.create(f"/{n}", b"")
-            assert watch.ready()
+            assert watch.is_ready()
             assert [event.entry for event in await anext(watch)] == [entry]
-            assert not watch.ready()
+            assert not watch.is_ready()
 
 
 async def test_events_tell_what_was_before(store: Store) -> None:

@@ -19,10 +19,10 @@ from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selec
 from mockkube.controllers import controller_manager
 from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.runtime.chance import Chance
-from mockkube.runtime.part import Context
+from mockkube.runtime.chance import Random
+from mockkube.runtime.part import ComponentDependencies
 from mockkube.runtime.steps import InOrderChooser, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 
@@ -54,15 +54,15 @@ class Simulation:
     ) -> None:
         """Start the controller manager anew, with these controllers only."""
         await self.stop()
-        gates_on = effective(version, gates or {}, component="kube-controller-manager")
-        chosen = options or Options.of(version)
+        gates_on = enabled_gates(version, gates or {}, component="kube-controller-manager")
+        chosen = options or Options.for_version(version)
         self.metrics = CollectorRegistry()
-        context = Context(
+        context = ComponentDependencies(
             component="kube-controller-manager",
             client=LocalClient(self.door, identity.controller_manager(version)),
             capabilities=Capabilities(version, gates_on),
             clock=self.clock,
-            chance=Chance.from_seed(1, "controllers"),
+            random=Random.from_seed(1, "controllers"),
             metrics=self.metrics,
             owns=lambda node: True,
         )
@@ -83,7 +83,9 @@ class Simulation:
     async def settle(self) -> int:
         """Let everybody work until nobody has anything to do at this moment."""
         workers = [] if self.manager is None else self.manager.workers
-        return await settle(lambda: workers, InOrderChooser(), quiet=self.server.registry.services.cache.fresh)
+        return await settle(
+            lambda: workers, InOrderChooser(), wait_for_delivery=self.server.registry.services.cache.fresh
+        )
 
     async def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -193,11 +195,11 @@ async def sim() -> AsyncIterator[Simulation]:
     async with store:
         options = ApiServerOptions(
             Authenticator({}),
-            caps=Capabilities(DEFAULT, effective(DEFAULT, {"TaintTolerationComparisonOperators": True})),
+            caps=Capabilities(DEFAULT, enabled_gates(DEFAULT, {"TaintTolerationComparisonOperators": True})),
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             runtime_config={"resource.k8s.io/v1beta2": True},
         )
-        server = ApiServer(store=store, options=options, clock=clock, chance=Chance.from_seed(1, "server"))
+        server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
         await server.start()
         door = LocalDoor()
         door.open(server)

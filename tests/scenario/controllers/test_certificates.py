@@ -40,7 +40,7 @@ def of_kubelet(node):
 def options(tmp_path, sim):
     kept = keep_certificates(tmp_path, [], now=sim.clock.now())
     own = {"signing_certificate": str(kept.authority), "signing_key": str(kept.authority_key)}
-    return replace(Options.of(DEFAULT), **own)
+    return replace(Options.for_version(DEFAULT), **own)
 
 
 async def decide(sim, name, kind="Approved"):

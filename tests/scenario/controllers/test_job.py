@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.client.protocol import DEFAULT, Deletion, Key, Propagation
+from mockkube.client.protocol import DELETE_DEFAULT, Deletion, Key, Propagation
 
 NAME = "job-controller"
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -150,7 +150,7 @@ async def test_a_pod_that_goes_counts_as_failed_at_once_unless_the_job_says_othe
     await make(sim, template=template, completions=2, parallelism=1)
     (name,) = await pods(sim)
     await sim.status("Pod", name, {"phase": "Running"})
-    await sim.client.delete("Pod", Key("default", name), DEFAULT)
+    await sim.client.delete("Pod", Key("default", name), DELETE_DEFAULT)
     await sim.advance(1)
     assert ((await status(sim))["failed"], await pods(sim)) == (1, [])
     await sim.advance(10)
@@ -164,7 +164,7 @@ async def test_with_policy_failed_a_pod_is_replaced_when_it_is_over(sim):
     await make(sim, template=template, podReplacementPolicy="Failed")
     (name,) = await pods(sim)
     await sim.status("Pod", name, {"phase": "Running"})
-    await sim.client.delete("Pod", Key("default", name), DEFAULT)
+    await sim.client.delete("Pod", Key("default", name), DELETE_DEFAULT)
     await sim.advance(25)
     assert ((await status(sim)).get("failed", 0), await pods(sim)) == (0, [])
     await end(sim, name, "Failed", 143)

@@ -1,12 +1,12 @@
 """Namespaces that are deleted, in virtual time."""
 
-from mockkube.client.protocol import DEFAULT, Key
+from mockkube.client.protocol import DELETE_DEFAULT, Key
 
 
 async def going(sim, *finalizers):
     await sim.create("Namespace", "n", "")
     await sim.create("ConfigMap", "c", "n", metadata={"finalizers": list(finalizers)})
-    await sim.client.delete("Namespace", Key("", "n"), DEFAULT)
+    await sim.client.delete("Namespace", Key("", "n"), DELETE_DEFAULT)
 
 
 async def test_a_namespace_is_left_alone_for_five_seconds_and_then_emptied(sim):
@@ -55,7 +55,7 @@ async def test_pods_go_before_everything_else(sim):
     await sim.create("Namespace", "n", "")
     await sim.create("ConfigMap", "c", "n")
     await sim.create("Pod", "p", "n", spec={"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]})
-    await sim.client.delete("Namespace", Key("", "n"), DEFAULT)
+    await sim.client.delete("Namespace", Key("", "n"), DELETE_DEFAULT)
     await sim.advance(30)
     assert await sim.get("ConfigMap", "c", "n")
     await sim.delete("Pod", "p", "n")

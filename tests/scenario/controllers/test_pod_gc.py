@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mockkube.client.protocol import DEFAULT, Key
+from mockkube.client.protocol import DELETE_DEFAULT, Key
 from mockkube.controllers.options import Options
 
 GC = "pod-garbage-collector-controller"
@@ -37,7 +37,7 @@ async def test_terminating_pods_of_a_node_out_of_service_are_removed_and_others_
     await sim.node("n1", taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}], ready="False")
     await sim.pod("going", on="n1")
     await sim.pod("staying", on="n1")
-    await sim.client.delete("Pod", Key("default", "going"), DEFAULT)
+    await sim.client.delete("Pod", Key("default", "going"), DELETE_DEFAULT)
     await sim.advance(20)
     assert await sim.names("Pod") == ["staying"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.client.protocol import DEFAULT, Key
+from mockkube.client.protocol import DELETE_DEFAULT, Key
 from mockkube.features.versions import Version
 
 NAME = "statefulset-controller"
@@ -266,7 +266,7 @@ async def test_a_set_on_its_way_out_only_counts(sim):
         spec={"serviceName": "svc", "selector": {"matchLabels": {"app": "s"}}, "template": TEMPLATE},
     )
     await run_all(sim)
-    await sim.client.delete("StatefulSet", Key("default", "s"), DEFAULT)
+    await sim.client.delete("StatefulSet", Key("default", "s"), DELETE_DEFAULT)
     await sim.delete("Pod", "s-0")
     assert await sim.names("Pod") == []
     assert (await sim.get("StatefulSet", "s"))["status"]["replicas"] == 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.client.protocol import DEFAULT, Key
+from mockkube.client.protocol import DELETE_DEFAULT, Key
 from mockkube.controllers.options import Options
 
 VOLUMES = (
@@ -104,7 +104,7 @@ async def test_a_missing_class_and_a_foreign_provisioner_are_told_of(binding):
 async def test_a_claim_whose_volume_is_gone_is_lost(binding):
     await volume(binding, "v")
     await claim(binding)
-    await binding.client.delete("PersistentVolume", Key("", "v"), DEFAULT)
+    await binding.client.delete("PersistentVolume", Key("", "v"), DELETE_DEFAULT)
     await binding.settle()
     assert (await binding.get("PersistentVolume", "v", ""))["metadata"]["deletionTimestamp"]
     await binding.merge("PersistentVolume", "v", {"metadata": {"finalizers": None}}, "")

@@ -48,7 +48,7 @@ async def test_the_change_that_is_told_does_help(begin: Any) -> None:
     await world.lab.settle()
     account = await world.why()
     assert (account.fate, account.obstacle, list(account.remedies)) == (Fate.REFUSED, None, [])
-    assert "Decided again now, it would not happen" in account.notes[0]
+    assert "If decided again now, this would not happen" in account.notes[0]
     await world.gt("another")
     assert (await world.why("another")).fate == Fate.RUNNING
 
@@ -83,7 +83,7 @@ async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any)
     await world.lab.set("kubelet", running=False)
     await world.lab.set("kubelet", gates={GT: False})
     notes = (await world.why()).notes
-    assert notes[0].startswith("kubelet does nothing, so nobody sees to the pod")
+    assert notes[0].startswith("kubelet does nothing, so the pod is not managed")
     assert notes[1].startswith("It runs, but when its kubelet restarts: kubelet refuses it on node-")
 
 
@@ -134,7 +134,7 @@ async def test_finalizers_that_an_older_api_server_keeps_are_told(begin: Any) ->
     account = await world.why()
     assert account.obstacle is not None
     assert account.obstacle.component == "kube-apiserver"
-    assert "example.com/hold cannot let it go" in account.obstacle.text
+    assert "example.com/hold cannot be removed" in account.obstacle.text
     assert ("kube-apiserver", "1.35") in of_components(account)
 
 

@@ -136,7 +136,7 @@ async def test_what_an_older_controller_manager_left_out_is_told(begin: Any) -> 
     await world.create("Deployment", "web", spec={"selector": {"matchLabels": labels}, "template": template})
     name = next(one["metadata"]["name"] for one in (await world.client.list("Pod")).items)
     assert (await world.why(name)).notes == (
-        "Deployment web asks for spec.hostnameOverride, which is not stored, nor would be of a new pod; "
+        "Deployment web asks for spec.hostnameOverride, which is not stored; a new pod would not have it either; "
         "with kube-controller-manager 1.34 it would.",
     )
 
@@ -191,7 +191,7 @@ async def test_a_field_that_the_api_server_dropped_is_told_with_the_gate_that_ke
     await world.pod("p", metadata={"annotations": {APPLIED: json.dumps(asked)}})
     said = "Pod p asks for spec.resources, which is not stored"
     assert (await world.why()).notes == (
-        f"{said}, nor would be of a new pod; with kube-apiserver PodLevelResources=true it would.",
+        f"{said}; a new pod would not have it either; with kube-apiserver PodLevelResources=true it would.",
     )
     await world.lab.set("kube-apiserver", gates=dict.fromkeys(off))
     await world.lab.settle()
@@ -227,4 +227,4 @@ async def test_a_pod_that_has_ended_by_itself_was_turned_away_by_nobody(begin: A
     name = next(one["metadata"]["name"] for one in (await world.client.list("Pod")).items)
     account = await world.why(name)
     assert (account.fate, account.obstacle) == (Fate.ENDED, None)
-    assert account.deeds == ("Its containers have ended on node-1; nobody turned it away.",)
+    assert account.deeds == ("Its containers have ended on node-1; no component stopped it.",)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mockkube.api.catalogue import ALL, CREATE, KINDS, STATUS, KindInfo, stable
+from mockkube.api.catalogue import ALL_VERBS, CREATE_VERBS, KINDS, STATUS, KindInfo, is_stable_version
 from mockkube.api.schema import Schema
 from mockkube.features.versions import Version
 
@@ -26,10 +26,10 @@ def test_a_short_name_means_one_resource() -> None:
 
 @kinds
 def test_verbs_are_known_and_a_status_can_be_changed(kind: KindInfo) -> None:
-    assert set(kind.verbs) <= set(ALL)
+    assert set(kind.verbs) <= set(ALL_VERBS)
     assert kind.plural == kind.plural.lower()
     for sub in kind.subresources:
-        assert set(sub.verbs) <= set(ALL)
+        assert set(sub.verbs) <= set(ALL_VERBS)
     status = kind.subresource("status")
     assert status is None or status == STATUS
 
@@ -37,7 +37,7 @@ def test_verbs_are_known_and_a_status_can_be_changed(kind: KindInfo) -> None:
 @kinds
 def test_versions_are_preferred_in_order(kind: KindInfo) -> None:
     assert len(set(kind.versions)) == len(kind.versions)
-    ages = [stable(version) for version in kind.versions]
+    ages = [is_stable_version(version) for version in kind.versions]
     assert ages == sorted(ages, reverse=True)
 
 
@@ -46,13 +46,15 @@ def test_every_kind_exists_in_some_version_of_kubernetes() -> None:
     unknown = [
         kind.kind
         for kind in KINDS
-        if not any(schema.kind(kind.group, version, kind.kind) for schema in schemas for version in kind.versions)
+        if not any(
+            schema.find_kind_type(kind.group, version, kind.kind) for schema in schemas for version in kind.versions
+        )
     ]
     assert unknown == []
 
 
 def test_what_shares_its_storage_names_a_kind_that_is_stored() -> None:
-    stored = {(kind.group, kind.plural) for kind in KINDS if kind.verbs != CREATE and kind.stored_as is None}
+    stored = {(kind.group, kind.plural) for kind in KINDS if kind.verbs != CREATE_VERBS and kind.stored_as is None}
     assert {kind.stored_as for kind in KINDS if kind.stored_as} <= stored
 
 
@@ -60,7 +62,7 @@ def test_what_shares_its_storage_names_a_kind_that_is_stored() -> None:
     ("version", "answer"), [("v1", True), ("v2", True), ("v1beta1", False), ("v1alpha3", False), ("v", False)]
 )
 def test_only_plain_numbers_are_stable(version: str, answer: bool) -> None:
-    assert stable(version) is answer
+    assert is_stable_version(version) is answer
 
 
 def test_a_kind_knows_its_list_and_its_subresources() -> None:

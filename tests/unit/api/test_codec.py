@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.codec import Codec, DecodingError, Found
-from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.codec import Codec, DecodingError, DecodingState
+from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.features.versions import Version
 
 SCHEMA = Schema(Version.parse("1.36"))
@@ -18,13 +18,13 @@ CORE = "io.k8s.api.core.v1."
 
 def decode(definition: str, value: Any) -> Any:
     """What the type makes of a value."""
-    return CODEC.decode(SCHEMA.node(definition), value, Found())
+    return CODEC.decode(SCHEMA.get_type(definition), value, DecodingState())
 
 
 def test_unknown_fields_are_dropped_and_noticed() -> None:
-    found = Found()
-    decoded = CODEC.decode(SCHEMA.node(CORE + "Toleration"), {"key": "a", "surplus": 1}, found)
-    assert (decoded, found.unknown) == ({"key": "a"}, True)
+    found = DecodingState()
+    decoded = CODEC.decode(SCHEMA.get_type(CORE + "Toleration"), {"key": "a", "surplus": 1}, found)
+    assert (decoded, found.has_unknown_fields) == ({"key": "a"}, True)
 
 
 def test_names_of_fields_are_matched_with_their_case() -> None:
@@ -141,7 +141,7 @@ SCALARS: dict[Shape, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def values_of(draw: st.DrawFn, node: Node, depth: int = 0) -> Any:
+def values_of(draw: st.DrawFn, node: TypeNode, depth: int = 0) -> Any:
     """Any value of a type, null and empty ones included."""
     if draw(st.integers(0, 9)) == 0:
         return None
@@ -164,10 +164,10 @@ def values_of(draw: st.DrawFn, node: Node, depth: int = 0) -> Any:
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_what_was_decoded_once_stays_as_it_is(definition: str, data: st.DataObject) -> None:
-    given_value = data.draw(values_of(SCHEMA.node(definition))) or {}
-    found = Found()
-    once = CODEC.decode(SCHEMA.node(definition), given_value, found)
-    assert not found.unknown
+    given_value = data.draw(values_of(SCHEMA.get_type(definition))) or {}
+    found = DecodingState()
+    once = CODEC.decode(SCHEMA.get_type(definition), given_value, found)
+    assert not found.has_unknown_fields
     assert decode(definition, orjson.loads(orjson.dumps(once))) == once
 
 
@@ -190,7 +190,7 @@ def test_any_json_is_decoded_or_refused(value: Any) -> None:
         decoded = decode(CORE + "Pod", value)
     except DecodingError:
         return
-    assert set(decoded) <= set(SCHEMA.node(CORE + "Pod").fields)
+    assert set(decoded) <= set(SCHEMA.get_type(CORE + "Pod").fields)
 
 
 PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
@@ -210,6 +210,6 @@ PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProp
     ],
 )
 def test_a_schema_in_a_place_where_something_else_may_stand_is_pruned_too(given: Any, decoded: Any) -> None:
-    found = Found()
-    assert CODEC.decode(SCHEMA.node(PROPS), given, found) == decoded
-    assert not found.unknown
+    found = DecodingState()
+    assert CODEC.decode(SCHEMA.get_type(PROPS), given, found) == decoded
+    assert not found.has_unknown_fields

@@ -15,7 +15,7 @@ def compile_ring(table: CompiledTable[int, list[object]], number: int) -> list[o
         own.append(compile_ring(table, (number + 1) % 3))
         return own
 
-    return table.find(number, fill, own)
+    return table.get_or_compile(number, fill, own)
 
 
 def test_entries_that_need_one_another_are_compiled_once() -> None:
@@ -34,8 +34,8 @@ def test_an_entry_that_cannot_be_compiled_is_tried_again() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        table.find("a", fail, "meanwhile")
-    assert table.find("a", lambda: "made", "meanwhile") == "made"
+        table.get_or_compile("a", fail, "meanwhile")
+    assert table.get_or_compile("a", lambda: "made", "meanwhile") == "made"
 
 
 def test_another_thread_sees_no_entry_before_it_is_whole() -> None:
@@ -48,8 +48,8 @@ def test_another_thread_sees_no_entry_before_it_is_whole() -> None:
         go_on.wait(20)
         return "whole"
 
-    first = threading.Thread(target=lambda: seen.append(table.find("a", compile_slowly, "half")))
-    second = threading.Thread(target=lambda: seen.append(table.find("a", lambda: "other", "half")))
+    first = threading.Thread(target=lambda: seen.append(table.get_or_compile("a", compile_slowly, "half")))
+    second = threading.Thread(target=lambda: seen.append(table.get_or_compile("a", lambda: "other", "half")))
     first.start()
     begun.wait(20)
     assert table.get("a") is None

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockkube.api import complaints
-from mockkube.api.codec import Codec, DecodingError, Found
+from mockkube.api.codec import Codec, DecodingError, DecodingState
 from mockkube.api.schema import Schema
 from mockkube.features.versions import Version
 
 SCHEMA = Schema(Version.parse("1.36"))
 CODEC = Codec(SCHEMA)
 CORE = "io.k8s.api.core.v1."
-POD = SCHEMA.node(CORE + "Pod")
+POD = SCHEMA.get_type(CORE + "Pod")
 
 
 def spec(**fields: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def spec(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_unknown_fields_are_named_by_their_paths(value: Any, paths: list[str]) -> None:
-    assert list(complaints.unknown_fields(POD, value)) == paths
+    assert list(complaints.find_unknown_fields(POD, value)) == paths
 
 
 @pytest.mark.parametrize(
@@ -133,24 +133,24 @@ def test_a_patched_value_is_told_as_the_converter_does(value: Any, complaint: st
     ],
 )
 def test_base64_is_refused_with_the_place(text: str, offset: int) -> None:
-    node = SCHEMA.node(CORE + "Secret")
+    node = SCHEMA.get_type(CORE + "Secret")
     assert complaints.find_decoding_error(node, {"data": {"a": text}}) == f"illegal base64 data at input byte {offset}"
 
 
 def test_types_are_named_as_reflection_does() -> None:
-    node = SCHEMA.node(CORE + "Secret")
+    node = SCHEMA.get_type(CORE + "Secret")
     complaint = "json: cannot unmarshal array into Go struct field Secret.data of type map[string][]uint8"
     assert complaints.find_decoding_error(node, {"data": []}) == complaint
-    claims = SCHEMA.node("io.k8s.api.apps.v1.StatefulSetSpec")
+    claims = SCHEMA.get_type("io.k8s.api.apps.v1.StatefulSetSpec")
     complaint = (
         "json: cannot unmarshal bool into Go struct field "
         "PersistentVolumeClaim.volumeClaimTemplates.TypeMeta.kind of type string"
     )
     assert complaints.find_decoding_error(claims, {"volumeClaimTemplates": [{"kind": True}]}) == complaint
-    overhead = SCHEMA.node("io.k8s.api.node.v1.Overhead")
+    overhead = SCHEMA.get_type("io.k8s.api.node.v1.Overhead")
     complaint = "json: cannot unmarshal string into Go struct field Overhead.podFixed of type v1.ResourceList"
     assert complaints.find_decoding_error(overhead, {"podFixed": "a"}) == complaint
-    review = SCHEMA.node("io.k8s.api.authorization.v1.SubjectAccessReviewSpec")
+    review = SCHEMA.get_type("io.k8s.api.authorization.v1.SubjectAccessReviewSpec")
     complaint = "json: cannot unmarshal bool into Go struct field SubjectAccessReviewSpec.extra of type string"
     assert complaints.find_decoding_error(review, {"extra": {"a": [True]}}) == complaint
 
@@ -171,18 +171,18 @@ odd = st.recursive(
 @settings(deadline=None)
 @given(odd.filter(lambda value: value is not None))
 def test_what_the_codec_refuses_is_always_explained(value: Any) -> None:
-    found = Found()
+    found = DecodingState()
     try:
         CODEC.decode(POD, value, found)
     except DecodingError:
         assert complaints.find_decoding_error(POD, value) != "json: cannot unmarshal the value"
         return
-    assert found.unknown is bool(list(complaints.unknown_fields(POD, value)))
+    assert found.has_unknown_fields is bool(list(complaints.find_unknown_fields(POD, value)))
 
 
 @pytest.mark.parametrize("value", [{}, []], ids=["an object", "an array"])
 def test_what_is_no_scalar_is_no_quantity(value: Any) -> None:
-    node = SCHEMA.node(CORE + "ResourceRequirements")
+    node = SCHEMA.get_type(CORE + "ResourceRequirements")
     assert complaints.find_decoding_error(node, {"limits": {"cpu": value}})
 
 
@@ -198,7 +198,7 @@ def test_what_is_no_scalar_is_no_quantity(value: Any) -> None:
     ],
 )
 def test_a_schema_or_something_else_is_told_as_the_type_that_reads_it_does(value: Any, complaint: str) -> None:
-    node = SCHEMA.node("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
+    node = SCHEMA.get_type("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
     assert complaints.find_decoding_error(node, value) == complaint
     with pytest.raises(DecodingError):
-        CODEC.decode(node, value, Found())
+        CODEC.decode(node, value, DecodingState())

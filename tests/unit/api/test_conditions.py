@@ -2,12 +2,12 @@
 
 import pytest
 
-from mockkube.api.conditions import calculate_observed_generation, condition, find_condition, with_condition
+from mockkube.api.conditions import calculate_observed_generation, find_condition, make_condition, with_condition
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
 
 THEN, NOW = "2030-01-01T00:00:00Z", "2030-01-01T00:05:00Z"
-READY = {**condition("Ready", holds=True, reason="Up", message="is up"), "lastTransitionTime": THEN}
+READY = {**make_condition("Ready", holds=True, reason="Up", message="is up"), "lastTransitionTime": THEN}
 OTHER = {"type": "Other", "status": "False", "lastTransitionTime": THEN}
 TRACKING = Capabilities(DEFAULT, frozenset({"PodObservedGenerationTracking"}))
 
@@ -20,7 +20,7 @@ TRACKING = Capabilities(DEFAULT, frozenset({"PodObservedGenerationTracking"}))
     ],
 )
 def test_a_condition_is_set_where_it_is(holds: bool, moment: str) -> None:
-    wanted = condition("Ready", holds=holds, reason="New", message="")
+    wanted = make_condition("Ready", holds=holds, reason="New", message="")
     assert with_condition([READY, OTHER], wanted, NOW) == [{**wanted, "lastTransitionTime": moment}, OTHER]
 
 

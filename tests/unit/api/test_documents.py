@@ -9,19 +9,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mockkube.api import documents
-from mockkube.api.documents import Unreadable
+from mockkube.api.documents import InvalidDocument
 from mockkube.api.errors import TooLarge
 
 keys = st.sampled_from(("a", "b", 'quo"te', "col:on", "back\\slash", ""))
 
 
 def test_json_is_read() -> None:
-    assert documents.read_json(b'{"a": [1, null, "x"]}') == {"a": [1, None, "x"]}
+    assert documents.parse_json(b'{"a": [1, null, "x"]}') == {"a": [1, None, "x"]}
 
 
 def test_what_is_not_json_is_refused_with_the_place() -> None:
-    with pytest.raises(Unreadable, match=r"^json parse error: invalid character 'x' after array element"):
-        documents.read_json(b"[1 x]")
+    with pytest.raises(InvalidDocument, match=r"^json parse error: invalid character 'x' after array element"):
+        documents.parse_json(b"[1 x]")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_merged_mapping_is_filled_in() -> None:
     ],
 )
 def test_what_is_not_yaml_is_refused_with_the_place(text: bytes, complaint: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(InvalidDocument) as caught:
         documents.parse_yaml(text)
     assert complaint in str(caught.value)
 
@@ -73,21 +73,21 @@ def test_what_is_not_yaml_is_refused_with_the_place(text: bytes, complaint: str)
 @example(b"&a [*a]")
 @example(b"\xff\xfe")
 def test_any_text_is_read_as_yaml_or_refused(text: bytes) -> None:
-    with contextlib.suppress(Unreadable):
+    with contextlib.suppress(InvalidDocument):
         json.dumps(documents.parse_yaml(text).value)
 
 
 def test_keys_of_yaml_that_stand_twice_are_told_and_the_last_counts() -> None:
     read = documents.parse_yaml(b"a: 1\nb: {c: 1, c: 2}\na: 3\n")
     assert read.value == {"a": 3, "b": {"c": 2}}
-    lines = read.repeats.told()
+    lines = read.duplicates.list_errors()
     assert sorted(lines) == ['line 2: key "c" already set in map', 'line 3: key "a" already set in map']
-    at_once = read.repeats.join_errors(["d"])
+    at_once = read.duplicates.join_errors(["d"])
     assert at_once == f'yaml: unmarshal errors:\n  {lines[0]}\n  {lines[1]}, unknown field "d"'
 
 
 def test_a_repeated_key_of_yaml_is_shown_as_what_it_is() -> None:
-    lines = documents.parse_yaml(b"1: a\n1: b\ntrue: a\ntrue: b\n").repeats.told()
+    lines = documents.parse_yaml(b"1: a\n1: b\ntrue: a\ntrue: b\n").duplicates.list_errors()
     assert lines == ["line 2: key 1 already set in map", "line 4: key true already set in map"]
 
 
@@ -103,17 +103,19 @@ def test_a_repeated_key_of_yaml_is_shown_as_what_it_is() -> None:
     ],
 )
 def test_fields_that_stand_twice_are_found(text: bytes, paths: list[str]) -> None:
-    assert documents.repeats(text, json.loads(text)).told() == [f'duplicate field "{path}"' for path in paths]
+    assert documents.find_duplicate_fields(text, json.loads(text)).list_errors() == [
+        f'duplicate field "{path}"' for path in paths
+    ]
 
 
 def test_what_a_type_does_not_fit_is_told_in_the_order_of_the_text() -> None:
     text = b'{"x": {"b": 1, "b": 1}, "a": {"y": 1, "b": 2, "b": 3}, "a": 4}'
-    found = documents.repeats(text, json.loads(text))
+    found = documents.find_duplicate_fields(text, json.loads(text))
     unknown = ["x", "a.y"]
-    assert found.told(unknown, typed=True) == [
+    assert found.list_errors(unknown, typed=True) == [
         'unknown field "x"', 'unknown field "a.y"', 'duplicate field "a.b"', 'duplicate field "a"'
     ]  # fmt: skip
-    assert found.told(unknown)[0] == 'duplicate field "x.b"'
+    assert found.list_errors(unknown)[0] == 'duplicate field "x.b"'
 
 
 def written(value: Any) -> str:
@@ -140,15 +142,17 @@ pairs: st.SearchStrategy[Any] = st.recursive(
 @given(pairs)
 def test_as_many_duplicates_are_found_as_there_are(value: Any) -> None:
     text = written(value).encode()
-    assert sum(again for _, again in documents.repeats(text, json.loads(text)).fields) == repeats(value)
+    assert sum(again for _, again in documents.find_duplicate_fields(text, json.loads(text)).json_fields) == repeats(
+        value
+    )
 
 
 def test_a_document_of_too_many_objects_and_lists_is_refused(monkeypatch):
     monkeypatch.setattr(documents, "CONTAINERS_MAX", 5)
     text = b'{"a": [{}, {}, []], "b": "[[[[[[[["}'
-    assert documents.read_json(text) == {"a": [{}, {}, []], "b": "[[[[[[[["}
+    assert documents.parse_json(text) == {"a": [{}, {}, []], "b": "[[[[[[[["}
     assert documents.parse_yaml(text).value["a"] == [{}, {}, []]
-    for read in (documents.read_json, documents.parse_yaml):
+    for read in (documents.parse_json, documents.parse_yaml):
         with pytest.raises(TooLarge, match="6 objects and lists, the limit is 5"):
             read(b'{"a": [{}, {}, [], []]}')
 

@@ -14,22 +14,28 @@ CLASSES = [value for value in vars(errors).values() if isinstance(value, type) a
         pytest.param(errors.BadRequest("why"), 400, "BadRequest", "why", id="bad request"),
         pytest.param(errors.Unauthorized(), 401, "Unauthorized", "Unauthorized", id="unauthorized"),
         pytest.param(
-            errors.Forbidden.object("apps", "deployments", "a", "why"),
+            errors.Forbidden.for_object("apps", "deployments", "a", "why"),
             403,
             "Forbidden",
             'deployments.apps "a" is forbidden: why',
             id="forbidden",
         ),
         pytest.param(
-            errors.Forbidden.object("", "pods", "", "why"), 403, "Forbidden", "pods is forbidden: why", id="no name"
+            errors.Forbidden.for_object("", "pods", "", "why"), 403, "Forbidden", "pods is forbidden: why", id="no name"
         ),
-        pytest.param(errors.Forbidden.object("", "", "", "why"), 403, "Forbidden", "forbidden: why", id="nothing"),
-        pytest.param(errors.NotFound.object("", "pods", "a"), 404, "NotFound", 'pods "a" not found', id="not found"),
+        pytest.param(errors.Forbidden.for_object("", "", "", "why"), 403, "Forbidden", "forbidden: why", id="nothing"),
         pytest.param(
-            errors.AlreadyExists.object("", "pods", "a"), 409, "AlreadyExists", 'pods "a" already exists', id="taken"
+            errors.NotFound.for_object("", "pods", "a"), 404, "NotFound", 'pods "a" not found', id="not found"
         ),
         pytest.param(
-            errors.Conflict.changed("", "pods", "a"),
+            errors.AlreadyExists.for_object("", "pods", "a"),
+            409,
+            "AlreadyExists",
+            'pods "a" already exists',
+            id="taken",
+        ),
+        pytest.param(
+            errors.Conflict.for_modified_object("", "pods", "a"),
             409,
             "Conflict",
             'Operation cannot be fulfilled on pods "a": the object has been modified; '
@@ -46,12 +52,12 @@ def test_a_status_says_what_why_and_how_bad(error: ApiError, code: int, reason: 
 
 
 def test_details_name_the_object_and_leave_out_what_is_empty() -> None:
-    assert errors.NotFound.object("apps", "deployments", "a").status()["details"] == {
+    assert errors.NotFound.for_object("apps", "deployments", "a").status()["details"] == {
         "name": "a",
         "group": "apps",
         "kind": "deployments",
     }
-    assert errors.NotFound.object("", "pods", "").status()["details"] == {"kind": "pods"}
+    assert errors.NotFound.for_object("", "pods", "").status()["details"] == {"kind": "pods"}
     assert "details" not in errors.BadRequest("why").status()
 
 
@@ -80,7 +86,7 @@ def test_a_single_complaint_stands_without_brackets_and_none_stands_alone() -> N
     ids=["one", "two", "a repetition", "only repetitions"],
 )
 def test_complaints_are_joined_each_once(texts: list[str], line: str) -> None:
-    assert errors.aggregate(texts) == line
+    assert errors.aggregate_messages(texts) == line
 
 
 @pytest.mark.parametrize("kind", CLASSES)

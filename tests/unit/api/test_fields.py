@@ -14,7 +14,7 @@ from mockkube.api.fields import ErrorType
         pytest.param("a<b>", '"a<b>"', id="plain text keeps HTML"),
         pytest.param('say "é"\n', r'"say \"é\"\n"', id="quotes and newlines are escaped"),
         pytest.param("\x00\x7f\u200b", r'"\x00\x7f\u200b"', id="what cannot be printed is escaped"),
-        pytest.param(fields.Word(">="), r'"\u003e="', id="a word is JSON"),
+        pytest.param(fields.TypedString(">="), r'"\u003e="', id="a word is JSON"),
         pytest.param(True, "true", id="boolean"),
         pytest.param(None, "null", id="null"),
         pytest.param(-1, "-1", id="number"),
@@ -22,7 +22,7 @@ from mockkube.api.fields import ErrorType
     ],
 )
 def test_bad_values_are_shown_as_go_shows_them(value, text):
-    assert fields.shown(value) == text
+    assert fields.format_value(value) == text
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_every_type_of_error_has_a_title():
 
 
 def test_indented_json_is_as_go_indents_it():
-    assert fields.go_json({"a": [1], "b": {}}, indent=1) == '{\n "a": [\n  1\n ],\n "b": {}\n}'
+    assert fields.to_go_json({"a": [1], "b": {}}, indent=1) == '{\n "a": [\n  1\n ],\n "b": {}\n}'
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", 1, 2, None])))

@@ -57,13 +57,13 @@ def is_json(text: bytes) -> bool:
     ],
 )
 def test_the_first_place_that_is_wrong_is_named(text: bytes, complaint: str) -> None:
-    assert go_json.complaint(text) == complaint
+    assert go_json.find_syntax_error(text) == complaint
 
 
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]",:\\ tfn10.-e\n', max_size=40).map(str.encode))
 @example(b"\xff")
 def test_there_is_always_a_complaint(text: bytes) -> None:
-    assert go_json.complaint(text)
+    assert go_json.find_syntax_error(text)
 
 
 @given(st.text(alphabet='{}[]",:\\ truefalsn10.-eE\n', max_size=30).map(str.encode))
@@ -71,19 +71,19 @@ def test_there_is_always_a_complaint(text: bytes) -> None:
 @example(b'{"":[{},"\\u12aF"]}')
 @example(b"1.e")
 def test_a_text_is_json_exactly_if_nothing_is_found(text: bytes) -> None:
-    assert (go_json.complaint(text) == MENDED) is is_json(text)
+    assert (go_json.find_syntax_error(text) == MENDED) is is_json(text)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20))
 def test_nothing_is_found_in_what_a_writer_of_json_wrote(value: Any) -> None:
-    assert go_json.complaint(json.dumps(value).encode()) == MENDED
-    assert go_json.complaint(json.dumps(value, ensure_ascii=False, indent=1).encode(errors="replace")) == MENDED
+    assert go_json.find_syntax_error(json.dumps(value).encode()) == MENDED
+    assert go_json.find_syntax_error(json.dumps(value, ensure_ascii=False, indent=1).encode(errors="replace")) == MENDED
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["arrays", "objects"])
 def test_depth_is_no_more_than_a_complaint(opening: bytes) -> None:
-    assert go_json.complaint(opening * 9_000) == "unexpected end of JSON input"
-    assert go_json.complaint(opening * 20_000) == "exceeded max depth"
+    assert go_json.find_syntax_error(opening * 9_000) == "unexpected end of JSON input"
+    assert go_json.find_syntax_error(opening * 20_000) == "exceeded max depth"
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_depth_is_no_more_than_a_complaint(opening: bytes) -> None:
     [(b"a", "'a'"), (b"'", r"'\''"), (b'"', "'\"'"), (b"\n", r"'\n'"), (b"\x07", r"'\x07'"), (b"\xe9", "'\u00e9'")],
 )
 def test_a_character_is_quoted_as_go_does(char: bytes, quoted: str) -> None:
-    assert go_json.quoted(char) == quoted
+    assert go_json.quote_byte(char) == quoted

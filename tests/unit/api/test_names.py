@@ -15,7 +15,7 @@ LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric char
         pytest.param(names.check_dns_label, "1a-b", id="label may start with a digit"),
         pytest.param(names.check_dns1035_label, "a1", id="RFC 1035 label"),
         pytest.param(names.check_path_segment, "a:b", id="path segment"),
-        pytest.param(names.qualified_name, "example.com/Some_Name.1", id="label key with a domain"),
+        pytest.param(names.check_qualified_name, "example.com/Some_Name.1", id="label key with a domain"),
         pytest.param(names.check_label_value, "", id="empty label value"),
         pytest.param(names.check_config_map_key, ".a", id="config key with a leading dot"),
         pytest.param(names.check_relaxed_env_var_name, "1 odd-name", id="relaxed variable"),
@@ -23,7 +23,7 @@ LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric char
         pytest.param(names.check_port_name, "http-1", id="port name"),
         pytest.param(names.check_wildcard_subdomain, "*.a.b", id="wildcard"),
         pytest.param(names.check_dns_subdomain_with_underscores, "_a.b_c", id="underscores"),
-        pytest.param(names.percent, "10%", id="percentage"),
+        pytest.param(names.check_percent, "10%", id="percentage"),
         pytest.param(names.check_c_identifier, "_a1", id="C identifier"),
         pytest.param(names.check_http_header_name, "X-A", id="HTTP header"),
         pytest.param(names.check_decimal_integer, "-12", id="negative integer"),
@@ -45,7 +45,7 @@ def test_good_names_pass(check, name):
         pytest.param(names.check_path_segment, "..", ["may not be '..'"], id="parent"),
         pytest.param(names.check_label_value, "a" * 64, ["must be no more than 63 bytes"], id="long label value"),
         pytest.param(names.check_config_map_key, "..a", ["must not start with '..'"], id="climbing key"),
-        pytest.param(names.port_number, 0, ["must be between 1 and 65535, inclusive"], id="port 0"),
+        pytest.param(names.check_port_number, 0, ["must be between 1 and 65535, inclusive"], id="port 0"),
         pytest.param(names.check_unix_id, -1, ["must be between 0 and 2147483647, inclusive"], id="negative user"),
         pytest.param(names.check_decimal_integer, "", ["must be non-empty"], id="no integer"),
         pytest.param(
@@ -79,7 +79,7 @@ def test_length_is_counted_in_bytes():
 
 
 def test_a_form_is_shown_with_examples_and_regular_expression():
-    assert names.qualified_name("a b") == [
+    assert names.check_qualified_name("a b") == [
         "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
         "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
         "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
@@ -87,9 +87,9 @@ def test_a_form_is_shown_with_examples_and_regular_expression():
 
 
 def test_a_label_key_complains_of_both_its_parts():
-    assert names.qualified_name("/")[:2] == ["prefix part must be non-empty", "name part must be non-empty"]
-    assert names.qualified_name("A_/b")[0].startswith("prefix part a lowercase RFC 1123 subdomain")
-    assert names.qualified_name("a/b/c")[0].startswith("a valid label key must consist of")
+    assert names.check_qualified_name("/")[:2] == ["prefix part must be non-empty", "name part must be non-empty"]
+    assert names.check_qualified_name("A_/b")[0].startswith("prefix part a lowercase RFC 1123 subdomain")
+    assert names.check_qualified_name("a/b/c")[0].startswith("a valid label key must consist of")
 
 
 def test_a_generated_name_may_end_in_a_dash():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockkube.api.requests import RequestRules, calculate_nonzero_requests, pod_requests
+from mockkube.api.requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
 from mockkube.api.resources import Resources
 
-RULES = RequestRules()
+RULES = PodResourcesOptions()
 MEBI = 1024 * 1024
 
 
@@ -43,13 +43,13 @@ def pod(*containers, init=(), status=None, **spec):
     ],
 )
 def test_requests_of_a_pod(given, cpu_milli, memory):
-    found = pod_requests(given, RULES)
+    found = calculate_pod_requests(given, RULES)
     assert (found.cpu_milli, found.memory) == (cpu_milli, memory)
 
 
 def test_pod_level_requests_do_not_count_without_the_gate():
     given = pod(asks(cpu="1"), resources={"requests": {"cpu": "4"}})
-    assert pod_requests(given, RequestRules(pod_level=False)).cpu_milli == 1000
+    assert calculate_pod_requests(given, PodResourcesOptions(use_pod_level=False)).cpu_milli == 1000
 
 
 RESIZING = {
@@ -71,11 +71,11 @@ RESIZING = {
             3000,
             id="what cannot be had does not count",
         ),
-        pytest.param("1", RESIZING, RequestRules(status=False), 1000, id="without the gate the spec alone"),
+        pytest.param("1", RESIZING, PodResourcesOptions(use_status=False), 1000, id="without the gate the spec alone"),
     ],
 )
 def test_a_resize_counts_the_greatest_amount(asked, status, rules, cpu_milli):
-    assert pod_requests(pod(asks(cpu=asked), status=status), rules).cpu_milli == cpu_milli
+    assert calculate_pod_requests(pod(asks(cpu=asked), status=status), rules).cpu_milli == cpu_milli
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
 
 
@@ -30,11 +30,11 @@ async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
     made = Registry(
         store=store,
         clock=RealClock(),
-        chance=Chance.from_seed(1, "registry"),
+        chance=Random.from_seed(1, "registry"),
         caps=caps,
         schema=Schema(caps.version),
         admission=Chain([]),
-        allocators=Allocators(chance=Chance.from_seed(1, "allocators")),
+        allocators=Allocators(chance=Random.from_seed(1, "allocators")),
         runtime_config={},
     )
     await made.services.cache.start()

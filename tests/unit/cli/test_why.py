@@ -198,7 +198,7 @@ def test_a_cluster_of_ours_names_what_is_not_there(mockkube: Mockkube, ours: str
 
 def test_what_a_cluster_keeps_to_itself_is_told(mockkube: Mockkube, kubeconfig: str) -> None:
     assert (
-        "Gates of components are taken to be as their versions have them"
+        "The gates of components are assumed to be the defaults of their versions"
         in mockkube("why", "web", "--kubeconfig", kubeconfig).out
     )
 

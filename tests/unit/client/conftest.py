@@ -8,7 +8,7 @@ import pytest
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object
 from mockkube.client.protocol import Key, PatchType, key_of
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 
@@ -30,7 +30,7 @@ class Shelf:
         self._ask("create")
         key = key_of(obj)
         if key in self.events:
-            raise AlreadyExists.object("", "events", key.name)
+            raise AlreadyExists.for_object("", "events", key.name)
         self.events[key] = obj
         return obj
 
@@ -39,7 +39,7 @@ class Shelf:
     ) -> Object:
         self._ask("patch")
         if key not in self.events:
-            raise NotFound.object("", "events", key.name)
+            raise NotFound.for_object("", "events", key.name)
         self.events[key] = {**self.events[key], **patch}
         return self.events[key]
 
@@ -56,5 +56,5 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def chance() -> Chance:
-    return Chance.from_seed(1, "recorder")
+def chance() -> Random:
+    return Random.from_seed(1, "recorder")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.client.discovery import Served, served_kinds
+from mockkube.client.discovery import ServedResource, parse_discovery
 from mockkube.client.protocol import Key
 from mockkube.client.sight import VersionedDecoder
 from mockkube.features.versions import Version
@@ -51,12 +51,12 @@ DOCUMENTS = [
     ],
 )
 def test_a_kind_is_found_by_its_name_or_with_its_group(name: str, api_version: str, plural: str) -> None:
-    found = served_kinds(DOCUMENTS, None)[name]
+    found = parse_discovery(DOCUMENTS, None)[name]
     assert (found.api_version, found.plural) == (api_version, plural)
 
 
 def test_an_older_component_speaks_an_older_version() -> None:
-    found = served_kinds(DOCUMENTS, VersionedDecoder(make_schema(Version(1, 33))))
+    found = parse_discovery(DOCUMENTS, VersionedDecoder(make_schema(Version(1, 33))))
     assert found["ResourceClaim"].api_version == "resource.k8s.io/v1beta1"
     assert found["Widget"].api_version == "example.com/v1"
 
@@ -73,10 +73,10 @@ def test_an_older_component_speaks_an_older_version() -> None:
     ],
 )
 def test_an_object_has_its_path(name: str, key: Key, subresource: str, path: str) -> None:
-    assert served_kinds(DOCUMENTS, None)[name].path(key, subresource) == path
+    assert parse_discovery(DOCUMENTS, None)[name].path(key, subresource) == path
 
 
 def test_a_body_says_what_it_is() -> None:
-    pods: Served = served_kinds(DOCUMENTS, None)["Pod"]
-    assert pods.named({"spec": {}}) == {"spec": {}, "kind": "Pod", "apiVersion": "v1"}
-    assert pods.named({}, "eviction") == {"kind": "Eviction", "apiVersion": "policy/v1"}
+    pods: ServedResource = parse_discovery(DOCUMENTS, None)["Pod"]
+    assert pods.with_type_meta({"spec": {}}) == {"spec": {}, "kind": "Pod", "apiVersion": "v1"}
+    assert pods.with_type_meta({}, "eviction") == {"kind": "Eviction", "apiVersion": "policy/v1"}

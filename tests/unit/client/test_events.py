@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.client.events import EventNames, namespace_of, reference_to
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 POD = {
@@ -33,8 +33,8 @@ def test_events_are_where_their_object_is(reference: dict[str, str], namespace: 
 
 def test_names_of_one_moment_differ_and_tell_the_moment() -> None:
     clock = VirtualClock()
-    names = EventNames(clock, Chance.from_seed(1, "a"))
-    given = [names.name("p") for _ in range(100)]
+    names = EventNames(clock, Random.from_seed(1, "a"))
+    given = [names.generate("p") for _ in range(100)]
     assert len(set(given)) == 100
     moments = [int(name.removeprefix("p."), 16) for name in given]
     start = int(clock.now().timestamp()) * 10**9
@@ -43,10 +43,10 @@ def test_names_of_one_moment_differ_and_tell_the_moment() -> None:
 
 def test_recorders_of_one_moment_do_not_meet() -> None:
     clock = VirtualClock()
-    first, second = (EventNames(clock, Chance.from_seed(1, owner)) for owner in ("a", "b"))
-    assert {first.name("p") for _ in range(50)}.isdisjoint(second.name("p") for _ in range(50))
+    first, second = (EventNames(clock, Random.from_seed(1, owner)) for owner in ("a", "b"))
+    assert {first.generate("p") for _ in range(50)}.isdisjoint(second.generate("p") for _ in range(50))
 
 
 def test_what_cannot_be_a_name_is_replaced() -> None:
-    names = EventNames(VirtualClock(), Chance.from_seed(1, "a"))
-    assert len(names.name("Not_a_name")) == 36
+    names = EventNames(VirtualClock(), Random.from_seed(1, "a"))
+    assert len(names.generate("Not_a_name")) == 36

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.errors import Expired
-from mockkube.client.discovery import Served
+from mockkube.client.discovery import ServedResource
 from mockkube.client.http_watch import PENDING_MAX, HttpWatch
 from mockkube.client.protocol import WatchEnded
 
-PODS = Served("", "v1", "Pod", "pods", namespaced=True)
+PODS = ServedResource("", "v1", "Pod", "pods", namespaced=True)
 
 
 class Response:
@@ -55,7 +55,7 @@ async def test_lines_are_whole_however_they_are_cut(cuts: list[int]) -> None:
     text = b"".join(event(number) for number in range(1, 5))
     edges = [0, *sorted(cuts), len(text)]
     watch = opened(Response([text[start:end] for start, end in pairwise(edges)]))
-    await watch.follow()
+    await watch.read()
     assert taken(watch) == ["1", "2", "3", "4"]
 
 
@@ -63,7 +63,7 @@ async def test_lines_are_whole_however_they_are_cut(cuts: list[int]) -> None:
 async def test_a_watch_that_is_over_says_how_far_it_came(failure: Exception | None) -> None:
     response = Response([event(1), event(7, "BOOKMARK")], failure)
     watch = opened(response)
-    await watch.follow()
+    await watch.read()
     assert taken(watch) == ["1"]
     with pytest.raises(WatchEnded) as caught:
         watch.take()
@@ -73,7 +73,7 @@ async def test_a_watch_that_is_over_says_how_far_it_came(failure: Exception | No
 async def test_an_expired_watch_gives_first_what_it_has() -> None:
     error = {"type": "ERROR", "object": {"kind": "Status", "reason": "Expired", "code": 410, "message": "too old"}}
     watch = opened(Response([event(1), orjson.dumps(error) + b"\n"]))
-    await watch.follow()
+    await watch.read()
     assert taken(watch) == ["1"]
     with pytest.raises(Expired, match="too old"):
         watch.take()
@@ -82,7 +82,7 @@ async def test_an_expired_watch_gives_first_what_it_has() -> None:
 async def test_another_error_ends_a_watch() -> None:
     error = {"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "oh"}}
     watch = opened(Response([orjson.dumps(error) + b"\n"]))
-    await watch.follow()
+    await watch.read()
     with pytest.raises(WatchEnded):
         watch.take()
 
@@ -90,8 +90,8 @@ async def test_another_error_ends_a_watch() -> None:
 async def test_what_does_not_fit_waits_for_room() -> None:
     watch = opened(Response([event(number) for number in range(PENDING_MAX + 5)]))
     async with asyncio.TaskGroup() as group:
-        following = group.create_task(watch.follow())
-        await watch.bell.wait()
+        following = group.create_task(watch.read())
+        await watch.signal.wait()
         assert not following.done()
         assert len(watch.take()) == PENDING_MAX
     assert len(watch.take()) == 5
@@ -101,7 +101,7 @@ async def test_a_watch_is_closed_before_it_has_begun() -> None:
     response = Response([event(1)])
     watch = opened(response)
     async with asyncio.TaskGroup() as group:
-        watch.task = group.create_task(watch.follow())
+        watch.task = group.create_task(watch.read())
         await watch.close()
     assert response.closed
     with pytest.raises(WatchEnded):

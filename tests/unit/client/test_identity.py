@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.client import identity
-from mockkube.client.identity import Identity
+from mockkube.client.identity import ClientIdentity
 from mockkube.features.versions import Version
 
 V = Version(1, 35)
@@ -29,6 +29,8 @@ V = Version(1, 35)
         (identity.kubelets(V), "system:kubelets", "system:masters", "kubelet"),
     ],
 )
-def test_a_component_is_a_user_with_groups_and_a_program(known: Identity, user: str, group: str, program: str) -> None:
+def test_a_component_is_a_user_with_groups_and_a_program(
+    known: ClientIdentity, user: str, group: str, program: str
+) -> None:
     assert (known.user, group in known.groups) == (user, True)
     assert known.user_agent.startswith(f"{program}/v1.35.")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.client.kubeconfig import Access, KubeconfigError, read
+from mockkube.client.kubeconfig import KubeconfigError, RestConfig, load
 
 SERVER = {"server": "http://localhost:1/"}
 
@@ -26,7 +26,7 @@ def written(path: Path, cluster: dict[str, Any], user: dict[str, Any], **more: A
 
 
 def test_a_token_and_a_server_are_enough(tmp_path: Path) -> None:
-    assert read(written(tmp_path, SERVER, {"token": "t"})) == Access("http://localhost:1", token="t")
+    assert load(written(tmp_path, SERVER, {"token": "t"})) == RestConfig("http://localhost:1", token="t")
 
 
 def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path) -> None:
         "client-key-data": b64encode(b"key").decode(),
         "tokenFile": "token",
     }
-    assert read(written(tmp_path, cluster, user)) == Access(
+    assert load(written(tmp_path, cluster, user)) == RestConfig(
         "https://h", b"authority", insecure=True, server_name="k", certificate=b"cert", key=b"key", token="t"
     )
 
@@ -51,7 +51,7 @@ def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path) -> None:
 def test_a_context_may_be_named(tmp_path: Path) -> None:
     contexts = [{"name": "other", "context": {"cluster": "c"}}]
     file = written(tmp_path, SERVER, {"token": "t"}, contexts=contexts)
-    assert read(file, "other") == Access("http://localhost:1")
+    assert load(file, "other") == RestConfig("http://localhost:1")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_cannot_be_used_is_named_with_a_remedy(
 ) -> None:
     file = written(tmp_path, cluster, user, **more)
     with pytest.raises(KubeconfigError, match=why) as caught:
-        read(file)
+        load(file)
     assert str(caught.value).startswith(f"kubeconfig {file}: ")
 
 
@@ -80,20 +80,20 @@ def test_what_cannot_be_used_is_named_with_a_remedy(
 def test_what_is_no_kubeconfig_is_refused(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "config").write_text(text)
     with pytest.raises(KubeconfigError, match=why):
-        read(tmp_path / "config")
+        load(tmp_path / "config")
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError, match="No such file"):
-        read(tmp_path / "config")
+        load(tmp_path / "config")
 
 
 def test_plain_text_needs_no_tls() -> None:
-    assert Access("http://localhost:1").tls() is None
+    assert RestConfig("http://localhost:1").tls() is None
 
 
 def test_an_insecure_server_is_not_verified() -> None:
-    context = Access("https://localhost:1", insecure=True).tls()
+    context = RestConfig("https://localhost:1", insecure=True).tls()
     assert context is not None
     assert not context.check_hostname
 
@@ -101,10 +101,10 @@ def test_an_insecure_server_is_not_verified() -> None:
 @pytest.mark.parametrize(
     ("access", "what"),
     [
-        (Access("https://h", authority=b"none"), "certificate authority"),
-        (Access("https://h", certificate=b"none", key=b"none"), "client certificate"),
+        (RestConfig("https://h", authority=b"none"), "certificate authority"),
+        (RestConfig("https://h", certificate=b"none", key=b"none"), "client certificate"),
     ],
 )
-def test_a_certificate_that_is_none_is_refused(access: Access, what: str) -> None:
+def test_a_certificate_that_is_none_is_refused(access: RestConfig, what: str) -> None:
     with pytest.raises(KubeconfigError, match=f"the {what} for https://h cannot be read"):
         access.tls()

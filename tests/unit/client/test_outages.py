@@ -24,15 +24,15 @@ def test_many_caches_without_an_answer_are_one_warning(
     outages: UnreachableServers, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("kubelet/cache/Pod", "kubelet/cache/Node", "kubelet/cache/Pod"):
-        outages.failed(name, AWAY, 0.8)
+        outages.log_failure(name, AWAY, 0.8)
     assert warnings(caplog) == ["kubelet: the server is restarting; retrying in 0.8 s"]
     assert len(caplog.records) == 3
 
 
 def test_after_an_answer_it_is_news_again(outages: UnreachableServers, caplog: pytest.LogCaptureFixture) -> None:
-    outages.failed("kubelet/cache/Pod", AWAY, 0.8)
-    outages.answered("kubelet/cache/Node")
-    outages.failed("kubelet/cache/Pod", AWAY, 0.8)
+    outages.log_failure("kubelet/cache/Pod", AWAY, 0.8)
+    outages.clear("kubelet/cache/Node")
+    outages.log_failure("kubelet/cache/Pod", AWAY, 0.8)
     assert len(warnings(caplog)) == 2
 
 
@@ -40,7 +40,7 @@ def test_a_refusal_is_told_of_each_cache_by_its_name(
     outages: UnreachableServers, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("kubelet/cache/Pod", "kubelet/cache/Node", "kubelet/cache/Pod"):
-        outages.failed(name, REFUSED, 1.6)
+        outages.log_failure(name, REFUSED, 1.6)
     assert warnings(caplog) == [
         "kubelet/cache/Pod: pods is forbidden; retrying in 1.6 s",
         "kubelet/cache/Node: pods is forbidden; retrying in 1.6 s",

@@ -7,14 +7,14 @@ import pytest
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, Forbidden, Unavailable
 from mockkube.client.outbox import QUEUED_MAX, TRIES_MAX, EventSink
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 
 class Post:
     """Where an outbox writes to."""
 
-    def __init__(self, clock: VirtualClock, chance: Chance) -> None:
+    def __init__(self, clock: VirtualClock, chance: Random) -> None:
         self.clock, self.error, self.written = clock, None, []  # type: ignore[var-annotated]
         self.tries = 0
         self.outbox = EventSink(clock, chance, self.write)
@@ -27,7 +27,7 @@ class Post:
 
     async def go(self) -> None:
         while True:
-            while self.outbox.ready():
+            while self.outbox.is_ready():
                 await self.outbox.send()
             if (moment := self.outbox.wake_at()) is None:
                 return
@@ -35,7 +35,7 @@ class Post:
 
 
 @pytest.fixture
-def post(clock: VirtualClock, chance: Chance) -> Post:
+def post(clock: VirtualClock, chance: Random) -> Post:
     return Post(clock, chance)
 
 
@@ -51,7 +51,7 @@ async def test_while_no_server_answers_all_wait_for_the_first(post: Post) -> Non
     post.outbox.put({"reason": "a"})
     post.outbox.put({"reason": "b"})
     await post.outbox.send()
-    assert not post.outbox.ready()
+    assert not post.outbox.is_ready()
     moment = post.outbox.wake_at()
     assert moment is not None
     assert 0 <= moment < 10
@@ -64,7 +64,7 @@ async def test_an_event_is_given_up_after_many_tries(post: Post) -> None:
     post.error = Unavailable("away")
     post.outbox.put({"reason": "a"})
     await post.go()
-    assert (post.tries, post.outbox.ready()) == (TRIES_MAX, False)
+    assert (post.tries, post.outbox.is_ready()) == (TRIES_MAX, False)
     assert 100 <= post.clock.monotonic() < 110
 
 

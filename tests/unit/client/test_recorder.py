@@ -7,7 +7,7 @@ import pytest
 from mockkube.api.errors import Unavailable
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.recorder import EventRecorder
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 NODE = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "uid": "u", "resourceVersion": "7"}}
@@ -18,12 +18,12 @@ def about(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def recorder(shelf: Any, clock: VirtualClock, chance: Chance) -> EventRecorder:
+def recorder(shelf: Any, clock: VirtualClock, chance: Random) -> EventRecorder:
     return EventRecorder(shelf, clock, chance, component="controller")
 
 
 async def send(recorder: EventRecorder) -> None:
-    while recorder.ready():
+    while recorder.is_ready():
         await recorder.step()
 
 

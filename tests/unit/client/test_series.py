@@ -7,7 +7,7 @@ import pytest
 from mockkube.api.errors import Unavailable
 from mockkube.client.events import WARNING
 from mockkube.client.series import SeriesRecorder
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
@@ -15,7 +15,7 @@ NODE = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "uid": "n"
 
 
 @pytest.fixture
-def recorder(shelf: Any, clock: VirtualClock, chance: Chance) -> SeriesRecorder:
+def recorder(shelf: Any, clock: VirtualClock, chance: Random) -> SeriesRecorder:
     return SeriesRecorder(shelf, clock, chance, owner="kube-scheduler", host="here")
 
 
@@ -25,7 +25,7 @@ async def report(recorder: SeriesRecorder, note: str = "no node") -> None:
 
 
 async def send(recorder: SeriesRecorder) -> None:
-    while recorder.ready():
+    while recorder.is_ready():
         await recorder.step()
 
 

@@ -10,7 +10,7 @@ from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.credentials import Credentials, names_of_machine
 from mockkube.cluster.errors import StartError
 from mockkube.cluster.state import StateDirectory
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
 
 
@@ -28,7 +28,7 @@ def directory(tmp_path: Path) -> StateDirectory:
 
 def keep(directory: StateDirectory, *, token: str | None = None, tls: bool = False) -> Credentials:
     configuration = ClusterConfiguration(tls=tls, token=token)
-    return Credentials.keep(configuration, directory, clock=NoonClock(), chance=Chance())
+    return Credentials.keep(configuration, directory, clock=NoonClock(), chance=Random())
 
 
 def test_an_address_is_certified_as_it_is() -> None:

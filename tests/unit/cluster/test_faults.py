@@ -6,7 +6,7 @@ import pytest
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Expired, NotFound, TooManyRequests
 from mockkube.cluster.faults import Asking, Faults, Injection
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 
 GET = Asking("kube-apiserver", "kubectl/v1.36.4 (linux/amd64)", "get", "", "pods", "", "default", "p")
 LIST = Asking("kube-apiserver", "kubelet/v1.36.4 (linux/amd64)", "list", "apps", "deployments", "", "default")
@@ -21,7 +21,7 @@ def fault(name: str = "f", *, status: dict[str, Any] | None = None, **spec: Any)
 
 
 def faults(*objects: dict[str, Any]) -> Faults:
-    known = Faults(Chance.from_seed(1, "faults"))
+    known = Faults(Random.from_seed(1, "faults"))
     known.learn({obj["metadata"]["name"]: obj for obj in objects})
     return known
 

@@ -20,7 +20,7 @@ from mockkube.cluster.line import INSTRUCTIONS, End, Line
 from mockkube.features.versions import DEFAULT
 from mockkube.kubelet.stages.stage import KIND as STAGE
 from mockkube.proposals.lending import make_schema
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 A, GONE = Key("default", "a"), Key("default", "gone")
@@ -47,7 +47,7 @@ class Rig:
 
 @pytest_asyncio.fixture
 async def rig() -> AsyncIterator[Rig]:
-    clock, chance = VirtualClock(), Chance.from_seed(1, "test")
+    clock, chance = VirtualClock(), Random.from_seed(1, "test")
     options = ApiServerOptions(authenticator=Authenticator({}), disable_admission=("ServiceAccount",))
     async with MemoryStore() as store:
         server = ApiServer(store=store, options=options, clock=clock, chance=chance)

@@ -21,7 +21,7 @@ def options(**fields: Any) -> Options:
 
 def test_nothing_said_is_what_the_version_does() -> None:
     assert flags_of(ClusterConfiguration()) == {}
-    assert controller_options({}, Version(1, 35)) == Options.of(Version(1, 35))
+    assert controller_options({}, Version(1, 35)) == Options.for_version(Version(1, 35))
 
 
 def test_flags_of_the_controller_manager_reach_it() -> None:

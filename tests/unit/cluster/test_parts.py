@@ -10,7 +10,7 @@ from mockkube.cluster.control.component import Asked
 from mockkube.cluster.parts import Runner
 from mockkube.cluster.virtual_stage import VirtualStage
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.runtime.part import Part
+from mockkube.runtime.part import Component
 from mockkube.runtime.steps import Signal, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock
 
@@ -23,11 +23,11 @@ class Faulty:
     name = "faulty"
 
     def __init__(self, *, fails: bool) -> None:
-        self.bell = Signal()
+        self.signal = Signal()
         self.steps = 0
         self._fails = fails
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return not self.steps
 
     def wake_at(self) -> float | None:
@@ -70,7 +70,7 @@ class Rig:
     def __post_init__(self) -> None:
         self.runner = Runner(self.make, self.stage, failed=lambda: self.failures.append(self.runner.failure))
 
-    def make(self, asked: Asked) -> Part:
+    def make(self, asked: Asked) -> Component:
         self.made.append(asked)
         return self.part
 

@@ -18,15 +18,15 @@ class Ticker:
     """Takes a step each so many seconds, and for each time it is rung."""
 
     def __init__(self, name: str, clock: VirtualClock | RealClock, seconds: float, act: Callable[[], Awaitable[None]]):
-        self.name, self.bell, self._clock, self._seconds, self._act = name, Signal(), clock, seconds, act
+        self.name, self.signal, self._clock, self._seconds, self._act = name, Signal(), clock, seconds, act
         self._next = clock.monotonic() + seconds
         self._rung = False
 
     def ring(self) -> None:
         self._rung = True
-        self.bell.ring()
+        self.signal.notify()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return self._rung or self._clock.monotonic() >= self._next
 
     def wake_at(self) -> float | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.controllers.catalogue import CONTROLLERS, unknown
+from mockkube.controllers.catalogue import CONTROLLERS, find_unknown_names
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -20,29 +20,29 @@ ENTRIES = {entry.name: entry for entry in CONTROLLERS}
     ],
 )
 def test_a_controller_is_chosen(chosen, runs):
-    assert ENTRIES["job-controller"].runs(chosen, Capabilities()) is runs
+    assert ENTRIES["job-controller"].is_enabled(chosen, Capabilities()) is runs
 
 
 def test_some_are_off_unless_they_are_named():
     entry = ENTRIES["bootstrap-signer-controller"]
-    assert not entry.runs(["*"], Capabilities())
-    assert entry.runs(["*", "bootstrapsigner"], Capabilities())
+    assert not entry.is_enabled(["*"], Capabilities())
+    assert entry.is_enabled(["*", "bootstrapsigner"], Capabilities())
 
 
 def test_a_controller_runs_only_with_its_gates():
     entry = ENTRIES["taint-eviction-controller"]
-    assert not entry.runs(["*"], Capabilities())
-    assert entry.runs(["*"], Capabilities(gates=frozenset({"SeparateTaintEvictionController"})))
+    assert not entry.is_enabled(["*"], Capabilities())
+    assert entry.is_enabled(["*"], Capabilities(gates=frozenset({"SeparateTaintEvictionController"})))
 
 
 def test_a_controller_runs_only_in_versions_that_have_it():
     entry, gates = ENTRIES["podgroup-protection-controller"], frozenset({"GenericWorkload"})
-    assert not entry.runs(["*"], Capabilities(Version(1, 35), gates))
-    assert entry.runs(["*"], Capabilities(Version(1, 36), gates))
+    assert not entry.is_enabled(["*"], Capabilities(Version(1, 35), gates))
+    assert entry.is_enabled(["*"], Capabilities(Version(1, 36), gates))
 
 
 def test_names_nobody_knows_are_told():
-    assert unknown(["*", "job", "-podgc", "jobs", "-nothing"]) == ["jobs", "-nothing"]
+    assert find_unknown_names(["*", "job", "-podgc", "jobs", "-nothing"]) == ["jobs", "-nothing"]
 
 
 def test_names_and_aliases_are_unique():

@@ -3,13 +3,13 @@
 from mockkube.explain.component_variants import Standing
 from mockkube.explain.gates import gates_for
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.proposals.catalogue import TRAINS
 
 NUMERIC = "TaintTolerationComparisonOperators"
 AT = Version(1, 36)
-PLAIN = Standing("kubelet", Capabilities(AT, effective(AT, component="kubelet")), {})
+PLAIN = Standing("kubelet", Capabilities(AT, enabled_gates(AT, component="kubelet")), {})
 
 
 def test_every_gate_that_can_be_turned_over_is_and_every_other_version() -> None:
@@ -26,7 +26,9 @@ def test_gates_that_stand_for_many_are_left_alone() -> None:
 
 
 def test_a_gate_that_was_set_stays_set_at_another_version() -> None:
-    set_on = Standing("kubelet", Capabilities(AT, effective(AT, {NUMERIC: True}, component="kubelet")), {NUMERIC: True})
+    set_on = Standing(
+        "kubelet", Capabilities(AT, enabled_gates(AT, {NUMERIC: True}, component="kubelet")), {NUMERIC: True}
+    )
     newer = next(one for one in set_on.variants(()) if one.change == "1.37")
     older = next(one for one in set_on.variants(()) if one.change == "1.34")
     assert (newer.caps.enabled(NUMERIC), older.caps.enabled(NUMERIC)) == (True, False)
@@ -38,7 +40,7 @@ def test_a_version_with_a_gate_is_only_looked_at_when_nothing_simpler_helps() ->
 
     assert [one.change for one in PLAIN.helpful(helps)] == [f"{NUMERIC}=true"]
     at = Version(1, 34)
-    old = Standing("kubelet", Capabilities(at, effective(at, component="kubelet")), {})
+    old = Standing("kubelet", Capabilities(at, enabled_gates(at, component="kubelet")), {})
     assert [one.change for one in old.helpful(helps)] == [
         f"{minor} with {NUMERIC}=true" for minor in ("1.35", "1.36", "1.37")
     ]

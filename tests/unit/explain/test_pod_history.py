@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired, Forbidden, NotFound
-from mockkube.client.protocol import EventType, Key, Listed, Selection, WatchEnded, WatchEvent
+from mockkube.client.protocol import EventType, Key, ObjectList, Selection, WatchEnded, WatchEvent
 from mockkube.explain.pod_history import remember
 from mockkube.runtime.steps import Signal
 
@@ -26,18 +26,18 @@ class Watch:
     """Tells what has happened since, and then that it is over."""
 
     def __init__(self, events: Sequence[WatchEvent]) -> None:
-        self.bell = Signal()
+        self.signal = Signal()
         self._events = list(events)
         self.closed = False
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return True
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         events, self._events = self._events, []
         if not events:
             raise WatchEnded
-        self.bell.ring()
+        self.signal.notify()
         return events
 
     async def close(self) -> None:
@@ -54,12 +54,12 @@ class Server:
 
     async def get(self, kind: str, key: Key) -> Any:
         if self._pod is None:
-            raise NotFound.object("", "pods", key.name)
+            raise NotFound.for_object("", "pods", key.name)
         return self._pod
 
-    async def list(self, kind: str, selection: Selection) -> Listed:
+    async def list(self, kind: str, selection: Selection) -> ObjectList:
         assert (kind, selection.fields) == ("Event", "involvedObject.name=p")
-        return Listed(list(self._events), "9")
+        return ObjectList(list(self._events), "9")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
         if int(after) < self._since:
@@ -123,8 +123,8 @@ async def test_a_pod_without_events_is_not_found() -> None:
 
 async def test_whoever_may_not_read_events_hears_the_rest() -> None:
     class Strict(Server):
-        async def list(self, kind: str, selection: Selection) -> Listed:
-            raise Forbidden.object("", "events", "", "no")
+        async def list(self, kind: str, selection: Selection) -> ObjectList:
+            raise Forbidden.for_object("", "events", "", "no")
 
     server: Any = Strict(pod=POD)
     assert not (await remember(server, P)).events

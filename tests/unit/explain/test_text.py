@@ -75,10 +75,10 @@ def test_a_pod_that_is_well_shows_why_it_is_where_it_is() -> None:
 
 def test_a_pod_that_is_gone_and_forgotten_shows_its_events() -> None:
     forgotten = {"state": "is gone", "fate": "", "gone": True, "obstacle": None, "nodes": [], "decision": ""}
-    told = list(lines({**PENDING, **forgotten, "deeds": ["The server does not remember it any more."]}))
+    told = list(lines({**PENDING, **forgotten, "deeds": ["The server no longer has its last state."]}))
     assert told == [
         "Pod default/p is gone.",
-        "The server does not remember it any more.",
+        "The server no longer has its last state.",
         "",
         "What events say, the last at the end:",
         "  FailedScheduling by default-scheduler: 0/1",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.features.effective_version import EffectiveVersion, floor, parse_effective_version
+from mockkube.features.effective_version import EffectiveVersion, oldest_emulated, parse_effective_version
 from mockkube.features.errors import FlagError
 from mockkube.features.versions import Version
 
@@ -15,7 +15,7 @@ V136 = Version(1, 36)
     ids=lambda minor: f"1.{minor}",
 )
 def test_a_binary_emulates_three_minors_but_nothing_before_131(binary: int, lowest: int) -> None:
-    assert floor(Version(1, binary)) == Version(1, lowest)
+    assert oldest_emulated(Version(1, binary)) == Version(1, lowest)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_binary_emulates_three_minors_but_nothing_before_131(binary: int, lowe
 )
 def test_what_is_told(emulated: tuple[str, ...], minimum: tuple[str, ...], expected: EffectiveVersion) -> None:
     assert parse_effective_version(V136, emulated, minimum) == expected
-    assert not expected.errors()
+    assert not expected.validate()
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_what_cannot_be_read(text: str, error: str) -> None:
     ("standing", "errors"),
     [
         pytest.param(
-            EffectiveVersion.of(V136).with_emulated(Version(1, 37)),
+            EffectiveVersion.from_version(V136).with_emulated(Version(1, 37)),
             ("emulation version 1.37 is not between [1.33, 1.36.0]",),
             id="above the binary",
         ),
         pytest.param(
-            EffectiveVersion.of(Version(1, 37)).with_emulated(Version(1, 33)),
+            EffectiveVersion.from_version(Version(1, 37)).with_emulated(Version(1, 33)),
             (
                 "emulation version 1.33 is not between [1.34, 1.37.0-rc.1]",
                 "minCompatibilityVersion version 1.34 is not between [1.34, 1.33]",
@@ -83,4 +83,4 @@ def test_what_cannot_be_read(text: str, error: str) -> None:
     ],
 )
 def test_ranges(standing: EffectiveVersion, errors: tuple[str, ...]) -> None:
-    assert standing.errors() == errors
+    assert standing.validate() == errors

@@ -5,7 +5,7 @@ import pytest
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import parse_feature_gates, parse_flags, validate_gates
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -86,13 +86,13 @@ def test_a_gate_needs_what_it_depends_on_since_135() -> None:
 
 def test_a_gate_of_the_future_is_refused_in_the_words_of_the_release() -> None:
     expected = f"cannot set feature gate {COMPARISON} to true, feature is PreAlpha at emulated version 1.34"
-    old = EffectiveVersion.of(V136).with_emulated(V134)
+    old = EffectiveVersion.from_version(V136).with_emulated(V134)
     with pytest.raises(FlagError) as raised:
-        validate_gates({COMPARISON: True}, "kube-apiserver", V136, standing=old)
+        validate_gates({COMPARISON: True}, "kube-apiserver", V136, effective_version=old)
     assert raised.value.errors == (f"{expected}, min compatibility version 1.33",)
-    old = EffectiveVersion.of(V134).with_emulated(Version(1, 33))
+    old = EffectiveVersion.from_version(V134).with_emulated(Version(1, 33))
     with pytest.raises(FlagError) as raised:
-        validate_gates({"HostnameOverride": False}, "kube-apiserver", V134, standing=old)
+        validate_gates({"HostnameOverride": False}, "kube-apiserver", V134, effective_version=old)
     (error,) = raised.value.errors
     assert error.endswith("to false, feature is PreAlpha at emulated version 1.33")
 
@@ -102,7 +102,7 @@ def test_an_older_binary_has_never_heard_of_a_proposal() -> None:
 
 
 def test_what_a_train_locked_cannot_be_set() -> None:
-    locked = ReleaseTrain("TaintTolerationCEL", stages=(Stage(V136, Maturity.GA, True, True),))
+    locked = ReleaseTrain("TaintTolerationCEL", stages=(GateStage(V136, Maturity.GA, True, True),))
     with pytest.raises(FlagError, match="to false, feature is locked to true"):
         validate_gates({"TaintTolerationCEL": False}, "kube-scheduler", V136, trains=(locked,))
 
@@ -140,8 +140,8 @@ def test_alpha_gates_are_called_unsupported(version: Version, component: str, wa
 
 
 def test_alpha_gates_are_called_unsupported_where_a_candidate_emulates() -> None:
-    old = EffectiveVersion.of(V137).with_emulated(V136)
-    (said,) = validate_gates({COMPARISON: True}, "kube-apiserver", V137, standing=old).warnings
+    old = EffectiveVersion.from_version(V137).with_emulated(V136)
+    (said,) = validate_gates({COMPARISON: True}, "kube-apiserver", V137, effective_version=old).warnings
     assert said.text.endswith(f"features=[{COMPARISON}]")
 
 
@@ -169,7 +169,7 @@ def test_an_unknown_flag(component: str, version: Version, flag: str) -> None:
 def test_gates_are_judged_at_the_emulated_version() -> None:
     flags = {"emulated-version": ["1.34"], "feature-gates": ["PodObservedGenerationTracking=false"]}
     settled = parse_flags("kube-apiserver", V136, flags)
-    assert settled.standing == EffectiveVersion(V136, V134, Version(1, 33))
+    assert settled.effective_version == EffectiveVersion(V136, V134, Version(1, 33))
     assert settled.gates.overrides == {"PodObservedGenerationTracking": False}
 
 
@@ -183,5 +183,7 @@ def test_forward_compatibility_needs_an_emulated_version(values: list[str]) -> N
     flags = {"emulation-forward-compatible": values}
     with pytest.raises(FlagError, match="EmulationForwardCompatible cannot be set to true"):
         parse_flags("kube-apiserver", V136, flags)
-    assert parse_flags("kube-apiserver", V136, {**flags, "emulated-version": ["1.35"]}).standing.emulated == V135
+    assert (
+        parse_flags("kube-apiserver", V136, {**flags, "emulated-version": ["1.35"]}).effective_version.emulated == V135
+    )
     assert parse_flags("kube-apiserver", V136, {"emulation-forward-compatible": ["false"]})

@@ -3,8 +3,8 @@
 import pytest
 
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.gates import State, effective, registry, states
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.gates import GateState, enabled_gates, gate_registry, gate_states
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -14,7 +14,7 @@ CEL = "TaintTolerationCEL"
 
 
 def at(minor: int, **overrides: bool) -> frozenset[str]:
-    return effective(Version(1, minor), overrides)
+    return enabled_gates(Version(1, minor), overrides)
 
 
 @pytest.mark.parametrize(
@@ -73,61 +73,61 @@ def test_a_gate_can_be_set_by_its_alias() -> None:
 
 
 def test_the_proposals_are_unknown_before_they_board() -> None:
-    assert {SEMVER, CEL}.isdisjoint(registry(Version(1, 34)).histories)
-    assert {SEMVER, CEL} <= registry(Version(1, 35)).histories.keys()
+    assert {SEMVER, CEL}.isdisjoint(gate_registry(Version(1, 34)).histories)
+    assert {SEMVER, CEL} <= gate_registry(Version(1, 35)).histories.keys()
 
 
 def test_a_what_if_train_moves_a_proposal() -> None:
-    beta = (Stage(Version(1, 37), Maturity.ALPHA, False), Stage(Version(1, 38), Maturity.BETA, True))
+    beta = (GateStage(Version(1, 37), Maturity.ALPHA, False), GateStage(Version(1, 38), Maturity.BETA, True))
     trains = (*PROPOSAL_TRAINS, ReleaseTrain(CEL, stages=beta))
-    assert CEL not in registry(Version(1, 36), trains).histories
-    assert CEL not in effective(Version(1, 37), {}, trains)
-    assert CEL in effective(Version(1, 38), {}, trains)
+    assert CEL not in gate_registry(Version(1, 36), trains).histories
+    assert CEL not in enabled_gates(Version(1, 37), {}, trains)
+    assert CEL in enabled_gates(Version(1, 38), {}, trains)
 
 
 def test_a_what_if_train_rewrites_a_gate_of_upstream() -> None:
-    stages = (Stage(Version(1, 35), Maturity.ALPHA, False), Stage(Version(1, 36), Maturity.BETA, True))
+    stages = (GateStage(Version(1, 35), Maturity.ALPHA, False), GateStage(Version(1, 36), Maturity.BETA, True))
     trains = (ReleaseTrain(COMPARISON, stages=stages),)
-    assert COMPARISON not in effective(Version(1, 35), {}, trains)
-    assert COMPARISON in effective(Version(1, 36), {}, trains)
+    assert COMPARISON not in enabled_gates(Version(1, 35), {}, trains)
+    assert COMPARISON in enabled_gates(Version(1, 36), {}, trains)
 
 
 def test_a_train_may_leave_out_what_had_graduated() -> None:
-    trains = (ReleaseTrain("SidecarContainers", stages=(Stage(Version(1, 38), Maturity.ALPHA, False),)),)
-    assert "SidecarContainers" not in effective(Version(1, 37), {}, trains)
+    trains = (ReleaseTrain("SidecarContainers", stages=(GateStage(Version(1, 38), Maturity.ALPHA, False),)),)
+    assert "SidecarContainers" not in enabled_gates(Version(1, 37), {}, trains)
 
 
 @pytest.mark.parametrize(
     ("minor", "known"), [(33, 191), (34, 208), (35, 220), (36, 244), (37, 256)], ids=lambda value: str(value)
 )
 def test_states_count_every_gate_of_the_binary_and_the_proposals(minor: int, known: int) -> None:
-    assert len(states(Version(1, minor))) == known
+    assert len(gate_states(Version(1, minor))) == known
 
 
 def test_states_name_the_stage_as_the_metric_does() -> None:
-    found = {state.name: state for state in states(Version(1, 36), {COMPARISON: True})}
-    assert found[COMPARISON] == State(COMPARISON, "ALPHA", True)
-    assert found["HostnameOverride"] == State("HostnameOverride", "BETA", True)
-    assert found["SidecarContainers"] == State("SidecarContainers", "", True)
-    assert found["GitRepoVolumeDriver"] == State("GitRepoVolumeDriver", "DEPRECATED", False)
-    assert found["AllAlpha"] == State("AllAlpha", "ALPHA", False)
+    found = {state.name: state for state in gate_states(Version(1, 36), {COMPARISON: True})}
+    assert found[COMPARISON] == GateState(COMPARISON, "ALPHA", True)
+    assert found["HostnameOverride"] == GateState("HostnameOverride", "BETA", True)
+    assert found["SidecarContainers"] == GateState("SidecarContainers", "", True)
+    assert found["GitRepoVolumeDriver"] == GateState("GitRepoVolumeDriver", "DEPRECATED", False)
+    assert found["AllAlpha"] == GateState("AllAlpha", "ALPHA", False)
     assert list(found) == sorted(found)
 
 
 def test_states_leave_out_what_is_younger_than_the_emulated_version() -> None:
     old = EffectiveVersion(Version(1, 36), Version(1, 34), Version(1, 33))
-    names = {state.name for state in states(Version(1, 36), standing=old)}
+    names = {state.name for state in gate_states(Version(1, 36), effective_version=old)}
     assert COMPARISON not in names
     assert "HostnameOverride" in names
 
 
 def test_the_scheduler_lacks_a_gate_of_the_controller_managers() -> None:
     gate = "ControllerManagerReleaseLeaderElectionLockOnExit"
-    assert gate in {state.name for state in states(Version(1, 36), component="kube-controller-manager")}
-    assert gate not in {state.name for state in states(Version(1, 36), component="kube-scheduler")}
+    assert gate in {state.name for state in gate_states(Version(1, 36), component="kube-controller-manager")}
+    assert gate not in {state.name for state in gate_states(Version(1, 36), component="kube-scheduler")}
 
 
 def test_a_minimum_compatibility_version_can_turn_a_default_on() -> None:
     alone = EffectiveVersion(Version(1, 37), Version(1, 37), Version(1, 37))
-    found = {state.name: state.enabled for state in states(Version(1, 37), standing=alone)}
+    found = {state.name: state.enabled for state in gate_states(Version(1, 37), effective_version=alone)}
     assert found["DRAFractionalCapacityRange"] is True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.features.skew import find_unsupported, findings
+from mockkube.features.skew import check_skew, find_unsupported
 from mockkube.features.versions import Version
 
 
@@ -32,7 +32,7 @@ def read(**versions: str) -> dict[str, Version]:
     ],
 )
 def test_a_component_beside_an_api_server_of_136(component: str, minor: int, supported: bool) -> None:
-    (finding,) = findings({"kube-apiserver": Version(1, 36), component: Version(1, minor)})
+    (finding,) = check_skew({"kube-apiserver": Version(1, 36), component: Version(1, minor)})
     assert finding.supported is supported
 
 
@@ -63,7 +63,7 @@ def test_a_proxy_is_measured_against_the_kubelet_of_its_node() -> None:
 
 
 def test_a_proxy_of_a_node_without_a_name_of_its_own_meets_the_fleet() -> None:
-    (finding,) = findings(read(kube_proxy__n1="1.36", kubelet__n2="1.32", kubelet="1.36"))
+    (finding,) = check_skew(read(kube_proxy__n1="1.36", kubelet__n2="1.32", kubelet="1.36"))
     assert finding.other == "kubelet"
 
 
@@ -85,4 +85,4 @@ def test_findings_of_one_component_leave_out_the_others() -> None:
 
 
 def test_what_has_no_rule_is_left_out() -> None:
-    assert findings({"etcd": Version(3, 6), "kube-apiserver": Version(1, 36)}) == []
+    assert check_skew({"etcd": Version(3, 6), "kube-apiserver": Version(1, 36)}) == []

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.features.stages import Maturity, Stage
-from mockkube.features.trains import PROPOSAL_TRAINS, read_trains
+from mockkube.features.stages import GateStage, Maturity
+from mockkube.features.trains import PROPOSAL_TRAINS, parse_trains
 from mockkube.features.versions import Version
 
 CEL = "TaintTolerationCEL"
@@ -14,22 +14,22 @@ SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
 
 
 def test_nothing_given_leaves_the_proposed() -> None:
-    assert read_trains([]) == PROPOSAL_TRAINS
+    assert parse_trains([]) == PROPOSAL_TRAINS
 
 
 def test_a_train_replaces_the_proposed_one_of_its_gate() -> None:
     stages = [{"version": "1.35", "maturity": "Alpha"}, {"version": "1.38", "maturity": "beta"}]
-    trains = {train.gate: train for train in read_trains([{"gate": CEL, "stages": stages}])}
+    trains = {train.gate: train for train in parse_trains([{"gate": CEL, "stages": stages}])}
     assert trains.keys() == {train.gate for train in PROPOSAL_TRAINS}
     assert trains[CEL].stages == (
-        Stage(Version(1, 35), Maturity.ALPHA, False),
-        Stage(Version(1, 38), Maturity.BETA, True),
+        GateStage(Version(1, 35), Maturity.ALPHA, False),
+        GateStage(Version(1, 38), Maturity.BETA, True),
     )
 
 
 def test_a_train_keeps_the_aliases_of_the_one_it_replaces() -> None:
     stages = [{"version": "1.36", "maturity": "GA", "default": True, "locked": True}]
-    trains = {train.gate: train for train in read_trains([{"gate": SEMVER, "stages": stages}])}
+    trains = {train.gate: train for train in parse_trains([{"gate": SEMVER, "stages": stages}])}
     assert trains[SEMVER].aliases == ("TolerationAffinitySemverOperators",)
     assert trains[SEMVER].stages[0].locked
 
@@ -80,4 +80,4 @@ def test_a_train_keeps_the_aliases_of_the_one_it_replaces() -> None:
 )
 def test_what_is_wrong_with_a_train(value: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
-        read_trains(value)
+        parse_trains(value)

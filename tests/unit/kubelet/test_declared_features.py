@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.kubelet.declared_features import GATE, FeatureRules
 
@@ -14,7 +14,7 @@ SHARES_NETWORK = {"spec": {"containers": [{"name": "c"}], "hostNetwork": True, "
 
 def rules(version, **gates):
     parsed = Version.parse(version)
-    return FeatureRules.of(Capabilities(parsed, effective(parsed, gates, component="kubelet")))
+    return FeatureRules.of(Capabilities(parsed, enabled_gates(parsed, gates, component="kubelet")))
 
 
 @pytest.mark.parametrize(

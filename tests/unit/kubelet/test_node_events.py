@@ -10,7 +10,7 @@ from mockkube.client.outbox import QUEUED_MAX
 from mockkube.client.protocol import Key, key_of
 from mockkube.kubelet import node_events as remembering
 from mockkube.kubelet.node_events import BATCH_MAX, Voices
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
 
@@ -46,7 +46,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def voices(shelf: Any, clock: VirtualClock) -> Voices:
-    return Voices(shelf, clock, Chance.from_seed(1, "kubelet"), owner="kubelet")
+    return Voices(shelf, clock, Random.from_seed(1, "kubelet"), owner="kubelet")
 
 
 def tell(voices: Voices, node: int, pod: str = "p") -> None:
@@ -57,7 +57,7 @@ def tell(voices: Voices, node: int, pod: str = "p") -> None:
 async def send(voices: Voices) -> int:
     """Write all; return in how many steps."""
     steps = 0
-    while voices.ready():
+    while voices.is_ready():
         await voices.step()
         steps += 1
     return steps

@@ -22,7 +22,7 @@ class Heard(Signal):
         super().__init__()
         self.times = 0
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Count."""
         self.times += 1
 

@@ -3,14 +3,14 @@
 import pytest
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.kubelet.restart_rules import RestartRules
 
 
 def rules(version, **gates):
     parsed = Version.parse(version)
-    return RestartRules.of(Capabilities(parsed, effective(parsed, gates, component="kubelet")))
+    return RestartRules.of(Capabilities(parsed, enabled_gates(parsed, gates, component="kubelet")))
 
 
 def rule(action="Restart", operator="In", *values):

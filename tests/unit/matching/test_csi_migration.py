@@ -6,11 +6,11 @@ import pytest
 
 from mockkube.matching.csi_migration import (
     MIGRATED_PLUGINS,
-    handle,
     is_migrated_on,
     migration_of,
     migration_of_plugin,
-    translate,
+    translate_topology,
+    volume_handle,
 )
 
 ZONE = "topology.kubernetes.io/zone"
@@ -31,7 +31,7 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 def test_a_volume_has_a_handle(source: str, fields: Any, expected: str) -> None:
     takeover = migration_of({source: fields})
     assert takeover is not None
-    assert handle(takeover, fields) == expected
+    assert volume_handle(takeover, fields) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_volume_has_a_handle(source: str, fields: Any, expected: str) -> None:
 def test_a_google_disk_is_called_by_the_zones_it_is_labelled_with(zones: str, expected: str) -> None:
     takeover = migration_of({"gcePersistentDisk": {}})
     assert takeover is not None
-    assert handle(takeover, {"pdName": "d"}, {ZONE: zones}) == expected
+    assert volume_handle(takeover, {"pdName": "d"}, {ZONE: zones}) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_the_driver_cannot_take_over_is_refused(source: str, fields: Any, l
     takeover = migration_of({source: fields})
     assert takeover is not None
     with pytest.raises(ValueError, match=message):
-        handle(takeover, fields, labels)
+        volume_handle(takeover, fields, labels)
 
 
 def test_a_plugin_is_taken_over_where_the_node_says_so() -> None:
@@ -100,10 +100,10 @@ def term(key: str, *values: str) -> Any:
 def test_zones_are_called_as_the_driver_calls_them(volume: Any, terms: Any) -> None:
     takeover = migration_of(volume["spec"])
     assert takeover is not None
-    assert translate(volume, takeover)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == terms
+    assert translate_topology(volume, takeover)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == terms
 
 
 def test_a_volume_without_zones_stays_as_it_is() -> None:
     takeover = migration_of(ebs()["spec"])
     assert takeover is not None
-    assert translate(ebs(), takeover) == ebs()
+    assert translate_topology(ebs(), takeover) == ebs()

@@ -30,5 +30,5 @@ def test_node_selector_and_required_terms_must_both_hold(spec: dict[str, Any], e
 
 
 def test_a_pod_without_either_requires_nothing() -> None:
-    assert compile_required_node_affinity({"affinity": {"nodeAffinity": {}}}, {}).empty
-    assert not compile_required_node_affinity({"affinity": _required()}, {}).empty
+    assert compile_required_node_affinity({"affinity": {"nodeAffinity": {}}}, {}).is_empty
+    assert not compile_required_node_affinity({"affinity": _required()}, {}).is_empty

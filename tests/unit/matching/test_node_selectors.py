@@ -82,8 +82,8 @@ def test_operators_are_shown_as_json_shows_them() -> None:
 
 
 def test_errors_are_joined_once_each() -> None:
-    assert node_selectors.aggregate(["a", "b", "a"]) == "[a, b]"
-    assert node_selectors.aggregate(["a", "a"]) == "a"
+    assert node_selectors.aggregate_errors(["a", "b", "a"]) == "[a, b]"
+    assert node_selectors.aggregate_errors(["a", "a"]) == "a"
 
 
 def test_the_score_is_the_sum_of_the_weights_that_match() -> None:

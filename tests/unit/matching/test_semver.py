@@ -3,14 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.matching import semver
-from mockkube.matching.semver import Version
+from mockkube.matching.semver import SemanticVersion
 
 _numbers = st.integers(min_value=0, max_value=2**64 - 1)
 _small = st.integers(min_value=0, max_value=3)
 _words = st.from_regex(r"[0-9]*[A-Za-z-][0-9A-Za-z-]*", fullmatch=True)
 _identifiers = st.one_of(_small, _words)
 _versions = st.builds(
-    Version,
+    SemanticVersion,
     _small,
     _small,
     _small,
@@ -19,14 +19,14 @@ _versions = st.builds(
 )
 
 
-@given(st.builds(Version, _numbers, _numbers, _numbers, st.lists(_identifiers, max_size=3).map(tuple)))
-def test_what_is_printed_is_read_back(version: Version) -> None:
+@given(st.builds(SemanticVersion, _numbers, _numbers, _numbers, st.lists(_identifiers, max_size=3).map(tuple)))
+def test_what_is_printed_is_read_back(version: SemanticVersion) -> None:
     assert semver.parse(str(version)) == version
     assert str(semver.parse(str(version))) == str(version)
 
 
 @given(_versions, _versions, _versions)
-def test_precedence_is_an_order(one: Version, two: Version, three: Version) -> None:
+def test_precedence_is_an_order(one: SemanticVersion, two: SemanticVersion, three: SemanticVersion) -> None:
     assert one.compare(one) == 0
     assert one.compare(two) == -two.compare(one)
     if one.compare(two) <= 0 and two.compare(three) <= 0:
@@ -34,15 +34,15 @@ def test_precedence_is_an_order(one: Version, two: Version, three: Version) -> N
 
 
 @given(_versions, st.lists(_words, min_size=1, max_size=2).map(tuple))
-def test_the_build_does_not_count(version: Version, build: tuple[str, ...]) -> None:
-    other = Version(version.major, version.minor, version.patch, version.pre, build)
+def test_the_build_does_not_count(version: SemanticVersion, build: tuple[str, ...]) -> None:
+    other = SemanticVersion(version.major, version.minor, version.patch, version.pre, build)
     assert other == version
     assert hash(other) == hash(version)
 
 
 @given(_versions)
-def test_a_prerelease_comes_before_its_release(version: Version) -> None:
-    release = Version(version.major, version.minor, version.patch)
+def test_a_prerelease_comes_before_its_release(version: SemanticVersion) -> None:
+    release = SemanticVersion(version.major, version.minor, version.patch)
     assert version.compare(release) == (-1 if version.pre else 0)
 
 

@@ -8,7 +8,7 @@ from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import Outcome, TaintRules
 from mockkube.proposals import kep_5471, kep_5721
 
-_ALL = TaintRules({**kep_5471.COMPARISONS, **kep_5721.COMPARISONS}, ExpressionCache().expression)
+_ALL = TaintRules({**kep_5471.COMPARISONS, **kep_5721.COMPARISONS}, ExpressionCache().compile_expression)
 
 
 def _tolerates(toleration: dict[str, str], taint: dict[str, str], rules: TaintRules = _ALL) -> bool:

@@ -7,9 +7,9 @@ import pytest
 from mockkube.matching.volumes import (
     BOUND_BY_CONTROLLER,
     ClaimRequirements,
+    CompiledVolume,
     RequiredLabel,
     SearchConditions,
-    Volume,
     bind_to_claim,
     find_volume,
     is_bound_to_claim,
@@ -47,8 +47,8 @@ def reference(name: str = "c", **fields: Any) -> Any:
 
 
 def found(wish: Any, *volumes: Any, terms: SearchConditions = ON_A_NODE, taken: tuple[str, ...] = ()) -> str:
-    compiled = [Volume.read(one, SEMVER) for one in volumes]
-    volume = find_volume(ClaimRequirements.read(wish), compiled, terms, taken)
+    compiled = [CompiledVolume.from_object(one, SEMVER) for one in volumes]
+    volume = find_volume(ClaimRequirements.from_object(wish), compiled, terms, taken)
     return "" if volume is None else volume.name
 
 
@@ -84,7 +84,7 @@ def test_a_claims_selector_is_about_the_labels_of_volumes() -> None:
 def test_a_selector_that_cannot_be_read_is_named_with_its_claim() -> None:
     wish = claim(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
     with pytest.raises(ValueError, match="error creating internal label selector for claim: a/c"):
-        ClaimRequirements.read(wish)
+        ClaimRequirements.from_object(wish)
 
 
 def test_a_reserved_volume_comes_before_a_smaller_one() -> None:
@@ -116,20 +116,22 @@ def test_where_attributes_classes_are_unknown_a_claim_of_one_is_an_error() -> No
 def test_affinity_may_compare_versions_where_that_is_known() -> None:
     expression = {"key": "version", "operator": "SemverGt", "values": ["1.3.0"]}
     newer = volume(nodeAffinity={"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}})
-    assert Volume.read(newer, SEMVER).fits(HERE)
-    assert not Volume.read(newer, {}).fits(HERE)
+    assert CompiledVolume.from_object(newer, SEMVER).is_reachable_from(HERE)
+    assert not CompiledVolume.from_object(newer, {}).is_reachable_from(HERE)
 
 
 def test_an_affinity_without_terms_is_met_by_no_node() -> None:
-    assert not Volume.read(volume(nodeAffinity={"required": {"nodeSelectorTerms": []}}), {}).fits(HERE)
+    assert not CompiledVolume.from_object(
+        volume(nodeAffinity={"required": {"nodeSelectorTerms": []}}), {}
+    ).is_reachable_from(HERE)
 
 
 def test_a_volume_is_pinned_to_the_label_it_needs_in_any_case() -> None:
     term = volume(zone="a")["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]
     either = volume(nodeAffinity={"required": {"nodeSelectorTerms": [term, term]}})
-    assert Volume.read(volume(zone="a"), {}).pin == RequiredLabel("zone", ("a",))
-    assert Volume.read(either, {}).pin is None
-    assert Volume.read(volume(), {}).pin is None
+    assert CompiledVolume.from_object(volume(zone="a"), {}).required_label == RequiredLabel("zone", ("a",))
+    assert CompiledVolume.from_object(either, {}).required_label is None
+    assert CompiledVolume.from_object(volume(), {}).required_label is None
 
 
 def test_the_annotation_of_old_names_the_class_before_the_field() -> None:

@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.proposals.catalogue import TRAINS
-from mockkube.proposals.view import View
+from mockkube.proposals.view import ComponentView
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
-def view() -> Callable[..., View]:
+def view() -> Callable[..., ComponentView]:
     """Make a component's view of objects: `view("1.36", Gate=True)`."""
 
-    def make(version: str = "1.36", **gates: bool) -> View:
+    def make(version: str = "1.36", **gates: bool) -> ComponentView:
         release = Version.parse(version)
-        return View(Capabilities(release, effective(release, gates, TRAINS)), NOW)
+        return ComponentView(Capabilities(release, enabled_gates(release, gates, TRAINS)), NOW)
 
     return make
 

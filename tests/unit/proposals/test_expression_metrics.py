@@ -13,7 +13,7 @@ def test_each_cache_has_series_of_its_own() -> None:
     first = make_measured_cache(registry, "cel_cache", controller="one")
     make_measured_cache(registry, "cel_cache", controller="two")
     for _ in range(3):
-        assert first.expression("taint.key == 'a'")(_TAINT) is True
+        assert first.compile_expression("taint.key == 'a'")(_TAINT) is True
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, labels)

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
-from mockkube.proposals.impact import distinct, find_server_impact
+from mockkube.proposals.impact import find_server_impact, unique_findings
 
 NUMERIC = "TaintTolerationComparisonOperators"
 SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
@@ -14,7 +14,7 @@ OLDER = 'Unsupported value: "Gt": supported values: "Equal", "Exists"'
 
 
 def told(obj, before, after):
-    return [(one.field, one.reason) for one in distinct(find_server_impact(obj, before, after))]
+    return [(one.field, one.reason) for one in unique_findings(find_server_impact(obj, before, after))]
 
 
 def test_a_pod_that_uses_a_gate_cannot_come_again_without_it(pod, view):
@@ -114,5 +114,5 @@ def test_a_custom_resource_is_passed_over(view):
 
 
 def test_a_finding_names_the_object(pod, view):
-    [found] = distinct(find_server_impact(pod("web", tolerations=[GT]), view(**{NUMERIC: True}), view()))
+    [found] = unique_findings(find_server_impact(pod("web", tolerations=[GT]), view(**{NUMERIC: True}), view()))
     assert (found.component, found.kind, found.namespace, found.name) == ("kube-apiserver", "Pod", "default", "web")

@@ -4,33 +4,35 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.catalogue import load
+from mockkube.api.catalogue import load_kind
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
 from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.kinds.strategies import Strategies
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.gates import enabled_gates
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import make_device_taint_rules, make_validation_extensions
 
 GATE = "TaintTolerationComparisonOperators"
 V135, V136 = Version(1, 35), Version(1, 36)
-BETA_IN_136 = (ReleaseTrain(GATE, stages=(Stage(V135, Maturity.ALPHA, False), Stage(V136, Maturity.BETA, True))),)
+BETA_IN_136 = (
+    ReleaseTrain(GATE, stages=(GateStage(V135, Maturity.ALPHA, False), GateStage(V136, Maturity.BETA, True))),
+)
 RELEASED = ()
 AT = "spec.devices.requests[0].exactly.tolerations[0]"
 
 
 def complaints(toleration, *, version=V136, trains=BETA_IN_136, gates=None, kind="ResourceClaim"):
-    caps = Capabilities(version, effective(version, gates or {}, trains))
+    caps = Capabilities(version, enabled_gates(version, gates or {}, trains))
     dependencies = StrategyDependencies(extensions=make_validation_extensions(version, trains))
-    strategy = Strategies(dependencies).of(load("resource.k8s.io", kind))
+    strategy = Strategies(dependencies).for_kind(load_kind("resource.k8s.io", kind))
     wish = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1, "tolerations": [toleration]}
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": wish}]}}
     obj = {"metadata": {"name": "c"}, "spec": spec if kind == "ResourceClaim" else {"metadata": {}, "spec": spec}}
-    return [str(error) for error in strategy.validate_create(obj, Judge(caps, datetime(2026, 1, 1, tzinfo=UTC)))]
+    return [str(error) for error in strategy.validate(obj, StrategyContext(caps, datetime(2026, 1, 1, tzinfo=UTC)))]
 
 
 def hours(operator, value):
@@ -138,6 +140,6 @@ def test_a_server_without_comparisons_refuses_them(version, supported):
 def test_a_stored_comparison_may_stay_where_comparisons_are_known():
     stored = [{"operator": "Gt"}]
     new, ancient = Capabilities(V136), Capabilities(Version(1, 34))
-    assert make_validation_extensions(V136).allowed(new, (), ()) == frozenset()
-    assert make_validation_extensions(V136).allowed(new, stored, ()) == {GATE}
-    assert make_validation_extensions(Version(1, 34)).allowed(ancient, stored, ()) == frozenset()
+    assert make_validation_extensions(V136).find_allowed_gates(new, (), ()) == frozenset()
+    assert make_validation_extensions(V136).find_allowed_gates(new, stored, ()) == {GATE}
+    assert make_validation_extensions(Version(1, 34)).find_allowed_gates(ancient, stored, ()) == frozenset()

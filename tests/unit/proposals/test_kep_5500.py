@@ -18,7 +18,7 @@ ALONE = "expression cannot be used with key, value, operator, or effect fields"
 
 def complaints(toleration, caps=ON):
     rules = pod_validation_options(caps, make_validation_extensions(caps.version))
-    return [str(error) for error in rules.judge_tolerations([toleration], "spec.tolerations")]
+    return [str(error) for error in rules.validate_tolerations([toleration], "spec.tolerations")]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def changed(new, old, caps):
     rules = pod_validation_options(caps, make_validation_extensions(caps.version))
 
     def check(rules):
-        return rules.judge_tolerations(new, "spec.tolerations")
+        return rules.validate_tolerations(new, "spec.tolerations")
 
     return [str(error) for error in validate_with_ratcheting(check, {}, {"spec": {"tolerations": old}}, rules, caps)]
 

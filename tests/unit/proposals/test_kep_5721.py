@@ -21,12 +21,12 @@ AT = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0]"
 
 def of_toleration(caps, **fields):
     rules = pod_validation_options(caps, make_validation_extensions(caps.version))
-    return [str(error) for error in rules.judge_tolerations([{"key": "v", **fields}], "spec.tolerations")]
+    return [str(error) for error in rules.validate_tolerations([{"key": "v", **fields}], "spec.tolerations")]
 
 
 def of_term(caps, term):
     extensions = make_validation_extensions(caps.version)
-    rules = NodeSelectorOptions(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
+    rules = NodeSelectorOptions(extensions=extensions, allowed=extensions.find_allowed_gates(caps, (), ()))
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
     return [str(error) for error in validate_affinity(affinity, "spec.affinity", rules, allow_invalid_values=False)]
 

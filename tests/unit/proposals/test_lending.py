@@ -2,22 +2,22 @@
 
 import pytest
 
-from mockkube.api.codec import Codec, Found
+from mockkube.api.codec import Codec, DecodingState
 from mockkube.api.validation.extensions import NO_EXTENSIONS
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import compile_toleration
 from mockkube.proposals.lending import (
     TOLERATION,
-    aboard,
     make_schema,
     make_schema_overlays,
+    make_selector_operators,
+    make_taint_rules,
     make_validation_extensions,
-    selector_operators,
-    taint_rules,
+    proposals_known_to,
 )
 
 SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
@@ -31,21 +31,23 @@ SEMVERS = ["SemverEq", "SemverGt", "SemverLt"]
     ("version", "keps"), [(V134, []), (V135, [5471, 5500, 5721]), (V136, [5471, 5500, 5721])], ids=str
 )
 def test_proposals_are_aboard_from_their_alpha_on(version, keps):
-    assert [proposal.kep for proposal in aboard(version)] == keps
+    assert [proposal.kep for proposal in proposals_known_to(version)] == keps
 
 
 def test_another_train_brings_a_proposal_elsewhere():
-    trains = (ReleaseTrain(CEL, stages=(Stage(Version(1, 38), Maturity.ALPHA, False),)),)
-    assert 5500 not in [one.kep for one in aboard(Version(1, 37), trains)]
-    assert 5500 in [one.kep for one in aboard(Version(1, 38), trains)]
+    trains = (ReleaseTrain(CEL, stages=(GateStage(Version(1, 38), Maturity.ALPHA, False),)),)
+    assert 5500 not in [one.kep for one in proposals_known_to(Version(1, 37), trains)]
+    assert 5500 in [one.kep for one in proposals_known_to(Version(1, 38), trains)]
 
 
 def test_a_version_before_the_train_does_not_know_the_field():
     seen = {}
     for version in (V134, V136):
-        schema, found = make_schema(version), Found()
-        decoded = Codec(schema).decode(schema.node(TOLERATION), {"expression": "true", "tolerationSeconds": 3}, found)
-        seen[version] = (decoded, found.unknown)
+        schema, found = make_schema(version), DecodingState()
+        decoded = Codec(schema).decode(
+            schema.get_type(TOLERATION), {"expression": "true", "tolerationSeconds": 3}, found
+        )
+        seen[version] = (decoded, found.has_unknown_fields)
     assert seen == {
         V134: ({"tolerationSeconds": 3}, True),
         V136: ({"expression": "true", "tolerationSeconds": 3}, False),
@@ -54,7 +56,9 @@ def test_a_version_before_the_train_does_not_know_the_field():
 
 def test_an_empty_expression_is_none():
     schema = make_schema(V136)
-    assert Codec(schema).decode(schema.node(TOLERATION), {"key": "a", "expression": ""}, Found()) == {"key": "a"}
+    assert Codec(schema).decode(schema.get_type(TOLERATION), {"key": "a", "expression": ""}, DecodingState()) == {
+        "key": "a"
+    }
 
 
 def test_the_field_is_described_for_explain():
@@ -91,12 +95,12 @@ def test_rules_name_the_gate_that_decides():
 )
 def test_gates_settle_what_a_component_matches_with(gates, operators, compares):
     caps = Capabilities(V136, frozenset(gates))
-    assert sorted(taint_rules(caps).operators) == operators
-    assert sorted(selector_operators(caps)) == compares
+    assert sorted(make_taint_rules(caps).operators) == operators
+    assert sorted(make_selector_operators(caps)) == compares
 
 
 @pytest.mark.parametrize(("gates", "tolerated"), [((CEL,), True), ((), False)], ids=["on", "off"])
 def test_an_expression_matches_with_its_gate_alone(gates, tolerated):
-    rules = taint_rules(Capabilities(V136, frozenset(gates)), ExpressionCache().expression)
+    rules = make_taint_rules(Capabilities(V136, frozenset(gates)), ExpressionCache().compile_expression)
     toleration = compile_toleration({"expression": "taint.key == 'a'"}, rules)
     assert toleration.tolerates({"key": "a", "effect": "NoSchedule"}) is tolerated

@@ -10,7 +10,7 @@ import pytest
 
 from mockkube.cluster.configuration import resolve
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.proposals import outside
@@ -19,13 +19,13 @@ from mockkube.proposals.contents import ProposalError
 from mockkube.proposals.proposal import Proposal
 
 HEAD = """
-from mockkube.features.stages import Maturity, Stage
+from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.proposals.proposal import *
 
 def proposal(gate="Own", **rest):
-    stages = (Stage(Version(1, 36), Maturity.ALPHA, False),)
+    stages = (GateStage(Version(1, 36), Maturity.ALPHA, False),)
     return Proposal(kep=9999, gate=gate, **{"train": ReleaseTrain(gate, stages=stages), **rest})
 
 POD = "io.k8s.api.core.v1.PodSpec"
@@ -50,21 +50,21 @@ def write(tmp_path):
 
 def test_a_file_brings_its_proposal(write):
     path = write(GOOD)
-    [proposal] = outside.load(path)
+    [proposal] = outside.load_file(path)
     assert (proposal.gate, proposal.origin) == ("Own", str(path))
 
 
 def test_a_file_may_bring_several(write):
-    assert [one.gate for one in outside.load(write(HEAD + "PROPOSALS = [proposal('A'), proposal('B')]\n"))] == [
+    assert [one.gate for one in outside.load_file(write(HEAD + "PROPOSALS = [proposal('A'), proposal('B')]\n"))] == [
         "A",
         "B",
     ]
 
 
 def test_a_file_is_loaded_once_and_again_when_it_has_changed(write):
-    first = outside.load(write(GOOD))
-    assert outside.load(write(GOOD)) is not None
-    changed = outside.load(write(HEAD + "PROPOSAL = proposal('Other')\n"))
+    first = outside.load_file(write(GOOD))
+    assert outside.load_file(write(GOOD)) is not None
+    changed = outside.load_file(write(HEAD + "PROPOSAL = proposal('Other')\n"))
     assert [first[0].gate, changed[0].gate] == ["Own", "Other"]
 
 
@@ -101,12 +101,12 @@ def test_a_file_is_loaded_once_and_again_when_it_has_changed(write):
         ),
         pytest.param(
             HEAD + "PROPOSAL = proposal(train=None)\n",
-            ": gate Own has no release train: give train=ReleaseTrain(GATE, stages=(Stage(...),))",
+            ": gate Own has no release train: give train=ReleaseTrain(GATE, stages=(GateStage(...),))",
             id="no train",
         ),
         pytest.param(
-            HEAD + "PROPOSAL = proposal(train=ReleaseTrain('Own', stages=(Stage(Version(1, 37), Maturity.BETA, True), "
-            "Stage(Version(1, 36), Maturity.ALPHA, False))))\n",
+            HEAD + "PROPOSAL = proposal(train=ReleaseTrain('Own', stages=(GateStage(Version(1, 37), Maturity.BETA, True), "
+            "GateStage(Version(1, 36), Maturity.ALPHA, False))))\n",
             ": stages of Own: 1.36 comes after 1.37: order them by version",
             id="stages out of order",
         ),
@@ -161,7 +161,7 @@ def test_a_file_is_loaded_once_and_again_when_it_has_changed(write):
 def test_a_file_that_cannot_be_used_says_where_why_and_what_to_do(write, text, says):
     path = write(text)
     with pytest.raises(ProposalError) as caught:
-        outside.load(path)
+        outside.load_file(path)
     assert str(caught.value) == f"{path}{says}"
 
 
@@ -174,14 +174,14 @@ def test_a_file_that_cannot_be_used_says_where_why_and_what_to_do(write, text, s
 )
 def test_what_is_no_file_is_refused(tmp_path, name, says):
     with pytest.raises(ProposalError) as caught:
-        outside.load(tmp_path / name)
+        outside.load_file(tmp_path / name)
     assert str(caught.value) == f"{tmp_path / name}: {says}"
 
 
 def test_nothing_is_left_of_a_file_that_failed(write):
     before = set(sys.modules)
     with pytest.raises(ProposalError):
-        outside.load(write(GOOD + "1 / 0\n"))
+        outside.load_file(write(GOOD + "1 / 0\n"))
     assert {name for name in sys.modules if name.startswith("mockkube_proposal_own")} <= before
 
 
@@ -206,24 +206,24 @@ def test_release_trains_may_send_it_elsewhere(write):
     stages = [{"version": "1.38", "maturity": "Beta"}]
     configuration = resolve({"proposals": [write(GOOD)], "release_trains": [{"gate": "Own", "stages": stages}]}, {})
     [train] = [one for one in configuration.release_trains if one.gate == "Own"]
-    assert (train.brings.gate, [str(stage.version) for stage in train.stages]) == ("Own", ["1.38"])
+    assert (train.proposal.gate, [str(stage.version) for stage in train.stages]) == ("Own", ["1.38"])
 
 
 def test_without_it_nothing_is_different():
-    assert resolve({}, {}).release_trains == TRAINS == outside.usual_trains()
+    assert resolve({}, {}).release_trains == TRAINS == outside.default_trains()
 
 
 def test_a_process_has_the_proposals_of_its_command_line_and_no_longer(write):
     path = write(GOOD)
-    with outside.using([path]):
+    with outside.proposals_from_files([path]):
         assert [one.gate for one in outside.default_proposals()] == ["Own"]
-        assert os.environ[outside.VARIABLE] == str(path)
+        assert os.environ[outside.ENVIRONMENT_VARIABLE] == str(path)
     assert outside.default_proposals() == ()
-    assert outside.VARIABLE not in os.environ
+    assert outside.ENVIRONMENT_VARIABLE not in os.environ
 
 
 def test_a_proposal_is_loaded_again_where_it_is_sent(write):
-    [proposal] = outside.load(write(GOOD))
+    [proposal] = outside.load_file(write(GOOD))
     assert pickle.loads(pickle.dumps(proposal)) is proposal
     program = "import sys, pickle; print(pickle.load(sys.stdin.buffer).gate)"
     done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(proposal), capture_output=True)
@@ -231,9 +231,9 @@ def test_a_proposal_is_loaded_again_where_it_is_sent(write):
 
 
 def test_a_program_gives_proposals_as_objects():
-    train = ReleaseTrain("FromHere", stages=(Stage(Version(1, 36), Maturity.ALPHA, False),))
+    train = ReleaseTrain("FromHere", stages=(GateStage(Version(1, 36), Maturity.ALPHA, False),))
     proposal = Proposal(kep=1, gate="FromHere", train=train)
-    assert resolve({"proposals": [proposal]}, {}).release_trains[-1].brings is proposal
+    assert resolve({"proposals": [proposal]}, {}).release_trains[-1].proposal is proposal
     with pytest.raises(ConfigurationError, match="--proposal: the proposal of Bad: gate Bad has no release train"):
         resolve({"proposals": [Proposal(kep=1, gate="Bad")]}, {})
 
@@ -249,10 +249,10 @@ def distribution(tmp_path, monkeypatch):
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[mockkube.proposals]\nprefix = {reference}\n")
         monkeypatch.syspath_prepend(str(tmp_path))
-        outside.installed.cache_clear()
+        outside.load_installed.cache_clear()
 
     yield install
-    outside.installed.cache_clear()
+    outside.load_installed.cache_clear()
     sys.modules.pop("own_module", None)
 
 

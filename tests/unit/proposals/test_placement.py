@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.proposals.placement import Placement
+from mockkube.proposals.placement import PlacementImpact
 
 NUMERIC = "TaintTolerationComparisonOperators"
 SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
@@ -17,7 +17,9 @@ NODES = {"n1": [{"key": "sla", "value": "950", "effect": "NoExecute"}], "n2": []
 def told(view):
     def ask(component, obj, *, gate=NUMERIC, to=None, nodes=None):
         before, after = view(**{gate: True}), view(to) if to else view()
-        return [(one.field, one.reason) for one in Placement(component, before, after, nodes or {}).findings(obj)]
+        return [
+            (one.field, one.reason) for one in PlacementImpact(component, before, after, nodes or {}).find_impact(obj)
+        ]
 
     return ask
 
@@ -164,5 +166,5 @@ def test_a_field_that_an_older_component_does_not_know_is_passed_over(told, work
 
 
 def test_an_operator_that_was_off_before_does_not_break(view, pod):
-    placement = Placement(SCHEDULER, view(), view("1.34"), {})
-    assert list(placement.findings(pod(tolerations=[GT, {"expression": "true"}]))) == []
+    placement = PlacementImpact(SCHEDULER, view(), view("1.34"), {})
+    assert list(placement.find_impact(pod(tolerations=[GT, {"expression": "true"}]))) == []

@@ -2,7 +2,7 @@
 
 from uuid import RFC_4122, UUID
 
-from mockkube.runtime.chance import NAME_ALPHABET, Chance, new_name_suffix, new_uid, random_for
+from mockkube.runtime.chance import NAME_ALPHABET, Random, new_name_suffix, new_uid, random_for
 
 
 def test_a_uid_is_a_version_4_uuid_in_canonical_text() -> None:
@@ -16,8 +16,8 @@ def test_a_uid_is_a_version_4_uuid_in_canonical_text() -> None:
 
 
 def test_uids_do_not_repeat() -> None:
-    chance = Chance()
-    assert len({chance.uid() for _ in range(1000)}) == 1000
+    chance = Random()
+    assert len({chance.new_uid() for _ in range(1000)}) == 1000
 
 
 def test_a_suffix_is_five_characters_of_the_alphabet_of_generated_names() -> None:
@@ -28,20 +28,24 @@ def test_a_suffix_is_five_characters_of_the_alphabet_of_generated_names() -> Non
 
 
 def test_the_same_seed_and_owner_draw_the_same() -> None:
-    first, second = Chance.from_seed(7, "apiserver"), Chance.from_seed(7, "apiserver")
-    assert [first.uid(), first.suffix(), first.token()] == [second.uid(), second.suffix(), second.token()]
+    first, second = Random.from_seed(7, "apiserver"), Random.from_seed(7, "apiserver")
+    assert [first.new_uid(), first.new_suffix(), first.new_token()] == [
+        second.new_uid(),
+        second.new_suffix(),
+        second.new_token(),
+    ]
 
 
 def test_owners_of_one_seed_draw_from_streams_of_their_own() -> None:
-    quiet, busy = Chance.from_seed(7, "scheduler"), Chance.from_seed(7, "scheduler")
+    quiet, busy = Random.from_seed(7, "scheduler"), Random.from_seed(7, "scheduler")
     for _ in range(10):
-        Chance.from_seed(7, "kubelet").uid()
-    assert quiet.uid() == busy.uid()
-    assert Chance.from_seed(7, "scheduler").uid() != Chance.from_seed(7, "kubelet").uid()
+        Random.from_seed(7, "kubelet").new_uid()
+    assert quiet.new_uid() == busy.new_uid()
+    assert Random.from_seed(7, "scheduler").new_uid() != Random.from_seed(7, "kubelet").new_uid()
 
 
 def test_tokens_of_an_unseeded_chance_are_long_and_differ() -> None:
-    chance = Chance()
-    tokens = {chance.token() for _ in range(100)}
+    chance = Random()
+    tokens = {chance.new_token() for _ in range(100)}
     assert len(tokens) == 100
     assert {len(token) for token in tokens} == {64}

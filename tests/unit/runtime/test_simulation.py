@@ -13,11 +13,11 @@ class Echo:
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.queue: WorkQueue[str] = WorkQueue(clock)
-        self.bell = self.queue.bell
+        self.signal = self.queue.signal
         self.heard: list[tuple[float, str]] = []
 
-    def ready(self) -> bool:
-        return self.queue.ready()
+    def is_ready(self) -> bool:
+        return self.queue.is_ready()
 
     def wake_at(self) -> float | None:
         return self.queue.wake_at()
@@ -51,17 +51,17 @@ async def test_advancing_does_everything_on_the_way() -> None:
 
 async def test_until_stops_at_the_moment_from_which_it_holds() -> None:
     echo, simulation = echoing()
-    assert await simulation.until(lambda: len(echo.heard) == 3, 600.0)
+    assert await simulation.advance_until(lambda: len(echo.heard) == 3, 600.0)
     assert simulation.clock.monotonic() == 120.0
 
 
 async def test_until_gives_up_when_its_time_is_over() -> None:
     echo, simulation = echoing()
-    assert not await simulation.until(lambda: len(echo.heard) == 3, 100.0)
+    assert not await simulation.advance_until(lambda: len(echo.heard) == 3, 100.0)
     assert simulation.clock.monotonic() == 100.0
 
 
 async def test_until_does_not_wait_for_what_nobody_will_do() -> None:
     simulation = Simulation(list)
-    assert not await simulation.until(lambda: False, 100.0)
+    assert not await simulation.advance_until(lambda: False, 100.0)
     assert simulation.clock.monotonic() == 100.0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import InOrderChooser, LivelockError, SeededChooser, Signal, Worker, run, settle
+from mockkube.runtime.steps import InOrderChooser, LivelockError, SeededChooser, Signal, Worker, run_worker, settle
 
 
 class Countdown:
@@ -16,9 +16,9 @@ class Countdown:
 
     def __init__(self, name: str, left: int, trace: list[str]) -> None:
         self.name, self.left, self.trace = name, left, trace
-        self.bell = Signal()
+        self.signal = Signal()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return self.left > 0
 
     def wake_at(self) -> float | None:
@@ -31,8 +31,8 @@ class Countdown:
 
 async def test_a_bell_that_rang_before_lets_the_next_wait_return() -> None:
     bell = Signal()
-    bell.ring()
-    bell.ring()
+    bell.notify()
+    bell.notify()
     await bell.wait()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
@@ -44,7 +44,7 @@ async def test_a_bell_wakes_who_waits() -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(bell.wait())
         await asyncio.sleep(0)
-        bell.ring()
+        bell.notify()
 
 
 async def test_settle_takes_every_step_there_is() -> None:
@@ -77,7 +77,7 @@ async def test_settle_waits_for_quiet_and_tells_of_each_step() -> None:
         trace.append(f"after {worker.name}")
 
     worker = Countdown("a", 1, trace)
-    await settle(lambda: [worker], InOrderChooser(), quiet=quiet, stepped=stepped)
+    await settle(lambda: [worker], InOrderChooser(), wait_for_delivery=quiet, after_step=stepped)
     assert trace == ["quiet", "a", "after a", "quiet"]
 
 
@@ -113,10 +113,10 @@ async def test_run_steps_whenever_there_is_something_to_do() -> None:
 
     last = Last("b", 0, trace)
     async with asyncio.TaskGroup() as group:
-        running = [group.create_task(run(one, RealClock())) for one in (worker, last)]
+        running = [group.create_task(run_worker(one, RealClock())) for one in (worker, last)]
         await asyncio.sleep(0)
         last.left = 1
-        last.bell.ring()
+        last.signal.notify()
         await done.wait()
         for task in running:
             task.cancel()
@@ -130,7 +130,7 @@ async def test_run_wakes_by_itself_when_the_time_has_come() -> None:
     class Timed(Countdown):
         at = clock.monotonic() + 0.01
 
-        def ready(self) -> bool:
+        def is_ready(self) -> bool:
             return self.left > 0 and clock.monotonic() >= self.at
 
         def wake_at(self) -> float | None:
@@ -141,6 +141,6 @@ async def test_run_wakes_by_itself_when_the_time_has_come() -> None:
             done.set()
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(run(Timed("a", 1, []), clock))
+        task = group.create_task(run_worker(Timed("a", 1, []), clock))
         await done.wait()
         task.cancel()

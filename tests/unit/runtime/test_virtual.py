@@ -16,10 +16,10 @@ class Alarm:
 
     def __init__(self, clock: VirtualClock, name: str, moments: list[float]) -> None:
         self.clock, self.name, self.moments = clock, name, sorted(moments)
-        self.bell = Signal()
+        self.signal = Signal()
         self.rang: list[float] = []
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return bool(self.moments) and self.moments[0] <= self.clock.monotonic()
 
     def wake_at(self) -> float | None:
@@ -31,7 +31,7 @@ class Alarm:
 
 
 async def rest(alarms: list[Alarm]) -> None:
-    while ready := [alarm for alarm in alarms if alarm.ready()]:
+    while ready := [alarm for alarm in alarms if alarm.is_ready()]:
         await ready[0].step()
 
 
@@ -102,7 +102,7 @@ async def test_a_worker_that_is_due_but_never_ready_is_found_out() -> None:
     clock = VirtualClock()
 
     class Stuck(Alarm):
-        def ready(self) -> bool:
+        def is_ready(self) -> bool:
             return False
 
     stuck = Stuck(clock, "stuck", [1.0])

@@ -26,7 +26,7 @@ def queue(clock: VirtualClock) -> WorkQueue[str]:
 
 def drained(queue: WorkQueue[str]) -> list[str]:
     taken = []
-    while queue.ready():
+    while queue.is_ready():
         taken.append(queue.get())
         queue.done(taken[-1])
     return taken
@@ -35,20 +35,20 @@ def drained(queue: WorkQueue[str]) -> list[str]:
 def test_items_come_in_the_order_of_arrival_each_once(queue: WorkQueue[str]) -> None:
     for item in "abab":
         queue.add(item)
-    assert (len(queue), drained(queue), queue.ready()) == (2, ["a", "b"], False)
+    assert (len(queue), drained(queue), queue.is_ready()) == (2, ["a", "b"], False)
 
 
 async def test_an_item_that_falls_due_between_two_questions_is_not_slept_over(
     queue: WorkQueue[str], clock: VirtualClock
 ) -> None:
     queue.add_after("a", 1.0)
-    await queue.bell.wait()
+    await queue.signal.wait()
     clock.move_to(0.9999)
-    assert not queue.ready()
+    assert not queue.is_ready()
     clock.move_to(1.0)  # time passes while the worker asks
     assert queue.wake_at() is None
     async with asyncio.timeout(1):
-        await queue.bell.wait()
+        await queue.signal.wait()
     assert queue.get() == "a"
 
 
@@ -56,14 +56,14 @@ def test_an_item_in_hand_comes_again_when_it_is_done(queue: WorkQueue[str]) -> N
     queue.add("a")
     item = queue.get()
     queue.add("a")
-    assert not queue.ready()
+    assert not queue.is_ready()
     queue.done(item)
     assert drained(queue) == ["a"]
 
 
 def test_an_item_comes_when_it_is_due(queue: WorkQueue[str], clock: VirtualClock) -> None:
     queue.add_after("a", 5.0)
-    assert (queue.ready(), queue.wake_at()) == (False, 5.0)
+    assert (queue.is_ready(), queue.wake_at()) == (False, 5.0)
     clock.move_to(5.0)
     assert (drained(queue), queue.wake_at()) == (["a"], None)
 
@@ -109,7 +109,7 @@ def _sooner(queue: WorkQueue[str]) -> None:
 )
 async def test_the_bell_rings_when(clock: VirtualClock, change: Callable[[WorkQueue[str]], None]) -> None:
     bell = Signal()
-    queue: WorkQueue[str] = WorkQueue(clock, bell=bell)
+    queue: WorkQueue[str] = WorkQueue(clock, signal=bell)
     queue.add_after("c", 9.0)
     queue.add("a")
     queue.get()
@@ -123,16 +123,16 @@ def test_what_happens_is_told(clock: VirtualClock) -> None:
     told: list[tuple[str, float]] = []
 
     class Notes:
-        def added(self) -> None:
+        def observe_add(self) -> None:
             told.append(("added", 0.0))
 
-        def retried(self) -> None:
+        def observe_retry(self) -> None:
             told.append(("retried", 0.0))
 
-        def taken(self, waited_seconds: float) -> None:
+        def observe_get(self, waited_seconds: float) -> None:
             told.append(("taken", waited_seconds))
 
-        def finished(self, worked_seconds: float) -> None:
+        def observe_done(self, worked_seconds: float) -> None:
             told.append(("finished", worked_seconds))
 
     queue: WorkQueue[str] = WorkQueue(clock, observer=Notes())
@@ -177,7 +177,7 @@ class Plays(RuleBasedStateMachine):
                 del self.due[item]
                 self.wanted[item] = None
 
-    @precondition(lambda self: self.queue.ready())
+    @precondition(lambda self: self.queue.is_ready())
     @rule()
     def get(self) -> None:
         item = self.queue.get()
@@ -193,7 +193,7 @@ class Plays(RuleBasedStateMachine):
 
     @invariant()
     def ready_when_something_wanted_is_free(self) -> None:
-        assert self.queue.ready() == any(item not in self.in_hand for item in self.wanted)
+        assert self.queue.is_ready() == any(item not in self.in_hand for item in self.wanted)
         assert self.queue.wake_at() == min(self.due.values(), default=None)
 
 

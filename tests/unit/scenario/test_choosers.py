@@ -13,9 +13,9 @@ class Once:
     name: str
     log: list[str]
     left: int = 1
-    bell: Signal = field(default_factory=Signal)
+    signal: Signal = field(default_factory=Signal)
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return self.left > 0
 
     def wake_at(self) -> None:

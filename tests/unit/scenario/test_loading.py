@@ -47,7 +47,7 @@ HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\n
         ),
         pytest.param(
             "  steps:\n  - settle:\n  steps:\n  - settle:",
-            "f.yaml:7: not valid YAML: 'steps' stands there twice",
+            "f.yaml:7: not valid YAML: duplicate key 'steps'",
             id="a key twice",
         ),
         pytest.param("  steps:\n  - {try: [{settle: }], cach: []}", "cach: unknown field in a block", id="a block"),
@@ -176,5 +176,5 @@ both: {<<: [*first, *second]}
 
 
 def test_a_key_twice_beside_what_is_merged_in_is_still_a_mistake() -> None:
-    with pytest.raises(ScenarioError, match="4: not valid YAML: 'b' stands there twice"):
+    with pytest.raises(ScenarioError, match="4: not valid YAML: duplicate key 'b'"):
         read_text("first: &first {a: 1}\none:\n  b: 1\n  b: 2\n  <<: *first\n", "f.yaml")

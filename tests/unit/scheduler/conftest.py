@@ -7,20 +7,20 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Chance
-from mockkube.runtime.part import Context
+from mockkube.runtime.chance import Random
+from mockkube.runtime.part import ComponentDependencies
 from mockkube.runtime.virtual import VirtualClock
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.scheduler import Scheduler, build
 
 
 def make(configuration: Any = None, **gates: bool) -> Scheduler:
-    caps = Capabilities(DEFAULT, effective(DEFAULT, gates, component="kube-scheduler"))
-    chance, registry = Chance.from_seed(1, "test"), CollectorRegistry()
+    caps = Capabilities(DEFAULT, enabled_gates(DEFAULT, gates, component="kube-scheduler"))
+    chance, registry = Random.from_seed(1, "test"), CollectorRegistry()
     client: Any = None
-    context = Context("kube-scheduler", client, caps, VirtualClock(), chance, registry, lambda name: True)
+    context = ComponentDependencies("kube-scheduler", client, caps, VirtualClock(), chance, registry, lambda name: True)
     return build(context, configuration)
 
 

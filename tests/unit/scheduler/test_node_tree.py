@@ -1,6 +1,6 @@
 """The order of nodes: zones in turn."""
 
-from mockkube.scheduler.node_tree import NodeTree, zone_of
+from mockkube.scheduler.node_tree import NodeTree, zone_key
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -8,7 +8,7 @@ ZONE = "topology.kubernetes.io/zone"
 def tree(**zones):
     made = NodeTree()
     for name, zone in zones.items():
-        made.put(name, {ZONE: zone} if zone else {})
+        made.add_or_move(name, {ZONE: zone} if zone else {})
     return made
 
 
@@ -18,13 +18,13 @@ def test_nodes_of_zones_take_turns():
 
 def test_a_node_that_changes_zone_goes_to_its_end():
     made = tree(a1="a", b1="b", b2="b")
-    assert made.put("a1", {ZONE: "b"})
+    assert made.add_or_move("a1", {ZONE: "b"})
     assert made.names() == ["b1", "b2", "a1"]
 
 
 def test_a_node_that_stays_in_its_zone_changes_nothing():
     made = tree(a1="a")
-    assert not made.put("a1", {ZONE: "a", "color": "blue"})
+    assert not made.add_or_move("a1", {ZONE: "a", "color": "blue"})
 
 
 def test_a_node_that_goes_leaves_no_empty_zone():
@@ -35,4 +35,4 @@ def test_a_node_that_goes_leaves_no_empty_zone():
 
 def test_the_older_labels_count_first():
     labels = {"failure-domain.beta.kubernetes.io/zone": "old", ZONE: "new", "topology.kubernetes.io/region": "r"}
-    assert zone_of(labels) == ("r", "old")
+    assert zone_key(labels) == ("r", "old")

@@ -17,35 +17,35 @@ def nominations():
 
 
 def names(nominations, node):
-    return [one.name for one in nominations.on(node)]
+    return [one.name for one in nominations.nominated_pods_for_node(node)]
 
 
 def test_a_pod_is_nominated_to_one_node_at_a_time(nominations):
-    nominations.put(pod("p"), "n1")
-    nominations.put(pod("p"), "n2")
-    assert (names(nominations, "n1"), names(nominations, "n2"), nominations.node_of("p")) == ([], ["p"], "n2")
+    nominations.add_nominated_pod(pod("p"), "n1")
+    nominations.add_nominated_pod(pod("p"), "n2")
+    assert (names(nominations, "n1"), names(nominations, "n2"), nominations.nominated_node_of("p")) == ([], ["p"], "n2")
 
 
 def test_a_status_names_the_node_when_nobody_else_does(nominations):
-    nominations.put(pod("p", "n1"))
+    nominations.add_nominated_pod(pod("p", "n1"))
     assert names(nominations, "n1") == ["p"]
-    nominations.put(pod("p", "n1"), "")
+    nominations.add_nominated_pod(pod("p", "n1"), "")
     assert not nominations
 
 
 def test_a_revision_that_does_not_know_of_it_yet_keeps_the_nomination(nominations):
-    nominations.put(pod("p"), "n1")
-    nominations.refresh(pod("p"), pod("p"))
+    nominations.add_nominated_pod(pod("p"), "n1")
+    nominations.update_nominated_pod(pod("p"), pod("p"))
     assert names(nominations, "n1") == ["p"]
 
 
 def test_a_nomination_that_was_taken_back_is_gone(nominations):
-    nominations.put(pod("p", "n1"))
-    nominations.refresh(pod("p", "n1"), pod("p"))
+    nominations.add_nominated_pod(pod("p", "n1"))
+    nominations.update_nominated_pod(pod("p", "n1"), pod("p"))
     assert not nominations
 
 
 def test_a_pod_that_is_gone_or_bound_is_not_nominated():
     nominations = Nominator(lambda one: None)
-    nominations.put(pod("p"), "n1")
+    nominations.add_nominated_pod(pod("p"), "n1")
     assert "n1" not in nominations

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.snapshot import Snapshot
 
 
 def node(name, *, images=(), conditions=(), **labels):
@@ -24,7 +24,7 @@ def pod(uid, on="", cpu="1", *, labels=None, status=None, **spec):
 
 @pytest.fixture
 def picture():
-    made = Picture(RequestReader(Capabilities()))
+    made = Snapshot(RequestReader(Capabilities()))
     for name in ("n1", "n2"):
         made.set_node(node(name))
     return made
@@ -35,29 +35,29 @@ def used(picture, name):
 
 
 def test_an_assumed_pod_counts_until_it_is_forgotten(picture):
-    picture.assume(pod("p"), "n1")
-    assert (used(picture, "n1"), picture.assumed("p")) == (1000, True)
-    picture.forget("p")
-    assert (used(picture, "n1"), picture.assumed("p"), picture.pod("p")) == (0, False, None)
+    picture.assume_pod(pod("p"), "n1")
+    assert (used(picture, "n1"), picture.is_assumed("p")) == (1000, True)
+    picture.forget_pod("p")
+    assert (used(picture, "n1"), picture.is_assumed("p"), picture.get_pod("p")) == (0, False, None)
 
 
 def test_a_pod_that_is_seen_bound_is_counted_once_and_changes_nothing(picture):
-    picture.assume(pod("p"), "n1")
+    picture.assume_pod(pod("p"), "n1")
     before = picture.get("n1").generation
     picture.add_pod(pod("p", on="n1"))
-    assert (used(picture, "n1"), picture.assumed("p"), picture.get("n1").generation) == (1000, False, before)
+    assert (used(picture, "n1"), picture.is_assumed("p"), picture.get("n1").generation) == (1000, False, before)
 
 
 def test_a_pod_bound_elsewhere_than_assumed_is_moved(picture):
-    picture.assume(pod("p"), "n1")
+    picture.assume_pod(pod("p"), "n1")
     picture.add_pod(pod("p", on="n2"))
     assert (used(picture, "n1"), used(picture, "n2")) == (0, 1000)
 
 
 def test_forgetting_a_pod_that_was_confirmed_does_nothing(picture):
-    picture.assume(pod("p"), "n1")
+    picture.assume_pod(pod("p"), "n1")
     picture.add_pod(pod("p", on="n1"))
-    picture.forget("p")
+    picture.forget_pod("p")
     assert used(picture, "n1") == 1000
 
 
@@ -119,7 +119,7 @@ def test_nodes_with_affinity_are_known(picture):
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
     picture.add_pod(pod("p", on="n1", affinity={"podAffinity": {}}))
     picture.add_pod(pod("q", on="n2", affinity=anti))
-    assert [one.name for one in picture.with_affinity()] == ["n1", "n2"]
+    assert [one.name for one in picture.have_pods_with_affinity()] == ["n1", "n2"]
     assert [one.name for one in picture.have_pods_with_required_anti_affinity()] == ["n2"]
 
 
@@ -132,12 +132,12 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_sums_are_those_of_the_pods_whatever_happens(steps):
-    picture = Picture.of([node("n1"), node("n2")], [], RequestReader(Capabilities()))
+    picture = Snapshot.from_objects([node("n1"), node("n2")], [], RequestReader(Capabilities()))
     where: dict[str, str] = {}
     assumed: set[str] = set()
     for verb, uid, name in steps:
         if verb == "assume" and uid not in where:
-            picture.assume(pod(uid), name)
+            picture.assume_pod(pod(uid), name)
             where[uid] = name
             assumed.add(uid)
         elif verb == "add":
@@ -145,7 +145,7 @@ def test_sums_are_those_of_the_pods_whatever_happens(steps):
             where[uid] = name
             assumed.discard(uid)
         elif verb == "forget":
-            picture.forget(uid)
+            picture.forget_pod(uid)
             if uid in assumed:
                 del where[uid]
                 assumed.discard(uid)

@@ -32,7 +32,7 @@ def test_a_key_is_in_the_range_of_a_prefix_exactly_if_it_begins_with_it(prefix: 
 @given(keys=st.sets(TEXT), prefix=TEXT, start=TEXT)
 def test_the_keys_between_are_those_of_the_prefix_from_the_start_on(keys: set[str], prefix: str, start: str) -> None:
     expected = [key for key in sorted(keys) if key.startswith(prefix) and key >= start]
-    assert SortedKeys(keys).between(prefix, start) == expected
+    assert SortedKeys(keys).keys_in_range(prefix, start) == expected
 
 
 @given(keys=st.lists(TEXT, unique=True), gone=st.data())
@@ -43,7 +43,7 @@ def test_adding_and_removing_keeps_the_order(keys: list[str], gone: st.DataObjec
     removed = gone.draw(st.sets(st.sampled_from(keys))) if keys else set()
     for key in sorted(removed):
         sorted_keys.remove(key)
-    assert sorted_keys.between("", "") == sorted(set(keys) - removed)
+    assert sorted_keys.keys_in_range("", "") == sorted(set(keys) - removed)
 
 
 @pytest.mark.parametrize("key", ["", "\0", "/a\0", "/\ud800"])

@@ -1,14 +1,14 @@
 """Deciding a group of writes."""
 
 import pytest
-from mockkube_storage.engines.sql_plan import LatestVersion, Plan, Write, plan_writes
+from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, Write, plan_writes
 from mockkube_storage.errors import Conflict
 from mockkube_storage.model import Entry, EventType
 
 HEADS = {"/a": LatestVersion(5, Entry("/a", b"old", 3, 5)), "/dead": LatestVersion(6, None)}
 
 
-def plan(*writes: Write) -> Plan:
+def plan(*writes: Write) -> CommitPlan:
     return plan_writes(writes, newest=10, head_of=lambda key: HEADS.get(key, LatestVersion(0, None)))
 
 

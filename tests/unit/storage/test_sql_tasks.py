@@ -60,7 +60,7 @@ async def test_a_cancelled_close_is_cancelled_only_after_the_end() -> None:
 
     tasks = StoreTasks(at_end)
     await tasks.open()
-    tasks.start(work())
+    tasks.start_background(work())
     closing = asyncio.create_task(tasks.close())
     for _ in range(3):
         await asyncio.sleep(0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mockkube_storage.engines.sql_plan import Write
-from mockkube_storage.engines.sql_writer import Bounds, Writer
+from mockkube_storage.engines.sql_writer import GroupCommitWriter, WriterBounds
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry
 
@@ -36,8 +36,10 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-async def writer(gate: Gate) -> AsyncIterator[Writer]:
-    writer = Writer("here", gate.commit, bounds=Bounds(group_writes_max=3, group_bytes_max=6, waiting_max=7))
+async def writer(gate: Gate) -> AsyncIterator[GroupCommitWriter]:
+    writer = GroupCommitWriter(
+        "here", gate.commit, bounds=WriterBounds(group_writes_max=3, group_bytes_max=6, waiting_max=7)
+    )
     running = asyncio.create_task(writer.run())
     yield writer
     gate.open.set()
@@ -45,13 +47,15 @@ async def writer(gate: Gate) -> AsyncIterator[Writer]:
     await running
 
 
-async def start(writer: Writer, *keys: str, size: int = 0, expected: int | None = None) -> list[asyncio.Task[Entry]]:
+async def start(
+    writer: GroupCommitWriter, *keys: str, size: int = 0, expected: int | None = None
+) -> list[asyncio.Task[Entry]]:
     tasks = [asyncio.create_task(writer.write(Write(key, b"x" * size, expected))) for key in keys]
     await asyncio.sleep(0)
     return tasks
 
 
-async def test_what_comes_during_a_commit_is_the_next_group(gate: Gate, writer: Writer) -> None:
+async def test_what_comes_during_a_commit_is_the_next_group(gate: Gate, writer: GroupCommitWriter) -> None:
     first = await start(writer, "a")
     await gate.begun.wait()
     others = await start(writer, "b", "c", "d")
@@ -60,7 +64,7 @@ async def test_what_comes_during_a_commit_is_the_next_group(gate: Gate, writer: 
     assert gate.groups == [["a"], ["b", "c", "d"]]
 
 
-async def test_no_write_returns_before_its_commit(gate: Gate, writer: Writer) -> None:
+async def test_no_write_returns_before_its_commit(gate: Gate, writer: GroupCommitWriter) -> None:
     (task,) = await start(writer, "a")
     await gate.begun.wait()
     assert not task.done()
@@ -68,7 +72,7 @@ async def test_no_write_returns_before_its_commit(gate: Gate, writer: Writer) ->
     assert (await task).key == "a"
 
 
-async def test_a_conflict_is_raised_to_its_writer_alone(gate: Gate, writer: Writer) -> None:
+async def test_a_conflict_is_raised_to_its_writer_alone(gate: Gate, writer: GroupCommitWriter) -> None:
     gate.open.set()
     (good,) = await start(writer, "a")
     (bad,) = await start(writer, "b", expected=1)
@@ -77,7 +81,9 @@ async def test_a_conflict_is_raised_to_its_writer_alone(gate: Gate, writer: Writ
         await bad
 
 
-async def test_a_failed_commit_is_told_to_each_of_its_writers_and_the_next_goes_on(gate: Gate, writer: Writer) -> None:
+async def test_a_failed_commit_is_told_to_each_of_its_writers_and_the_next_goes_on(
+    gate: Gate, writer: GroupCommitWriter
+) -> None:
     gate.open.set()
     gate.error = Unavailable("here", "disk full")
     answers = await asyncio.gather(*await start(writer, "a", "b"), return_exceptions=True)
@@ -88,7 +94,7 @@ async def test_a_failed_commit_is_told_to_each_of_its_writers_and_the_next_goes_
     assert (await task).key == "c"
 
 
-async def test_a_write_cancelled_before_its_turn_is_not_done(gate: Gate, writer: Writer) -> None:
+async def test_a_write_cancelled_before_its_turn_is_not_done(gate: Gate, writer: GroupCommitWriter) -> None:
     first = await start(writer, "a")
     await gate.begun.wait()
     doomed, kept = await start(writer, "b", "c")
@@ -99,7 +105,7 @@ async def test_a_write_cancelled_before_its_turn_is_not_done(gate: Gate, writer:
     assert gate.groups == [["a"], ["c"]]
 
 
-async def test_a_job_runs_between_groups_and_starves_neither(gate: Gate, writer: Writer) -> None:
+async def test_a_job_runs_between_groups_and_starves_neither(gate: Gate, writer: GroupCommitWriter) -> None:
     order: list[str] = []
 
     async def job() -> int:
@@ -108,7 +114,7 @@ async def test_a_job_runs_between_groups_and_starves_neither(gate: Gate, writer:
 
     first = await start(writer, "a")
     await gate.begun.wait()
-    jobs = [asyncio.create_task(writer.between(job)) for _ in range(2)]
+    jobs = [asyncio.create_task(writer.run_between_groups(job)) for _ in range(2)]
     await asyncio.sleep(0)
     second = await start(writer, "b")
     gate.open.set()
@@ -117,15 +123,15 @@ async def test_a_job_runs_between_groups_and_starves_neither(gate: Gate, writer:
     assert order == ["job after 1 groups", "job after 2 groups"]
 
 
-async def test_a_failed_job_is_told_to_who_asked(gate: Gate, writer: Writer) -> None:
+async def test_a_failed_job_is_told_to_who_asked(gate: Gate, writer: GroupCommitWriter) -> None:
     async def job() -> int:
         raise Unavailable("here", "broken")
 
     with pytest.raises(Unavailable, match="broken"):
-        await writer.between(job)
+        await writer.run_between_groups(job)
 
 
-async def test_groups_are_bounded_in_writes_and_bytes(gate: Gate, writer: Writer) -> None:
+async def test_groups_are_bounded_in_writes_and_bytes(gate: Gate, writer: GroupCommitWriter) -> None:
     first = await start(writer, "first")
     await gate.begun.wait()
     large, small = await start(writer, *"abc", size=4), await start(writer, *"defg", size=1)
@@ -134,7 +140,7 @@ async def test_groups_are_bounded_in_writes_and_bytes(gate: Gate, writer: Writer
     assert gate.groups == [["first"], ["a", "b"], ["c", "d", "e"], ["f", "g"]]
 
 
-async def test_beyond_the_bound_a_write_is_refused(gate: Gate, writer: Writer) -> None:
+async def test_beyond_the_bound_a_write_is_refused(gate: Gate, writer: GroupCommitWriter) -> None:
     waiting = await start(writer, *"abcdefgh")
     with pytest.raises(Unavailable, match="7 writes are waiting already"):
         await waiting[7]
@@ -142,7 +148,7 @@ async def test_beyond_the_bound_a_write_is_refused(gate: Gate, writer: Writer) -
     assert [entry.key for entry in await asyncio.gather(*waiting[:7])] == list("abcdefg")
 
 
-async def test_stopping_finishes_what_is_in_hand_and_refuses_the_rest(gate: Gate, writer: Writer) -> None:
+async def test_stopping_finishes_what_is_in_hand_and_refuses_the_rest(gate: Gate, writer: GroupCommitWriter) -> None:
     (in_hand,) = await start(writer, "a")
     await gate.begun.wait()
     (waiting,) = await start(writer, "b")
@@ -161,14 +167,14 @@ def test_every_caller_hears_whoever_else_gives_up(actions: list[tuple[str, int]]
 
 async def play(actions: list[tuple[str, int]]) -> None:
     gate = Gate()
-    writer = Writer("here", gate.commit, bounds=Bounds(group_writes_max=3, waiting_max=100))
+    writer = GroupCommitWriter("here", gate.commit, bounds=WriterBounds(group_writes_max=3, waiting_max=100))
     running = asyncio.ensure_future(writer.run())
     calls: list[asyncio.Future[object]] = []
     for action, value in actions:
         if action == "write":
             calls.append(asyncio.ensure_future(writer.write(Write(f"/{len(calls)}", b"", None))))
         elif action == "job":
-            calls.append(asyncio.ensure_future(writer.between(done_at_once)))
+            calls.append(asyncio.ensure_future(writer.run_between_groups(done_at_once)))
         elif action == "cancel" and value < len(calls):
             calls[value].cancel()
         elif action == "commit":

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from mockkube_storage import watch as module
 from mockkube_storage.errors import Compacted, Lagged, Unavailable
-from mockkube_storage.model import REVISION_FIRST, Entry, Event, put
+from mockkube_storage.model import REVISION_FIRST, Entry, Event, put_event
 from mockkube_storage.watch import Watch, WatchHub
 
 
@@ -31,7 +31,7 @@ class RecordedHistory:
 
 
 def event(revision: int, key: str = "/a") -> Event:
-    return put(Entry(key, b"", revision, revision), None)
+    return put_event(Entry(key, b"", revision, revision), None)
 
 
 def watch(fan_out: WatchHub, *, after: int, history: RecordedHistory | None = None, events_max: int = 100) -> Watch:
@@ -43,10 +43,10 @@ def test_a_bounded_memory_keeps_the_newest_and_knows_how_far_back_it_reaches() -
     for revision in range(2, 102):
         fan_out.publish([event(revision)])
     for after in range(101):
-        recent = fan_out.recent(after)
-        assert recent is None or [held.revision for held in recent] == list(range(after + 1, 102))
-    assert fan_out.recent(91) is not None
-    assert fan_out.recent(80) is None
+        events_after = fan_out.events_after(after)
+        assert events_after is None or [held.revision for held in events_after] == list(range(after + 1, 102))
+    assert fan_out.events_after(91) is not None
+    assert fan_out.events_after(80) is None
 
 
 def test_events_that_go_back_are_a_bug() -> None:
@@ -124,8 +124,8 @@ async def test_a_jump_ends_who_watches_and_starts_afresh() -> None:
     with pytest.raises(Compacted):
         await anext(watching)
     assert fan_out.revision == 10
-    assert fan_out.recent(9) is None
-    assert fan_out.recent(10) == []
+    assert fan_out.events_after(9) is None
+    assert fan_out.events_after(10) == []
 
 
 async def test_the_end_reaches_a_read_that_waits() -> None:
@@ -145,23 +145,25 @@ async def _until(watching: Watch, revision: int) -> AsyncIterator[Event]:
 
 
 def large(revision: int, size: int) -> Event:
-    return put(Entry("/a", b"." * size, revision, revision), None)
+    return put_event(Entry("/a", b"." * size, revision, revision), None)
 
 
 def test_memory_is_bounded_by_the_size_of_events_as_by_their_number() -> None:
     fan_out = WatchHub(REVISION_FIRST, recent_max=10, recent_bytes_max=100)
     for revision in range(2, 102):
         fan_out.publish([large(revision, 40)])
-        remembered = next(recent for after in range(102) if (recent := fan_out.recent(after)) is not None)
+        remembered = next(
+            events_after for after in range(102) if (events_after := fan_out.events_after(after)) is not None
+        )
         assert len(remembered) <= 5
-    assert len(fan_out.recent(99) or ()) == 2
+    assert len(fan_out.events_after(99) or ()) == 2
     fan_out.publish([large(102, 1000)])
-    assert [held.revision for held in fan_out.recent(101) or ()] == [102]
-    assert fan_out.recent(100) is None
+    assert [held.revision for held in fan_out.events_after(101) or ()] == [102]
+    assert fan_out.events_after(100) is None
 
 
 async def test_a_watcher_is_ended_when_what_waits_for_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BYTES_MAX", 100)
+    monkeypatch.setattr(module, "QUEUED_BYTES_MAX", 100)
     fan_out = WatchHub(REVISION_FIRST)
     watcher = watch(fan_out, after=REVISION_FIRST)
     fan_out.publish([large(2, 500)])  # one is handed out however large it is

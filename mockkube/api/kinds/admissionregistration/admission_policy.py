@@ -22,8 +22,8 @@ from mockkube.api.kinds.admissionregistration.admission_rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
     PolicyExpressionCheck,
-    accept,
-    validate_conditions,
+    accept_expression,
+    validate_match_conditions,
     validate_match_resources,
 )
 from mockkube.api.kinds.admissionregistration.columns import PARAM_KIND_COLUMN, POLICY_BINDING, policy_cells
@@ -33,11 +33,16 @@ from mockkube.api.kinds.admissionregistration.defaults import (
     default_policy_binding_v1alpha1,
 )
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
-from mockkube.api.printers.table import AGE, NAME, Printer, integer_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Printer, integer_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation import conditions
-from mockkube.api.validation.formats import qualified, subdomain, validate_format, validate_required_one_of
+from mockkube.api.validation.formats import (
+    validate_format,
+    validate_qualified_name,
+    validate_required_one_of,
+    validate_subdomain,
+)
 from mockkube.api.validation.labels import validate_label_selector
 from mockkube.api.validation.status_metadata import reset_metadata_for_status
 
@@ -63,21 +68,21 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
 
     allow_unconditional_update = False
 
-    def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
+    def __init__(self, check_expression: PolicyExpressionCheck = accept_expression) -> None:
         self.check_expression = check_expression
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_for_status_update(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
         reset_metadata_for_status(new, old)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""
-        return self._validate(obj, None) + static_name_errors(obj, judge)
+        return self._validate(obj, None) + static_name_errors(obj, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec, or the type checking results of a status."""
-        return _validate_status(new) if judge.subresource == "status" else self._validate(new, old)
+        return _validate_status(new) if context.subresource == "status" else self._validate(new, old)
 
     def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
         spec, check = obj["spec"], self.check_expression
@@ -117,14 +122,14 @@ class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
     tracks_generation = True
     allow_unconditional_update = False
 
-    def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
+    def __init__(self, check_expression: PolicyExpressionCheck = accept_expression) -> None:
         self.check_expression = check_expression
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""
-        return self._validate(obj, None) + static_name_errors(obj, judge)
+        return self._validate(obj, None) + static_name_errors(obj, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field; unchanged match conditions are not compiled again."""
         return self._validate(new, old)
 
@@ -149,11 +154,11 @@ class ValidatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
     tracks_generation = True
     allow_unconditional_update = False
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate policy name, parameters, match resources and actions."""
-        return _validate_validating_binding(obj["spec"]) + static_name_errors(obj, judge)
+        return _validate_validating_binding(obj["spec"]) + static_name_errors(obj, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation."""
         return _validate_validating_binding(new["spec"])
 
@@ -164,11 +169,11 @@ class MutatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
     tracks_generation = True
     allow_unconditional_update = False
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate policy name, parameters and match resources."""
-        return _validate_mutating_binding(obj["spec"]) + static_name_errors(obj, judge)
+        return _validate_mutating_binding(obj["spec"]) + static_name_errors(obj, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation."""
         return _validate_mutating_binding(new["spec"])
 
@@ -203,7 +208,7 @@ def _validate_policy_spec(
     match_fields = ("paramKind", "matchConditions")
     if old is not None and all(spec.get(name) == old["spec"].get(name) for name in match_fields):
         return errors
-    return errors + validate_conditions(spec.get("matchConditions"), "spec.matchConditions", obj, check)
+    return errors + validate_match_conditions(spec.get("matchConditions"), "spec.matchConditions", obj, check)
 
 
 def _validate_operations(match: ReadOnlyObject, at: str, supported: tuple[str, ...]) -> list[FieldError]:
@@ -286,7 +291,7 @@ def _validate_audit_annotation(
     # The audit annotation's key is prefixed with the policy's name, so both together must be a qualified name. A policy
     # with generateName has no name yet.
     if name:
-        errors = qualified(f"{name}/{key}", f"{at}.key")
+        errors = validate_qualified_name(f"{name}/{key}", f"{at}.key")
     else:
         errors = [invalid(f"{at}.key", key, "requires metadata.name be non-empty")]
     at = f"{at}.valueExpression"
@@ -322,7 +327,7 @@ def _validate_mutation(
 
 def _validate_binding(spec: ReadOnlyObject) -> list[FieldError]:
     name = spec.get("policyName", "")
-    errors = subdomain(name, "spec.policyName") if name else [required("spec.policyName")]
+    errors = validate_subdomain(name, "spec.policyName") if name else [required("spec.policyName")]
     if spec.get("paramRef") is not None:
         errors += _validate_param_ref(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
@@ -385,10 +390,12 @@ def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
 
 
 VALIDATING_POLICY = Printer(
-    (NAME, integer_column("Validations", "Number of validations."), PARAM_KIND_COLUMN, AGE), policy_cells("validations")
+    (NAME_COLUMN, integer_column("Validations", "Number of validations."), PARAM_KIND_COLUMN, AGE_COLUMN),
+    policy_cells("validations"),
 )
 MUTATING_POLICY = Printer(
-    (NAME, integer_column("Mutations", "Number of mutations."), PARAM_KIND_COLUMN, AGE), policy_cells("mutations")
+    (NAME_COLUMN, integer_column("Mutations", "Number of mutations."), PARAM_KIND_COLUMN, AGE_COLUMN),
+    policy_cells("mutations"),
 )
 
 MUTATING_ADMISSION_POLICY_KIND: Final = Kind(

@@ -14,7 +14,7 @@ from mockkube.api.fields import (
     too_many,
 )
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import qualified, validate_format
+from mockkube.api.validation.formats import validate_format, validate_qualified_name
 from mockkube.api.validation.labels import validate_label_selector
 
 CONDITIONS_MAX: Final = 64
@@ -29,7 +29,7 @@ _SCOPES: Final = ("*", "Cluster", "Namespaced")
 PolicyExpressionCheck = Callable[[str, str, str, ReadOnlyObject], list[FieldError]]
 
 
-def accept(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
+def accept_expression(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
     """Accept every expression; used where no CEL compiler is available."""
     return []
 
@@ -117,7 +117,7 @@ def _validate_named_rule_with_operations(rule: ReadOnlyObject, at: str) -> list[
     return errors + validate_rule(rule, at)
 
 
-def validate_conditions(
+def validate_match_conditions(
     conditions: list[ReadOnlyObject] | None, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
 ) -> list[FieldError]:
     """Validate the match conditions of a webhook or policy."""
@@ -130,7 +130,7 @@ def validate_conditions(
             errors += check(expression, f"{here}.expression", "matchCondition", obj)
         else:
             errors.append(required(f"{here}.expression"))
-        errors += qualified(name, f"{here}.name") if name else [required(f"{here}.name")]
+        errors += validate_qualified_name(name, f"{here}.name") if name else [required(f"{here}.name")]
         # The name is the merge key of the list and identifies a condition in logs.
         if name and name in seen:
             errors.append(duplicate(f"{here}.name", name))

@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import elements, name_of, section, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, integer_column, text_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
 def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a webhook configuration."""
-    return [name_of(obj), len(elements(obj, "webhooks")), age(obj, now)]
+    return [name_of(obj), len(elements(obj, "webhooks")), format_age(obj, now)]
 
 
 def policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
     """Return a function that renders the table cells of a policy; `rules` is the spec field that is counted."""
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-        return [name_of(obj), len(elements(obj, "spec", rules)), _format_param_kind(obj), age(obj, now)]
+        return [name_of(obj), len(elements(obj, "spec", rules)), _format_param_kind(obj), format_age(obj, now)]
 
     return cells
 
@@ -32,7 +32,7 @@ def _format_param_kind(obj: ReadOnlyObject) -> str:
 
 def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a policy binding."""
-    return [name_of(obj), string(obj, "spec", "policyName"), _format_param_ref(obj), age(obj, now)]
+    return [name_of(obj), string(obj, "spec", "policyName"), _format_param_ref(obj), format_age(obj, now)]
 
 
 def _format_param_ref(obj: ReadOnlyObject) -> str:
@@ -62,14 +62,16 @@ def _format_selector_struct(selector: ReadOnlyObject) -> str:
 
 PARAM_KIND_COLUMN = text_column("ParamKind", "The kind of the parameters.")
 
-WEBHOOK_CONFIGURATION = Printer((NAME, integer_column("Webhooks", "Number of webhooks."), AGE), webhook_cells)
+WEBHOOK_CONFIGURATION = Printer(
+    (NAME_COLUMN, integer_column("Webhooks", "Number of webhooks."), AGE_COLUMN), webhook_cells
+)
 
 POLICY_BINDING = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("PolicyName", "The bound policy."),
         text_column("ParamRef", "The parameters of the policy."),
-        AGE,
+        AGE_COLUMN,
     ),
     policy_binding_cells,
 )

@@ -14,14 +14,14 @@ from mockkube.api.kinds.admissionregistration.admission_rules import (
     MATCH_POLICIES,
     REINVOCATION_POLICIES,
     PolicyExpressionCheck,
-    accept,
-    validate_conditions,
+    accept_expression,
+    validate_match_conditions,
     validate_rule,
 )
 from mockkube.api.kinds.admissionregistration.columns import WEBHOOK_CONFIGURATION
 from mockkube.api.kinds.admissionregistration.defaults import default_mutating_webhooks, default_validating_webhooks
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions
@@ -48,47 +48,47 @@ class ValidatingWebhookConfigurationStrategy(StaticNameStrategy):
     allow_unconditional_update = False
     allows_reinvocation = False
 
-    def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
+    def __init__(self, check_expression: PolicyExpressionCheck = accept_expression) -> None:
         self.check_expression = check_expression
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set the first generation."""
         # The generation counts changes of `webhooks`: these kinds have no spec, which is what the generic strategy
         # compares.
         obj["metadata"]["generation"] = 1
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Raise the generation when the webhooks change."""
         if new.get("webhooks") != old.get("webhooks"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every webhook."""
-        return self._validate(obj, _WebhookValidationOptions()) + static_name_errors(obj, judge)
+        return self._validate(obj, _WebhookValidationOptions()) + static_name_errors(obj, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every webhook; tolerate what the stored configuration already violates."""
         return self._validate(new, _update_options(new, old))
 
-    def _validate(self, obj: ReadOnlyObject, leniency: _WebhookValidationOptions) -> list[FieldError]:
+    def _validate(self, obj: ReadOnlyObject, options: _WebhookValidationOptions) -> list[FieldError]:
         errors: list[FieldError] = []
         seen: set[str] = set()
         for index, hook in enumerate(obj.get("webhooks") or []):
             at, name = f"webhooks[{index}]", hook.get("name", "")
-            errors += self._validate_hook(obj, hook, at, leniency)
+            errors += self._validate_hook(obj, hook, at, options)
             errors += validate_review_versions(
                 hook.get("admissionReviewVersions") or [],
                 f"{at}.admissionReviewVersions",
                 missing="must specify one of v1, v1beta1",
-                recognized=not leniency.versions,
+                recognized=not options.versions,
             )
-            if name in seen and name and not leniency.names:
+            if name in seen and name and not options.names:
                 errors.append(duplicate(f"{at}.name", name))
             seen.add(name)
         return errors
 
     def _validate_hook(
-        self, obj: ReadOnlyObject, hook: ReadOnlyObject, at: str, leniency: _WebhookValidationOptions
+        self, obj: ReadOnlyObject, hook: ReadOnlyObject, at: str, options: _WebhookValidationOptions
     ) -> list[FieldError]:
         errors = _validate_name(hook.get("name", ""), f"{at}.name")
         for index, rule in enumerate(hook.get("rules") or []):
@@ -96,18 +96,18 @@ class ValidatingWebhookConfigurationStrategy(StaticNameStrategy):
         for name, supported in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
             if hook.get(name) is not None and hook[name] not in supported:
                 errors.append(not_supported(f"{at}.{name}", hook[name], supported))
-        errors += _validate_side_effects(hook, at, _SIDE_EFFECTS if leniency.side_effects else _NO_SIDE_EFFECTS)
+        errors += _validate_side_effects(hook, at, _SIDE_EFFECTS if options.side_effects else _NO_SIDE_EFFECTS)
         for name in _SELECTORS:
             selector, here = hook.get(name), f"{at}.{name}"
-            errors += validate_label_selector(selector, here, allow_invalid_values=leniency.labels)
+            errors += validate_label_selector(selector, here, allow_invalid_values=options.labels)
         policy = hook.get("reinvocationPolicy")
         if self.allows_reinvocation and policy is not None and policy not in REINVOCATION_POLICIES:
             errors.append(not_supported(f"{at}.reinvocationPolicy", policy, REINVOCATION_POLICIES))
         errors += validate_client_config(hook.get("clientConfig") or {}, f"{at}.clientConfig")
-        if leniency.conditions:
+        if options.conditions:
             return errors
         conditions = hook.get("matchConditions")
-        return errors + validate_conditions(conditions, f"{at}.matchConditions", obj, self.check_expression)
+        return errors + validate_match_conditions(conditions, f"{at}.matchConditions", obj, self.check_expression)
 
 
 class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):

@@ -4,14 +4,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, find_duplicate_indexes, forbidden, invalid, keyed, not_supported, required
+from mockkube.api.fields import (
+    FieldError,
+    find_duplicate_indexes,
+    forbidden,
+    invalid,
+    map_entry_path,
+    not_supported,
+    required,
+)
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 
 # Validates CEL rules and defaults of a schema (first) against the schema it replaces (second), at a field path. The
 # evaluator is passed in because this package must not import CEL.
-SchemaCheck = Callable[[ReadOnlyObject, ReadOnlyObject | None, str, Judge], list[FieldError]]
+SchemaCheck = Callable[[ReadOnlyObject, ReadOnlyObject | None, str, StrategyContext], list[FieldError]]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
@@ -25,7 +33,9 @@ _MAP_TYPE: Final = "x-kubernetes-map-type"
 _RULES: Final = "x-kubernetes-validations"
 
 
-def accept(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+def accept_schema(
+    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, context: StrategyContext
+) -> list[FieldError]:
     """Accept every schema; used where no evaluator is available."""
     return []
 
@@ -41,7 +51,7 @@ class _SchemaPosition:
 
 
 def validate_schema(
-    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, check: SchemaCheck
+    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, context: StrategyContext, check: SchemaCheck
 ) -> list[FieldError]:
     """Validate the schema of a custom resource."""
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
@@ -49,7 +59,7 @@ def validate_schema(
     errors += validate_structural(schema, at)
     errors += _validate_node(schema, at, _SchemaPosition(root=True))
     # Rules and defaults are compiled only for a structural schema: anything else could not be pruned or type-checked.
-    return errors or check(schema, old, at, judge)
+    return errors or check(schema, old, at, context)
 
 
 def _validate_node(schema: ReadOnlyObject, at: str, place: _SchemaPosition) -> Iterator[FieldError]:
@@ -101,7 +111,7 @@ def _validate_children(schema: ReadOnlyObject, at: str, here: _SchemaPosition) -
                 in_metadata=True,
                 default_forbidden_reason=f"in top-level {name}" if here.root else place.default_forbidden_reason,
             )
-        yield from _validate_node(each, keyed(f"{at}.properties", name), inner)
+        yield from _validate_node(each, map_entry_path(f"{at}.properties", name), inner)
     if schema.get("not") is not None:
         yield from _validate_node(schema["not"], f"{at}.not", place)
     for kind in ("allOf", "oneOf", "anyOf"):
@@ -175,18 +185,18 @@ def _validate_map_keys(
         if field is None:
             yield invalid(f"{at}.{_LIST_MAP_KEYS}", keys, "entries must all be names of item properties")
         elif field.get("type") in ("array", "object"):
-            here = f"{keyed(f'{at}.items.properties', key)}.type"
+            here = f"{map_entry_path(f'{at}.items.properties', key)}.type"
             # Upstream prints the type of the items here, not that of the key's field.
             yield invalid(here, items["type"], f"must be a scalar type if parent array's {_LIST_TYPE} is map")
         if index in repeated:
             yield invalid(f"{at}.{_LIST_MAP_KEYS}", keys, "must not contain duplicate entries")
 
 
-def _validate_required_keys(items: ReadOnlyObject, wanted: str, keys: list[str], at: str) -> Iterator[FieldError]:
+def _validate_required_keys(items: ReadOnlyObject, list_type: str, keys: list[str], at: str) -> Iterator[FieldError]:
     if items.get("nullable"):
-        yield forbidden(f"{at}.nullable", f"cannot be nullable when {_LIST_TYPE} is {wanted}")
-    for key in keys if wanted == "map" else ():
-        field, here = properties(items).get(key), keyed(f"{at}.properties", key)
+        yield forbidden(f"{at}.nullable", f"cannot be nullable when {_LIST_TYPE} is {list_type}")
+    for key in keys if list_type == "map" else ():
+        field, here = properties(items).get(key), map_entry_path(f"{at}.properties", key)
         if field is None:
             continue
         prefix = f"this property is in {_LIST_MAP_KEYS}, so it"

@@ -17,33 +17,33 @@ from mockkube.api.fields import (
     find_duplicate_indexes,
     forbidden,
     invalid,
-    keyed,
+    map_entry_path,
     not_supported,
-    quoted,
+    quote,
     required,
     too_many,
 )
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apiextensions.crd_root_schemas import validate_root
-from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck, accept, validate_schema
+from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck, accept_schema, validate_schema
 from mockkube.api.kinds.apiextensions.structural_schemas import properties
 from mockkube.api.kinds.apiregistration.api_service import default_service_port
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.conditions import is_true
-from mockkube.api.validation.formats import immutable, validate_required_one_of
+from mockkube.api.validation.conditions import is_condition_true
+from mockkube.api.validation.formats import validate_immutable_field, validate_required_one_of
 from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions
 from mockkube.features.capabilities import Capabilities
 
 
-def default_custom_resource_definition(definition: Object, caps: Capabilities) -> None:
+def default_custom_resource_definition(crd: Object, caps: Capabilities) -> None:
     """Default names from the kind, conversion None and the stored versions."""
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
-    spec = definition.setdefault("spec", {})
+    spec = crd.setdefault("spec", {})
     _default_names(spec.setdefault("names", {}))
     conversion = spec.setdefault("conversion", {"strategy": "None"})
     default_service_port(conversion.get("webhook", {}).get("clientConfig", {}))
-    status = definition.setdefault("status", {})
+    status = crd.setdefault("status", {})
     if not status.get("storedVersions"):
         stored = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
         if stored:
@@ -78,63 +78,71 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     """Strategy of CustomResourceDefinition."""
 
     allow_unconditional_update = False
-    native = False
+    requires_qualified_finalizers = False
 
-    def __init__(self, check_schema: SchemaCheck = accept) -> None:
+    def __init__(self, check_schema: SchemaCheck = accept_schema) -> None:
         self.check_schema = check_schema
 
     def empty_status(self) -> Object:
         """Return the fields that a Go server writes even when they are empty."""
         return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status, with the storage version as the only stored version."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         _record_storage_version(obj)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status and record a new storage version."""
-        super().prepare_for_update(new, old, judge)
-        if judge.subresource != "status":
+        super().prepare_for_update(new, old, context)
+        if context.subresource != "status":
             _record_storage_version(new)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate names, versions and schemas."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         required_name = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
         detail = 'must be spec.names.plural+"."+spec.group'
         errors = [invalid("metadata.name", name, detail)] if name and name != required_name else []
         errors += (
-            self._validate_spec(spec, None, judge) + _validate_stored_versions(obj) + _validate_api_approval(obj, None)
+            self._validate_spec(spec, None, context)
+            + _validate_stored_versions(obj)
+            + _validate_api_approval(obj, None)
         )
         return errors + _validate_preserve_unknown_fields(spec, {})
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec and its immutable fields, or the accepted names of the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return _validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
         spec, before = new["spec"], old["spec"]
-        errors = self._validate_spec(spec, before, judge)
+        errors = self._validate_spec(spec, before, context)
         new_names, old_names = spec.get("names") or {}, before.get("names") or {}
         # Scope and kind may be corrected until the CRD is established: before that no custom resource can exist.
-        if is_true((old.get("status") or {}).get("conditions"), "Established"):
-            errors += immutable(spec, before, "scope", "spec") + immutable(new_names, old_names, "kind", "spec.names")
-        errors += immutable(spec, before, "group", "spec") + immutable(new_names, old_names, "plural", "spec.names")
+        if is_condition_true((old.get("status") or {}).get("conditions"), "Established"):
+            errors += validate_immutable_field(spec, before, "scope", "spec") + validate_immutable_field(
+                new_names, old_names, "kind", "spec.names"
+            )
+        errors += validate_immutable_field(spec, before, "group", "spec") + validate_immutable_field(
+            new_names, old_names, "plural", "spec.names"
+        )
         errors += _validate_stored_versions(new) + _validate_api_approval(new, old)
         return errors + _validate_preserve_unknown_fields(spec, before)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about formats that the server does not validate."""
-        return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(obj, judge)]
+        return [f"unrecognized format {quote(form)}" for form in _unknown_formats(obj, context)]
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about unknown formats that the stored CRD did not have."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return []
-        known = _unknown_formats(old, judge)
-        return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(new, judge) if form not in known]
+        known = _unknown_formats(old, context)
+        return [f"unrecognized format {quote(form)}" for form in _unknown_formats(new, context) if form not in known]
 
-    def _validate_spec(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+    def _validate_spec(
+        self, spec: ReadOnlyObject, before: ReadOnlyObject | None, context: StrategyContext
+    ) -> list[FieldError]:
         versions, shared = spec.get("versions") or [], _hoisted_fields(spec)
         errors = _validate_group(spec.get("group", ""))
         errors += validate_required_one_of(spec.get("scope"), "spec.scope", ("Cluster", "Namespaced"))
@@ -143,7 +151,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         if spec.get("preserveUnknownFields") and any(_has_default(_schema_of(version)) for version in versions):
             errors.append(invalid(_PRESERVE_FIELD, True, "must be false in order to use defaults in the schema"))
         for index, version in enumerate(versions):
-            errors += self._validate_version(version, f"spec.versions[{index}]", shared, before, judge)
+            errors += self._validate_version(version, f"spec.versions[{index}]", shared, before, context)
         errors += _validate_storage(versions, shared)
         # The internal type still has `spec.version`, the name of the first version, and upstream validates both.
         errors += _validate_label(versions[0]["name"], "spec.version") if versions and versions[0].get("name") else []
@@ -154,19 +162,29 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         has_status = any("status" in (version.get("subresources") or {}) for version in versions)
         if "schema" in shared and has_status and versions and (root := _schema_of(versions[0])) is not None:
             errors += validate_root(root, "spec.validation.openAPIV3Schema")
-        errors += self._validate_version_fields(versions[0] if versions else {}, "spec", shared, before, judge)
+        errors += self._validate_version_fields(versions[0] if versions else {}, "spec", shared, before, context)
         return errors + _validate_conversion(spec, before)
 
     def _validate_version(
-        self, version: ReadOnlyObject, at: str, shared: set[str], before: ReadOnlyObject | None, judge: Judge
+        self,
+        version: ReadOnlyObject,
+        at: str,
+        shared: set[str],
+        before: ReadOnlyObject | None,
+        context: StrategyContext,
     ) -> list[FieldError]:
         name, messages = version.get("name", ""), names.check_dns1035_label(version.get("name", ""))
         errors = [invalid(f"{at}.name", name, ",".join(messages))] if messages else []
         errors += _validate_deprecation_warning(version, f"{at}.deprecationWarning")
-        return errors + self._validate_version_fields(version, at, set(_HOISTED_FIELDS) - shared, before, judge)
+        return errors + self._validate_version_fields(version, at, set(_HOISTED_FIELDS) - shared, before, context)
 
     def _validate_version_fields(
-        self, version: ReadOnlyObject, at: str, wanted: set[str], before: ReadOnlyObject | None, judge: Judge
+        self,
+        version: ReadOnlyObject,
+        at: str,
+        wanted: set[str],
+        before: ReadOnlyObject | None,
+        context: StrategyContext,
     ) -> list[FieldError]:
         """Validate the fields in `wanted` of one version."""
         errors: list[FieldError] = []
@@ -177,7 +195,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
             here = f"{at}.{'validation' if at == 'spec' else 'schema'}.openAPIV3Schema"
             if at != "spec" and "status" in (version.get("subresources") or {}):
                 errors += validate_root(schema, here)
-            errors += validate_schema(schema, old, here, judge, self.check_schema)
+            errors += validate_schema(schema, old, here, context, self.check_schema)
         if "subresources" in wanted:
             errors += _validate_scale((version.get("subresources") or {}).get("scale"), f"{at}.subresources.scale")
         if "additionalPrinterColumns" in wanted:
@@ -192,9 +210,9 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         return errors
 
 
-def _unknown_formats(obj: ReadOnlyObject, judge: Judge) -> list[str]:
+def _unknown_formats(obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
     schemas = [_schema_of(version) or {} for version in obj["spec"].get("versions") or []]
-    return [form for schema in schemas for form in formats.unknown(schema, judge.caps.version)]
+    return [form for schema in schemas for form in formats.unknown(schema, context.caps.version)]
 
 
 def _schema_of(version: ReadOnlyObject) -> ReadOnlyObject | None:
@@ -451,8 +469,8 @@ def _validate_api_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> l
     # A CRD whose approval was missing or invalid before stays writable.
     if old is not None and _approval_state(text) == _approval_state(_approval(old)):
         return []
-    at = keyed("metadata.annotations", APPROVAL_ANNOTATION)
-    detail = f"protected groups must have approval annotation {quoted(APPROVAL_ANNOTATION)}"
+    at = map_entry_path("metadata.annotations", APPROVAL_ANNOTATION)
+    detail = f"protected groups must have approval annotation {quote(APPROVAL_ANNOTATION)}"
     match _approval_state(text):
         case "missing":
             return [required(at, f"{detail}, {_APPROVAL_PAGE}")]

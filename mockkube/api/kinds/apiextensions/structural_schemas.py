@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, forbidden, invalid, keyed, required
+from mockkube.api.fields import FieldError, forbidden, invalid, map_entry_path, required
 from mockkube.api.types import ReadOnlyObject
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -32,7 +32,7 @@ _FORBIDDEN_IN_VALUES: Final = {
 }
 
 
-class Level(Enum):
+class SchemaLevel(Enum):
     """Position of a schema, with upstream's message for a missing type there."""
 
     ROOT = "must not be empty at the root"
@@ -43,7 +43,7 @@ class Level(Enum):
 def validate_structural(schema: ReadOnlyObject, at: str) -> list[FieldError]:
     """Return the errors of a schema, sorted by text."""
     # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
-    errors = [*_validate_node(schema, Level.ROOT, at), *_validate_completeness(schema, schema, at)]
+    errors = [*_validate_node(schema, SchemaLevel.ROOT, at), *_validate_completeness(schema, schema, at)]
     # Upstream walks Go maps, whose order is random, and sorts the errors afterwards.
     return sorted(errors, key=str)
 
@@ -58,19 +58,19 @@ def _additional_properties(schema: ReadOnlyObject) -> ReadOnlyObject | None:
     return more if isinstance(more, dict) else None
 
 
-def _validate_node(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+def _validate_node(schema: ReadOnlyObject, level: SchemaLevel, at: str) -> Iterator[FieldError]:
     items = schema.get("items")
     if schema.get("type") == "array" and items is None:
         yield required(f"{at}.items", "must be specified")
     if isinstance(items, dict):
-        yield from _validate_node(items, Level.ITEM, f"{at}.items")
+        yield from _validate_node(items, SchemaLevel.ITEM, f"{at}.items")
     for name, each in properties(schema).items():
-        yield from _validate_node(each, Level.FIELD, keyed(f"{at}.properties", name))
-    if "additionalProperties" in schema and level is Level.ROOT:
+        yield from _validate_node(each, SchemaLevel.FIELD, map_entry_path(f"{at}.properties", name))
+    if "additionalProperties" in schema and level is SchemaLevel.ROOT:
         yield forbidden(f"{at}.additionalProperties", "must not be used at the root")
     more = _additional_properties(schema)
     if more is not None:
-        yield from _validate_node(more, Level.FIELD, f"{at}.additionalProperties")
+        yield from _validate_node(more, SchemaLevel.FIELD, f"{at}.additionalProperties")
     if schema.get(INT_OR_STRING):
         given = [name for name in (PRESERVE, EMBEDDED) if schema.get(name)]
         yield from (invalid(f"{at}.{name}", True, f"must be false if {INT_OR_STRING} is true") for name in given)
@@ -79,27 +79,29 @@ def _validate_node(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fi
     yield from _validate_meta_fields(schema, level, at)
 
 
-def _validate_type(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+def _validate_type(schema: ReadOnlyObject, level: SchemaLevel, at: str) -> Iterator[FieldError]:
     kind, at = schema.get("type", ""), f"{at}.type"
     if schema.get(EMBEDDED) and kind != "object":
         detail = f"must be object if {EMBEDDED} is true"
         yield invalid(at, kind, detail) if kind else required(at, detail)
     elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
         yield required(at, level.value)
-    if level is Level.ROOT and kind not in ("", "object"):
+    if level is SchemaLevel.ROOT and kind not in ("", "object"):
         yield invalid(at, kind, "must be object at the root")
 
 
-def _validate_meta_fields(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+def _validate_meta_fields(schema: ReadOnlyObject, level: SchemaLevel, at: str) -> Iterator[FieldError]:
     """Validate the fields that every object has: kind, apiVersion, metadata."""
-    embedded, is_object_root = schema.get(EMBEDDED), level is Level.ROOT or bool(schema.get(EMBEDDED))
+    embedded, is_object_root = schema.get(EMBEDDED), level is SchemaLevel.ROOT or bool(schema.get(EMBEDDED))
     if embedded and "additionalProperties" in schema:
         yield forbidden(f"{at}.additionalProperties", f"must not be used if {EMBEDDED} is set")
     fields = properties(schema)
     for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         if is_object_root and name in fields and fields[name].get("type", "") != kind:
-            yield invalid(f"{keyed(f'{at}.properties', name)}.type", fields[name].get("type", ""), f"must be {kind}")
-    if level is Level.ROOT and "metadata" in fields:
+            yield invalid(
+                f"{map_entry_path(f'{at}.properties', name)}.type", fields[name].get("type", ""), f"must be {kind}"
+            )
+    if level is SchemaLevel.ROOT and "metadata" in fields:
         # `default` is tolerated here because validate_schema reports it with a message of its own.
         rest = {name for name in fields["metadata"] if name not in ("type", "default", "properties")}
         if rest or not properties(fields["metadata"]).keys() <= _METADATA_FIELDS:
@@ -140,7 +142,7 @@ def _validate_nested_value_validation(schema: ReadOnlyObject, at: str) -> Iterat
     if isinstance(schema.get("items"), dict):
         yield from _validate_nested_value_validation(schema["items"], f"{at}.items")
     for name, each in properties(schema).items():
-        yield from _validate_nested_value_validation(each, keyed(f"{at}.properties", name))
+        yield from _validate_nested_value_validation(each, map_entry_path(f"{at}.properties", name))
     for name, state in _FORBIDDEN_IN_VALUES.items():
         if schema.get(name) not in (None, "", False, []):
             yield forbidden(f"{at}.{name}", f"must be {state} to be structural")
@@ -158,22 +160,24 @@ def _validate_completeness(values: ReadOnlyObject, schema: ReadOnlyObject, at: s
     if values is not schema:
         return
     for name, each in properties(schema).items():
-        yield from _validate_completeness(each, each, keyed(f"{at}.properties", name))
+        yield from _validate_completeness(each, each, map_entry_path(f"{at}.properties", name))
     for name in ("items", "additionalProperties"):
         each = schema.get(name)
         if isinstance(each, dict):
             yield from _validate_completeness(each, each, f"{at}.{name}")
 
 
-def _validate_defined(values: ReadOnlyObject, schema: ReadOnlyObject, at: str, home: str) -> Iterator[FieldError]:
+def _validate_defined(
+    values: ReadOnlyObject, schema: ReadOnlyObject, at: str, structure_at: str
+) -> Iterator[FieldError]:
     because = "because it is defined in"
     if isinstance(values.get("items"), dict):
         if not isinstance(schema.get("items"), dict):
-            yield required(f"{home}.items", f"{because} {at}.items")
+            yield required(f"{structure_at}.items", f"{because} {at}.items")
         else:
-            yield from _validate_defined(values["items"], schema["items"], f"{at}.items", f"{home}.items")
+            yield from _validate_defined(values["items"], schema["items"], f"{at}.items", f"{structure_at}.items")
     for name, each in properties(values).items():
-        here, there = keyed(f"{at}.properties", name), keyed(f"{home}.properties", name)
+        here, there = map_entry_path(f"{at}.properties", name), map_entry_path(f"{structure_at}.properties", name)
         if name not in properties(schema):
             yield required(there, f"{because} {here}")
         else:

@@ -10,14 +10,14 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import condition, name_of, section, string, value_at
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import one_of
-from mockkube.api.validation.status_metadata import restore
+from mockkube.api.validation.formats import validate_one_of
+from mockkube.api.validation.status_metadata import restore_fields
 from mockkube.features.capabilities import Capabilities
 
 
@@ -40,7 +40,7 @@ _STATUSES: Final = ("True", "False", "Unknown")
 class APIServiceStrategy(StatusStrategy):
     """Strategy of APIService."""
 
-    native = False
+    requires_qualified_finalizers = False
     tracks_generation = False
     allow_unconditional_update = False
 
@@ -48,26 +48,26 @@ class APIServiceStrategy(StatusStrategy):
         """Validate the name as a path segment; validation of the object compares it with the spec."""
         return names.check_path_segment(name)
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status; an APIService without a service is available immediately."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         # No server has to be reached for a local APIService, so it is available from the beginning.
         if (obj.get("spec") or {}).get("service") is None:
             local = {
                 "type": "Available",
                 "status": "True",
-                "lastTransitionTime": render_time(judge.now),
+                "lastTransitionTime": render_time(context.now),
                 "reason": "Local",
                 "message": "Local APIServices are always available",
             }
             obj["status"] = {"conditions": [local]}
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and most of the stored metadata."""
-        super().prepare_for_status_update(new, old, judge)
-        restore(new["metadata"], old["metadata"], "labels", "annotations", "finalizers", "ownerReferences")
+        super().prepare_for_status_update(new, old, context)
+        restore_fields(new["metadata"], old["metadata"], "labels", "annotations", "finalizers", "ownerReferences")
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate name, version, priorities and service."""
         spec = obj.get("spec") or {}
         group, version, name = spec.get("group", ""), spec.get("version", ""), obj["metadata"].get("name", "")
@@ -78,13 +78,15 @@ class APIServiceStrategy(StatusStrategy):
             errors.append(invalid("metadata.name", name, detail))
         return errors + _validate_version(group, version) + _validate_priorities_and_service(spec)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, or the conditions of the status."""
-        if judge.subresource != "status":
-            return self.validate_create(new, judge)
+        if context.subresource != "status":
+            return self.validate(new, context)
         given = enumerate((new.get("status") or {}).get("conditions") or [])
         at = "status.conditions"
-        return [error for i, each in given for error in one_of(each.get("status"), f"{at}[{i}].status", _STATUSES)]
+        return [
+            error for i, each in given for error in validate_one_of(each.get("status"), f"{at}[{i}].status", _STATUSES)
+        ]
 
 
 def _validate_version(group: str, version: str) -> list[FieldError]:
@@ -113,7 +115,7 @@ def _validate_priorities_and_service(spec: ReadOnlyObject) -> list[FieldError]:
             errors.append(invalid(at, True, "local APIServices may not have insecureSkipTLSVerify"))
         return errors
     errors += [required(f"spec.service.{name}") for name in ("namespace", "name") if not service.get(name)]
-    messages = names.port_number(service.get("port") or 0)
+    messages = names.check_port_number(service.get("port") or 0)
     if messages:
         errors.append(invalid("spec.service.port", service.get("port"), f"port is not valid: {', '.join(messages)}"))
     if insecure and bundle:
@@ -124,7 +126,7 @@ def _validate_priorities_and_service(spec: ReadOnlyObject) -> list[FieldError]:
 def api_service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an APIService."""
     # upstream 1.36: kube-aggregator/pkg/registry/apiservice/etcd
-    return [name_of(obj), _format_service(obj), _format_availability(obj), age(obj, now)]
+    return [name_of(obj), _format_service(obj), _format_availability(obj), format_age(obj, now)]
 
 
 def _format_service(obj: ReadOnlyObject) -> str:
@@ -145,10 +147,10 @@ def _format_availability(obj: ReadOnlyObject) -> str:
 
 API_SERVICE = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Service", "The service that serves the API, or Local."),
         text_column("Available", "Status of the Available condition."),
-        AGE,
+        AGE_COLUMN,
     ),
     api_service_cells,
 )

@@ -5,10 +5,10 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
-from mockkube.api.printers.lists import shortened
+from mockkube.api.printers.ages import format_age
+from mockkube.api.printers.lists import join_shortened
 from mockkube.api.printers.reading import name_of, sections, string
-from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -19,15 +19,15 @@ def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         for server in sections(obj, "status", "storageVersions")
     ]
     common = string(obj, "status", "commonEncodingVersion", missing=UNSET)
-    return [name_of(obj), common, shortened(encodings, len(encodings)), age(obj, now)]
+    return [name_of(obj), common, join_shortened(encodings, len(encodings)), format_age(obj, now)]
 
 
 STORAGE_VERSION = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("CommonEncodingVersion", "The encoding version that all servers use."),
         text_column("StorageVersions", "The encoding version of each server."),
-        AGE,
+        AGE_COLUMN,
     ),
     storage_version_cells,
 )

@@ -8,19 +8,19 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, number, sections, string
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import immutable
+from mockkube.api.validation.formats import validate_immutable_field
 from mockkube.api.validation.numbers import validate_nonnegative
 
 
 class ControllerRevisionStrategy(Strategy):
     """Strategy of ControllerRevision; its data is immutable."""
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Require data: a JSON object."""
         errors, data = validate_nonnegative(obj.get("revision"), "revision"), obj.get("data")
         if data is None:
@@ -29,14 +29,14 @@ class ControllerRevisionStrategy(Strategy):
             errors.append(required("data", "data must be a valid JSON object"))
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the revision and reject changed data."""
-        return validate_nonnegative(new.get("revision"), "revision") + immutable(new, old, "data")
+        return validate_nonnegative(new.get("revision"), "revision") + validate_immutable_field(new, old, "data")
 
 
 def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ControllerRevision."""
-    return [name_of(obj), _format_controller(obj), number(obj, "revision"), age(obj, now)]
+    return [name_of(obj), _format_controller(obj), number(obj, "revision"), format_age(obj, now)]
 
 
 def _format_controller(obj: ReadOnlyObject) -> str:
@@ -53,10 +53,10 @@ def _format_controller(obj: ReadOnlyObject) -> str:
 
 CONTROLLER_REVISION = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Controller", "The controller of the revision."),
         text_column("Revision", "Revision number; later revisions have higher ones."),
-        AGE,
+        AGE_COLUMN,
     ),
     controller_revision_cells,
 )

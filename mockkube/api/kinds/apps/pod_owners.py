@@ -13,9 +13,9 @@ from mockkube.api.kinds.core.pod.template import (
 )
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.internal_form import order_metadata, order_selector, to_internal_form
 from mockkube.api.validation.labels import validate_label_selector
@@ -26,48 +26,48 @@ REVISION_HISTORY_LIMIT_DEFAULT = 10
 SELECTOR_MISMATCH: Final = "`selector` does not match template `labels`"
 
 
-def drop_disabled_fields(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
+def drop_disabled_fields(new: Object, old: ReadOnlyObject | None, context: StrategyContext) -> None:
     """Drop fields of disabled gates from the pod template, unless the stored template uses them."""
     template = new["spec"].get("template")
     if template is not None:
-        drop_disabled_template_fields(template, old["spec"].get("template") if old else None, judge.caps)
+        drop_disabled_template_fields(template, old["spec"].get("template") if old else None, context.caps)
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateValidator:
     """Validates pod templates with one request's context and the validation extensions."""
 
-    judge: Judge
-    extensions: Extensions = NO_EXTENSIONS
+    context: StrategyContext
+    extensions: ValidationExtensions = NO_EXTENSIONS
 
     def validate(self, template: ReadOnlyObject, old: ReadOnlyObject | None, at: str) -> list[FieldError]:
         """Validate a template; `old` is the stored one it replaces."""
         if old is None:
-            return validate_pod_template(template, at, self.judge, extensions=self.extensions)
-        return validate_pod_template_update(template, old, at, self.judge, extensions=self.extensions)
+            return validate_pod_template(template, at, self.context, extensions=self.extensions)
+        return validate_pod_template_update(template, old, at, self.context, extensions=self.extensions)
 
 
 class PodTemplateOwnerStrategy(StatusStrategy):
     """Strategy of kinds that create pods from a template."""
 
-    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+    def __init__(self, extensions: ValidationExtensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def rules(self, judge: Judge) -> TemplateValidator:
+    def template_validator(self, context: StrategyContext) -> TemplateValidator:
         """Return the validator of pod templates for this request."""
-        return TemplateValidator(judge, self.extensions)
+        return TemplateValidator(context, self.extensions)
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_for_create(obj, judge)
-        drop_disabled_fields(obj, None, judge)
+        super().prepare_for_create(obj, context)
+        drop_disabled_fields(obj, None, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status and drop fields of disabled gates."""
         # Fields are dropped before the generation is computed: a field that is not stored must not raise it.
-        if judge.subresource != "status":
-            drop_disabled_fields(new, old, judge)
-        super().prepare_for_update(new, old, judge)
+        if context.subresource != "status":
+            drop_disabled_fields(new, old, context)
+        super().prepare_for_update(new, old, context)
 
 
 def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: str) -> list[FieldError]:
@@ -87,12 +87,12 @@ def _has_requirements(selector: ReadOnlyObject) -> bool:
     return bool(selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
-def is_empty(selector: ReadOnlyObject | None) -> bool:
+def is_empty_selector(selector: ReadOnlyObject | None) -> bool:
     """Return whether the selector is present and matches everything."""
     return selector is not None and not _has_requirements(selector)
 
 
-def fits(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | None:
+def selector_matches_template(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | None:
     """Return whether the selector matches the template's labels; None if it is invalid."""
     try:
         compiled = from_label_selector(selector)
@@ -118,18 +118,18 @@ def validate_restart_policy_always(template: ReadOnlyObject, at: str, owner: str
 
 
 def validate_replica_set_template(
-    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, validator: TemplateValidator
 ) -> list[FieldError]:
     """Validate the pod template of a Deployment or ReplicaSet."""
     # upstream 1.36: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet
     selector, template = spec.get("selector"), spec.get("template") or {}
-    fit = fits(selector, template)
+    fit = selector_matches_template(selector, template)
     # The template of an invalid selector is not validated any further.
     if fit is None:
         return [invalid("spec.selector", order_selector(selector), "invalid label selector")]
     at = "spec.template"
     errors = [] if fit else [invalid(f"{at}.metadata.labels", template_labels(template), SELECTOR_MISMATCH)]
-    errors += rules.validate(template, before and before.get("template"), at)
+    errors += validator.validate(template, before and before.get("template"), at)
     # The message names ReplicaSet for Deployments, too: upstream shares this function.
     return errors + validate_restart_policy_always(template, at, "ReplicaSet")
 
@@ -163,17 +163,17 @@ def name_warnings(obj: ReadOnlyObject) -> list[str]:
     return [f"metadata.name: {text}: [{' '.join(messages)}]"]
 
 
-def changed_template_warnings(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+def changed_template_warnings(new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
     """Warn about the pod template if the generation changed."""
     # Warnings are repeated only when the spec changes, not whenever a controller updates metadata.
     if new["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
-    return template_warnings(new, judge)
+    return template_warnings(new, context)
 
 
-def template_warnings(obj: ReadOnlyObject, judge: Judge) -> list[str]:
+def template_warnings(obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
     """Warn about the pod template."""
-    return pod_template_warnings(obj["spec"].get("template") or {}, "spec.template", judge)
+    return pod_template_warnings(obj["spec"].get("template") or {}, "spec.template", context)
 
 
 def to_internal_template(template: ReadOnlyObject) -> dict[str, Any]:

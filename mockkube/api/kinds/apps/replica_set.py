@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.columns import _REPLICAS, replica_cells
+from mockkube.api.kinds.apps.columns import REPLICA_COLUMNS, replica_cells
 from mockkube.api.kinds.apps.deployment import drop_terminating_replicas, validate_selector_unchanged
 from mockkube.api.kinds.apps.pod_owners import (
     PodTemplateOwnerStrategy,
@@ -22,7 +22,7 @@ from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.reading import section
 from mockkube.api.printers.table import Cell, Printer
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.features.capabilities import Capabilities
@@ -52,38 +52,42 @@ class ReplicaSetStrategy(PodTemplateOwnerStrategy):
         """Return the counts that a Go server writes even when they are zero."""
         return {"replicas": 0}
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec; drop terminatingReplicas if its gate is off."""
-        super().prepare_for_status_update(new, old, judge)
-        drop_terminating_replicas(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
+        drop_terminating_replicas(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""
-        return _validate_spec(obj["spec"], None, self.rules(judge))
+        return _validate_spec(obj["spec"], None, self.template_validator(context))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec and that the selector is unchanged, or the counts of the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             status = new.get("status") or {}
             return validate_nonnegative_fields(
                 status, "status", *STATUS_COUNTS, "terminatingReplicas"
             ) + validate_at_most(status, STATUS_BOUNDS)
-        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + validate_selector_unchanged(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.template_validator(context)) + validate_selector_unchanged(
+            new, old
+        )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about name and template."""
-        return name_warnings(obj) + template_warnings(obj, judge)
+        return name_warnings(obj) + template_warnings(obj, context)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the pod template."""
-        return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
+        return [] if context.subresource == "status" else changed_template_warnings(new, old, context)
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+def _validate_spec(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, validator: TemplateValidator
+) -> list[FieldError]:
     errors = validate_nonnegative_fields(spec, "spec", "replicas", "minReadySeconds")
     # upstream 1.36 names a deployment in this message of ReplicaSets, too.
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
-    return errors + validate_replica_set_template(spec, before, rules)
+    return errors + validate_replica_set_template(spec, before, validator)
 
 
 def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -91,7 +95,7 @@ def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return replica_cells(obj, now, format_selector(section(obj, "spec", "selector")))
 
 
-REPLICA_SET = Printer(_REPLICAS, replica_set_cells)
+REPLICA_SET = Printer(REPLICA_COLUMNS, replica_set_cells)
 
 KIND: Final = Kind(
     "apps",

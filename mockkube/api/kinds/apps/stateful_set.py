@@ -7,14 +7,14 @@ from mockkube.api import names
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.columns import _READY, _ready, _template
+from mockkube.api.kinds.apps.columns import READY_COLUMN, format_ready, template_container_cells
 from mockkube.api.kinds.apps.pod_owners import (
     REVISION_HISTORY_LIMIT_DEFAULT,
     SELECTOR_MISMATCH,
     PodTemplateOwnerStrategy,
     TemplateValidator,
     changed_template_warnings,
-    fits,
+    selector_matches_template,
     template_labels,
     template_warnings,
     validate_at_most,
@@ -26,17 +26,17 @@ from mockkube.api.kinds.core.persistent_volume_claim import default_claim
 from mockkube.api.kinds.core.persistent_volume_claim_validation import claim_validation_options, validate_claim_spec
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of
-from mockkube.api.printers.table import AGE, NAME, WORKLOAD_COLUMNS, Cell, Printer
-from mockkube.api.strategy import Judge
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, WORKLOAD_COLUMNS, Cell, Printer
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import label
-from mockkube.api.validation.internal_form import Shape, internal, optional, order_selector
+from mockkube.api.validation.formats import validate_label
+from mockkube.api.validation.internal_form import InternalShape, make_optional, order_selector, to_internal
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.api.validation.numbers import (
-    amount,
+    get_int_or_percent_value,
     validate_at_most_100_percent,
     validate_int_or_percent,
     validate_nonnegative_fields,
@@ -94,8 +94,8 @@ _IMMUTABLE_DETAIL: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
-_ROLLING: Final[Shape] = (("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
-_STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", optional(_ROLLING)))
+_ROLLING: Final[InternalShape] = (("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
+_STRATEGY: Final[InternalShape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", make_optional(_ROLLING)))
 _RETENTIONS: Final = ("Retain", "Delete")
 _HISTORY_WARNING: Final = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
@@ -113,34 +113,34 @@ class StatefulSetStrategy(PodTemplateOwnerStrategy):
         """Require a DNS label, as pod names and hostnames derive from it."""
         return names.check_dns_label(name, prefix=prefix)
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_for_create(obj, judge)
-        _drop_max_unavailable(obj, None, judge)
+        super().prepare_for_create(obj, context)
+        _drop_max_unavailable(obj, None, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status and drop fields of disabled gates."""
         # Fields are dropped before the generation is computed: a field that is not stored must not raise it.
-        if judge.subresource != "status":
-            _drop_max_unavailable(new, old, judge)
-        super().prepare_for_update(new, old, judge)
+        if context.subresource != "status":
+            _drop_max_unavailable(new, old, context)
+        super().prepare_for_update(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field, with the specs of the claim templates."""
         spec = obj["spec"]
         errors = _validate_policies(spec)
-        options = claim_validation_options(judge.caps)
+        options = claim_validation_options(context.caps)
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
             errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", options)
         errors += _validate_numbers(spec)
         # Checked on creation only: sets with an invalid name were stored before, and serviceName is immutable.
         if spec.get("serviceName"):
-            errors += label(spec["serviceName"], "spec.serviceName")
-        return errors + _validate_selector_and_template(spec, None, self.rules(judge))
+            errors += validate_label(spec["serviceName"], "spec.serviceName")
+        return errors + _validate_selector_and_template(spec, None, self.template_validator(context))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate mutable fields and reject other changes, or validate the status counts."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             status = new.get("status") or {}
             errors = validate_nonnegative_fields(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
             return errors + validate_collision_count(new, old)
@@ -148,21 +148,21 @@ class StatefulSetStrategy(PodTemplateOwnerStrategy):
         errors = (
             _validate_policies(spec)
             + _validate_numbers(spec)
-            + _validate_selector_and_template(spec, before, self.rules(judge))
+            + _validate_selector_and_template(spec, before, self.template_validator(context))
         )
         if _immutable_fields(spec) != _immutable_fields(before):
             errors.append(forbidden("spec", _IMMUTABLE_DETAIL))
         return errors
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the pod template, the claims and the revision history."""
-        return template_warnings(obj, judge) + _other_warnings(obj["spec"], "")
+        return template_warnings(obj, context) + _other_warnings(obj["spec"], "")
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about a changed pod template, the claims and the revision history."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return []
-        return changed_template_warnings(new, old, judge) + _other_warnings(new["spec"], ".Spec")
+        return changed_template_warnings(new, old, context) + _other_warnings(new["spec"], ".Spec")
 
 
 def _immutable_fields(spec: ReadOnlyObject) -> dict[str, Any]:
@@ -183,9 +183,9 @@ def _rolling_update(obj: ReadOnlyObject) -> Object:
     return (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
 
 
-def _drop_max_unavailable(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
+def _drop_max_unavailable(new: Object, old: ReadOnlyObject | None, context: StrategyContext) -> None:
     used = old is not None and "maxUnavailable" in _rolling_update(old)
-    if not used and not judge.caps.enabled("MaxUnavailableStatefulSet"):
+    if not used and not context.caps.enabled("MaxUnavailableStatefulSet"):
         _rolling_update(new).pop("maxUnavailable", None)
 
 
@@ -218,11 +218,11 @@ def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
             return [required(at)]
         case "OnDelete":
             detail = "only allowed for updateStrategy 'RollingUpdate'"
-            return [] if rolling is None else [invalid(f"{at}.rollingUpdate", internal(rolling, _ROLLING), detail)]
+            return [] if rolling is None else [invalid(f"{at}.rollingUpdate", to_internal(rolling, _ROLLING), detail)]
         case "RollingUpdate":
             return [] if rolling is None else _validate_rolling(rolling, f"{at}.rollingUpdate")
         case _:
-            return [invalid(at, internal(strategy, _STRATEGY), "must be 'RollingUpdate' or 'OnDelete'")]
+            return [invalid(at, to_internal(strategy, _STRATEGY), "must be 'RollingUpdate' or 'OnDelete'")]
 
 
 def _validate_rolling(rolling: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -231,36 +231,40 @@ def _validate_rolling(rolling: ReadOnlyObject, at: str) -> list[FieldError]:
         return errors
     at = f"{at}.maxUnavailable"
     errors += validate_int_or_percent(missing, at)
-    if not amount(missing):
+    if not get_int_or_percent_value(missing):
         errors.append(invalid(at, missing, "cannot be 0"))
     return errors + validate_at_most_100_percent(missing, at)
 
 
 def _validate_selector_and_template(
-    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, validator: TemplateValidator
 ) -> list[FieldError]:
     template, at = spec.get("template") or {}, "spec.template"
     errors = validate_required_selector(spec.get("selector"), "spec.selector", "statefulset")
-    fit = fits(spec.get("selector"), template)
+    fit = selector_matches_template(spec.get("selector"), template)
     if fit is None:
         errors.append(invalid("spec.selector", order_selector(spec.get("selector")), ""))
         return errors + validate_restart_policy_always(template, at, "StatefulSet")
     if not fit:
         errors.append(invalid(f"{at}.metadata.labels", template_labels(template), SELECTOR_MISMATCH))
-    if before is None or not _is_stored_invalid(before, rules):
+    if before is None or not _is_stored_invalid(before, validator):
         old = _template_with_claims(before) if before is not None else None
-        errors += rules.validate(_template_with_claims(spec), old, at)
+        errors += validator.validate(_template_with_claims(spec), old, at)
     metadata = template.get("metadata") or {}
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
     errors += validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
     return errors + validate_restart_policy_always(template, at, "StatefulSet")
 
 
-def _is_stored_invalid(before: ReadOnlyObject, rules: TemplateValidator) -> bool:
+def _is_stored_invalid(before: ReadOnlyObject, validator: TemplateValidator) -> bool:
     """Return whether the stored set is invalid itself, so that the new one may stay so."""
-    if _validate_policies(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
+    if (
+        _validate_policies(before)
+        or _validate_numbers(before)
+        or not selector_matches_template(before.get("selector"), before["template"])
+    ):
         return True
-    return bool(rules.validate(_template_with_claims(before), None, "spec.template"))
+    return bool(validator.validate(_template_with_claims(before), None, "spec.template"))
 
 
 def _template_with_claims(spec: ReadOnlyObject) -> ReadOnlyObject:
@@ -283,10 +287,10 @@ def _template_with_claims(spec: ReadOnlyObject) -> ReadOnlyObject:
 
 def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a StatefulSet."""
-    return [name_of(obj), _ready(obj), age(obj, now), *_template(obj)]
+    return [name_of(obj), format_ready(obj), format_age(obj, now), *template_container_cells(obj)]
 
 
-STATEFUL_SET = Printer((NAME, _READY, AGE, *WORKLOAD_COLUMNS), stateful_set_cells)
+STATEFUL_SET = Printer((NAME_COLUMN, READY_COLUMN, AGE_COLUMN, *WORKLOAD_COLUMNS), stateful_set_cells)
 
 KIND: Final = Kind(
     "apps",

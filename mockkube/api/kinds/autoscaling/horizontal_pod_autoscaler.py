@@ -16,19 +16,19 @@ from mockkube.api.kinds.autoscaling.metrics import (
     ALLOW_EMPTY_GROUP,
     STRICT,
     UNCHECKED,
-    Reference,
+    ReferenceOptions,
     find_api_version_error,
     validate_metric,
-    validate_target,
+    validate_reference,
 )
 from mockkube.api.kinds.autoscaling.versions import to_v1, to_v2
-from mockkube.api.printers.ages import UNKNOWN, age
+from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.reading import name_of, number, section, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, UNSET, Cell, Printer, text_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, text_column
 from mockkube.api.quantity import parse
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import one_of
+from mockkube.api.validation.formats import validate_one_of
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 
 WINDOW_SECONDS_MAX: Final = 3600
@@ -41,9 +41,9 @@ _POLICY_TYPES: Final = ("Percent", "Pods")
 class _ValidationOptions:
     """Validation options: fewest replicas, and how strictly references are checked."""
 
-    replicas_min: int = 1
-    target: Reference = STRICT
-    described: Reference = ALLOW_EMPTY_GROUP
+    min_replicas: int = 1
+    target: ReferenceOptions = STRICT
+    described: ReferenceOptions = ALLOW_EMPTY_GROUP
 
 
 class HorizontalPodAutoscalerStrategy(StatusStrategy):
@@ -55,26 +55,26 @@ class HorizontalPodAutoscalerStrategy(StatusStrategy):
         """Return the fields that a Go server writes even when they are empty."""
         return {"desiredReplicas": 0, "currentMetrics": None}
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status; drop tolerances if their gate is off."""
-        super().prepare_for_create(obj, judge)
-        _drop_tolerance(obj, None, judge)
+        super().prepare_for_create(obj, context)
+        _drop_tolerance(obj, None, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status; drop tolerances if their gate is off and none is stored."""
-        super().prepare_for_update(new, old, judge)
-        if judge.subresource != "status":
-            _drop_tolerance(new, old, judge)
+        super().prepare_for_update(new, old, context)
+        if context.subresource != "status":
+            _drop_tolerance(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""
-        return _validate_spec(obj["spec"], _validation_options(obj, None, judge))
+        return _validate_spec(obj["spec"], _validation_options(obj, None, context))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec, tolerating what the stored one violates, or the counts of the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return validate_nonnegative_fields(new.get("status") or {}, "status", "currentReplicas", "desiredReplicas")
-        return _validate_spec(new["spec"], _validation_options(new, old, judge))
+        return _validate_spec(new["spec"], _validation_options(new, old, context))
 
 
 def _scaling_rules(obj: ReadOnlyObject | None) -> Iterator[Object]:
@@ -84,18 +84,20 @@ def _scaling_rules(obj: ReadOnlyObject | None) -> Iterator[Object]:
             yield behavior[name]
 
 
-def _drop_tolerance(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
+def _drop_tolerance(new: Object, old: ReadOnlyObject | None, context: StrategyContext) -> None:
     used = any("tolerance" in rules for rules in _scaling_rules(old))
-    if not used and not judge.caps.enabled("HPAConfigurableTolerance"):
+    if not used and not context.caps.enabled("HPAConfigurableTolerance"):
         for rules in _scaling_rules(new):
             rules.pop("tolerance", None)
 
 
-def _validation_options(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> _ValidationOptions:
+def _validation_options(
+    new: ReadOnlyObject, old: ReadOnlyObject | None, context: StrategyContext
+) -> _ValidationOptions:
     before = (old or {}).get("spec") or {}
     bounds = _ValidationOptions()
-    if judge.caps.enabled("HPAScaleToZero") or before.get("minReplicas") == 0:
-        bounds = replace(bounds, replicas_min=0)
+    if context.caps.enabled("HPAScaleToZero") or before.get("minReplicas") == 0:
+        bounds = replace(bounds, min_replicas=0)
     target, was = new["spec"].get("scaleTargetRef") or {}, before.get("scaleTargetRef") or {}
     # Older servers accepted any apiVersion; an unchanged reference is not checked, so that stored objects stay
     # writable.
@@ -114,11 +116,11 @@ def _validation_options(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: 
     return bounds
 
 
-def _validate_spec(spec: ReadOnlyObject, bounds: _ValidationOptions) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, options: _ValidationOptions) -> list[FieldError]:
     min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     errors = []
-    if min_replicas is not None and min_replicas < bounds.replicas_min:
-        detail = f"must be greater than or equal to {bounds.replicas_min}"
+    if min_replicas is not None and min_replicas < options.min_replicas:
+        detail = f"must be greater than or equal to {options.min_replicas}"
         errors.append(invalid("spec.minReplicas", min_replicas, detail))
     if max_replicas == 0:
         errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
@@ -126,10 +128,10 @@ def _validate_spec(spec: ReadOnlyObject, bounds: _ValidationOptions) -> list[Fie
         errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to 1"))
     if min_replicas is not None and max_replicas < min_replicas:
         errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
-    errors += validate_target(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", bounds.target)
+    errors += validate_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", options.target)
     metrics = spec.get("metrics") or []
     for index, metric in enumerate(metrics):
-        errors += validate_metric(metric, f"spec.metrics[{index}]", bounds.described)
+        errors += validate_metric(metric, f"spec.metrics[{index}]", options.described)
     # Without a pod there are no resource or pod metrics, so nothing would ever scale the workload up again.
     if min_replicas == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
@@ -150,7 +152,7 @@ def _validate_rules(rules: ReadOnlyObject, at: str) -> list[FieldError]:
         detail = f"must be less than or equal to {WINDOW_SECONDS_MAX}"
         errors.append(invalid(f"{at}.stabilizationWindowSeconds", window, detail))
     if rules.get("selectPolicy") is not None:
-        errors += one_of(rules["selectPolicy"], f"{at}.selectPolicy", _SELECT_POLICIES)
+        errors += validate_one_of(rules["selectPolicy"], f"{at}.selectPolicy", _SELECT_POLICIES)
     if not policies:
         errors.append(required(f"{at}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):
@@ -162,7 +164,7 @@ def _validate_rules(rules: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = one_of(policy.get("type"), f"{at}.type", _POLICY_TYPES)
+    errors = validate_one_of(policy.get("type"), f"{at}.type", _POLICY_TYPES)
     for name in ("value", "periodSeconds"):
         if policy.get(name, 0) <= 0:
             errors.append(invalid(f"{at}.{name}", policy.get(name, 0), "must be greater than zero"))
@@ -188,7 +190,7 @@ def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "minReplicas", missing=UNSET),
         number(obj, "spec", "maxReplicas"),
         number(obj, "status", "currentReplicas"),
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
@@ -211,56 +213,56 @@ def _cpu_metric(role: str, percent: int) -> ReadOnlyObject:
     return {"type": "Resource", "resource": {"name": "cpu", role: {"averageUtilization": percent}}}
 
 
-def _format_metrics(asked: Sequence[ReadOnlyObject], reported: Sequence[ReadOnlyObject]) -> str:
-    if not asked:
+def _format_metrics(specs: Sequence[ReadOnlyObject], statuses: Sequence[ReadOnlyObject]) -> str:
+    if not specs:
         return NONE
-    padded = [*reported, *[{}] * (len(asked) - len(reported))]
+    padded = [*statuses, *[{}] * (len(specs) - len(statuses))]
     # A metric without a status yet is paired with an empty one, which prints as unknown.
-    shown = ", ".join(_format_metric(*pair) for pair in list(zip(asked, padded, strict=False))[:METRICS_SHOWN_MAX])
-    left = len(asked) - METRICS_SHOWN_MAX
+    shown = ", ".join(_format_metric(*pair) for pair in list(zip(specs, padded, strict=False))[:METRICS_SHOWN_MAX])
+    left = len(specs) - METRICS_SHOWN_MAX
     return f"{shown} + {left} more..." if left > 0 else shown
 
 
-def _format_metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
+def _format_metric(spec: ReadOnlyObject, status: ReadOnlyObject) -> str:
     """Return `current/target` of one metric."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, formatHPAMetrics
-    match string(asked, "type"):
+    match string(spec, "type"):
         case "External":
-            return _format_value(asked, reported, "external")
+            return _format_value(spec, status, "external")
         case "Object":
-            return _format_value(asked, reported, "object")
+            return _format_value(spec, status, "object")
         case "Pods":
-            return _format_average(asked, reported, "pods")
+            return _format_average(spec, status, "pods")
         case "Resource":
-            return _format_resource(asked, reported, "resource")
+            return _format_resource(spec, status, "resource")
         case "ContainerResource":
-            return _format_resource(asked, reported, "containerResource")
+            return _format_resource(spec, status, "containerResource")
     return "<unknown type>"
 
 
-def _format_value(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
+def _format_value(spec: ReadOnlyObject, status: ReadOnlyObject, source: str) -> str:
     """Return `current/target`: of the average if that is the target, else of the value."""
-    if (average := value_at(asked, source, "target", "averageValue")) is not None:
-        return f"{string(reported, source, 'current', 'averageValue', missing=UNKNOWN)}/{average} (avg)"
+    if (average := value_at(spec, source, "target", "averageValue")) is not None:
+        return f"{string(status, source, 'current', 'averageValue', missing=UNKNOWN)}/{average} (avg)"
     current = UNKNOWN
-    if value_at(reported, source) is not None:
-        current = string(reported, source, "current", "value", missing=_NIL)
-    return f"{current}/{string(asked, source, 'target', 'value', missing=_NIL)}"
+    if value_at(status, source) is not None:
+        current = string(status, source, "current", "value", missing=_NIL)
+    return f"{current}/{string(spec, source, 'target', 'value', missing=_NIL)}"
 
 
-def _format_average(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
+def _format_average(spec: ReadOnlyObject, status: ReadOnlyObject, source: str) -> str:
     current = UNKNOWN
-    if value_at(reported, source) is not None:
-        current = string(reported, source, "current", "averageValue", missing=_NIL)
-    return f"{current}/{string(asked, source, 'target', 'averageValue', missing=_NIL)}"
+    if value_at(status, source) is not None:
+        current = string(status, source, "current", "averageValue", missing=_NIL)
+    return f"{current}/{string(spec, source, 'target', 'averageValue', missing=_NIL)}"
 
 
-def _format_resource(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
-    resource = string(asked, source, "name")
-    if value_at(asked, source, "target", "averageValue") is not None:
-        return f"{resource}: {_format_average(asked, reported, source)}"
-    current = _format_percent(value_at(reported, source, "current", "averageUtilization"), UNKNOWN)
-    target = _format_percent(value_at(asked, source, "target", "averageUtilization"), "<auto>")
+def _format_resource(spec: ReadOnlyObject, status: ReadOnlyObject, source: str) -> str:
+    resource = string(spec, source, "name")
+    if value_at(spec, source, "target", "averageValue") is not None:
+        return f"{resource}: {_format_average(spec, status, source)}"
+    current = _format_percent(value_at(status, source, "current", "averageUtilization"), UNKNOWN)
+    target = _format_percent(value_at(spec, source, "target", "averageUtilization"), "<auto>")
     return f"{resource}: {current}/{target}"
 
 
@@ -270,13 +272,13 @@ def _format_percent(value: int | None, missing: str) -> str:
 
 HORIZONTAL_POD_AUTOSCALER = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Reference", "The object that is scaled."),
         text_column("Targets", "Current and target metrics."),
         text_column("MinPods", "Minimum number of pods."),
         text_column("MaxPods", "Maximum number of pods."),
         text_column("Replicas", "Current number of pods."),
-        AGE,
+        AGE_COLUMN,
     ),
     autoscaler_cells,
 )

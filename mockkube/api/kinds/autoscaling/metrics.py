@@ -10,7 +10,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import label, validate_format
+from mockkube.api.validation.formats import validate_format, validate_label
 from mockkube.api.validation.resource_names import validate_container_resource_name
 
 # The field that each metric type uses. Upstream reads the fields in this order and validates only the first that is
@@ -27,19 +27,19 @@ _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ReferenceOptions:
     """Options for validating the apiVersion of a reference."""
 
     allow_empty_group: bool = False
     unchecked: bool = False
 
 
-STRICT: Final = Reference()
-ALLOW_EMPTY_GROUP: Final = Reference(allow_empty_group=True)
-UNCHECKED: Final = Reference(unchecked=True)
+STRICT: Final = ReferenceOptions()
+ALLOW_EMPTY_GROUP: Final = ReferenceOptions(allow_empty_group=True)
+UNCHECKED: Final = ReferenceOptions(unchecked=True)
 
 
-def validate_target(reference: ReadOnlyObject, at: str, rules: Reference) -> list[FieldError]:
+def validate_reference(reference: ReadOnlyObject, at: str, options: ReferenceOptions) -> list[FieldError]:
     """Validate a reference to a scale target or described object."""
     errors: list[FieldError] = []
     for name in ("kind", "name"):
@@ -47,24 +47,24 @@ def validate_target(reference: ReadOnlyObject, at: str, rules: Reference) -> lis
         errors += (
             validate_format(value, f"{at}.{name}", names.check_path_segment) if value else [required(f"{at}.{name}")]
         )
-    message = find_api_version_error(reference, rules)
+    message = find_api_version_error(reference, options)
     if message:
         errors.append(invalid(f"{at}.apiVersion", reference.get("apiVersion", ""), message))
     return errors
 
 
-def find_api_version_error(reference: ReadOnlyObject, rules: Reference) -> str | None:
+def find_api_version_error(reference: ReadOnlyObject, options: ReferenceOptions) -> str | None:
     """Return what is wrong with the apiVersion of a reference, or None."""
     version = reference.get("apiVersion", "")
-    if rules.unchecked:
+    if options.unchecked:
         return None
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
     group = version.partition("/")[0] if "/" in version else ""
-    return None if group or rules.allow_empty_group else "apiVersion must specify API group"
+    return None if group or options.allow_empty_group else "apiVersion must specify API group"
 
 
-def validate_metric(metric: ReadOnlyObject, at: str, rules: Reference) -> list[FieldError]:
+def validate_metric(metric: ReadOnlyObject, at: str, options: ReferenceOptions) -> list[FieldError]:
     """Validate the type, source and target of a metric."""
     kind = metric.get("type", "")
     errors = [] if kind else [required(f"{at}.type", "must specify a metric source type")]
@@ -72,7 +72,7 @@ def validate_metric(metric: ReadOnlyObject, at: str, rules: Reference) -> list[F
         errors.append(not_supported(f"{at}.type", kind, _TYPES))
     given = [name for name in _SOURCES.values() if metric.get(name) is not None]
     if given:
-        errors += _validate_source(metric[given[0]], given[0], f"{at}.{given[0]}", rules)
+        errors += _validate_source(metric[given[0]], given[0], f"{at}.{given[0]}", options)
     expected = _SOURCES.get(kind)
     # An unknown type is reported twice, as upstream does: once for itself and once when it looks for the source.
     if expected is None:
@@ -85,12 +85,12 @@ def validate_metric(metric: ReadOnlyObject, at: str, rules: Reference) -> list[F
     return errors
 
 
-def _validate_source(source: ReadOnlyObject, name: str, at: str, rules: Reference) -> list[FieldError]:
+def _validate_source(source: ReadOnlyObject, name: str, at: str, options: ReferenceOptions) -> list[FieldError]:
     target = source.get("target") or {}
     errors: list[FieldError] = []
     match name:
         case "object":
-            errors += validate_target(source.get("describedObject") or {}, f"{at}.describedObject", rules)
+            errors += validate_reference(source.get("describedObject") or {}, f"{at}.describedObject", options)
             errors += _validate_metric_name(source, at)
         case "external" | "pods":
             errors += _validate_metric_name(source, at)
@@ -121,7 +121,7 @@ def _validate_resource(source: ReadOnlyObject, at: str, *, contained: bool) -> l
     if contained:
         errors += validate_container_resource_name(name, f"{at}.name") if name else []
         missing = required(f"{at}.container", "must specify a container")
-        errors += label(container, f"{at}.container") if container else [missing]
+        errors += validate_label(container, f"{at}.container") if container else [missing]
     return errors
 
 

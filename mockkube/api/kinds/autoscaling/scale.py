@@ -2,23 +2,23 @@
 
 from datetime import datetime
 
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, number
-from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer, integer_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer, integer_column
 from mockkube.api.types import ReadOnlyObject
 
 
 def scale_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Scale."""
-    return [name_of(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), age(obj, now)]
+    return [name_of(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), format_age(obj, now)]
 
 
 SCALE = Printer(
     (
-        Column(NAME.name, description=NAME.description),
+        Column(NAME_COLUMN.name, description=NAME_COLUMN.description),
         integer_column("Desired", "Number of desired pods."),
         integer_column("Available", "Number of existing pods."),
-        AGE,
+        AGE_COLUMN,
     ),
     scale_cells,
 )

@@ -12,7 +12,7 @@ from mockkube.api import quantity
 from mockkube.api.types import Object, ReadOnlyObject
 
 
-class Unreadable(ValueError):
+class AnnotationError(ValueError):
     """Annotation that does not hold what is expected."""
 
 
@@ -90,21 +90,21 @@ _WRITERS: Final[Mapping[str, Callable[[ReadOnlyObject, ReadOnlyObject, str], Obj
 
 def _from_v1(metric: Any, side: str, value: Callable[[str, Object], Object]) -> Object:
     if not isinstance(metric, dict):
-        raise Unreadable
+        raise AnnotationError
     result: Object = {"type": metric.get("type", "")}
     for member in _SOURCES:
         source = metric.get(member)
         if source is None:
             continue
         if not isinstance(source, dict):
-            raise Unreadable
+            raise AnnotationError
         amounts = {
-            name: quantity.canonical(source[f"{side}{name[0].upper()}{name[1:]}"])
+            name: quantity.to_canonical(source[f"{side}{name[0].upper()}{name[1:]}"])
             for name in ("value", "averageValue")
             if source.get(f"{side}{name[0].upper()}{name[1:]}") is not None
         }
         if member == "object" and source.get("averageValue") is not None:
-            amounts["averageValue"] = quantity.canonical(source["averageValue"])
+            amounts["averageValue"] = quantity.to_canonical(source["averageValue"])
         if (percentage := source.get(f"{side}AverageUtilization")) is not None:
             amounts["averageUtilization"] = percentage
         result[member] = {**_source_from_v1(member, source), side: value(member, amounts)}

@@ -9,7 +9,7 @@ import orjson
 
 from mockkube.api.kinds.autoscaling import v1_annotations
 from mockkube.api.kinds.autoscaling.defaults import complete_spec
-from mockkube.api.kinds.autoscaling.v1_annotations import Unreadable
+from mockkube.api.kinds.autoscaling.v1_annotations import AnnotationError
 from mockkube.api.types import Object, ReadOnlyObject
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
@@ -106,7 +106,7 @@ def _parse_list_annotation(annotations: ReadOnlyObject, name: str, read: Any) ->
         return None
     try:
         return [read(item) for item in given]
-    except (Unreadable, TypeError, ValueError):
+    except (AnnotationError, TypeError, ValueError):
         return None
 
 

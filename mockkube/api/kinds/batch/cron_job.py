@@ -12,15 +12,15 @@ from mockkube.api.kinds.batch.cron_schedule import find_schedule_error, is_time_
 from mockkube.api.kinds.batch.job_spec import default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields
-from mockkube.api.printers.ages import age, since
+from mockkube.api.printers.ages import format_age, format_time_since
 from mockkube.api.printers.labels import format_selector
-from mockkube.api.printers.lists import containers
+from mockkube.api.printers.lists import container_cells
 from mockkube.api.printers.reading import elements, name_of, section, string, value_at
 from mockkube.api.printers.table import (
-    AGE,
-    NAME,
+    AGE_COLUMN,
+    NAME_COLUMN,
     NONE,
-    SELECTOR,
+    SELECTOR_COLUMN,
     UNSET,
     WORKLOAD_COLUMNS,
     Cell,
@@ -29,7 +29,7 @@ from mockkube.api.printers.table import (
     integer_column,
     text_column,
 )
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_required_one_of
 from mockkube.api.validation.internal_form import order_selector
@@ -59,39 +59,43 @@ _TEMPLATE: Final = "spec.jobTemplate.spec"
 class CronJobStrategy(PodTemplateOwnerStrategy):
     """Strategy of CronJob."""
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_for_create(obj, judge)
-        drop_disabled_template_fields(_pod_template(obj), None, judge.caps)
+        super().prepare_for_create(obj, context)
+        drop_disabled_template_fields(_pod_template(obj), None, context.caps)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status and drop fields of disabled gates."""
-        if judge.subresource != "status":
-            drop_disabled_template_fields(_pod_template(new), _pod_template(old), judge.caps)
-        super().prepare_for_update(new, old, judge)
+        if context.subresource != "status":
+            drop_disabled_template_fields(_pod_template(new), _pod_template(old), context.caps)
+        super().prepare_for_update(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate schedule, job template and the length of the name."""
-        errors = _validate_spec(obj["spec"], None, self.rules(judge))
+        errors = _validate_spec(obj["spec"], None, self.template_validator(context))
         name = obj["metadata"].get("name", "")
         if len(name) > JOB_NAME_LENGTH_MAX:
             errors.append(invalid("metadata.name", name, f"must be no more than {JOB_NAME_LENGTH_MAX} characters"))
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate schedule and job template; the status is not validated."""
-        return [] if judge.subresource == "status" else _validate_spec(new["spec"], old["spec"], self.rules(judge))
+        return (
+            []
+            if context.subresource == "status"
+            else _validate_spec(new["spec"], old["spec"], self.template_validator(context))
+        )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the name and the job template."""
-        return name_warnings(obj) + job_spec_warnings(_job_spec(obj), _TEMPLATE, judge)
+        return name_warnings(obj) + job_spec_warnings(_job_spec(obj), _TEMPLATE, context)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about a changed job template and about a time zone in the schedule."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return []
         changed = new["metadata"].get("generation") != old["metadata"].get("generation")
-        warnings = job_spec_warnings(_job_spec(new), _TEMPLATE, judge) if changed else []
+        warnings = job_spec_warnings(_job_spec(new), _TEMPLATE, context) if changed else []
         if "TZ" in new["spec"].get("schedule", ""):
             page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
             # `spec.spec` is upstream's text.
@@ -108,7 +112,9 @@ def _pod_template(obj: ReadOnlyObject) -> Object:
     return _job_spec(obj).get("template") or {}
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+def _validate_spec(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, validator: TemplateValidator
+) -> list[FieldError]:
     errors = _validate_schedule(spec, before) + validate_nonnegative_fields(spec, "spec", "startingDeadlineSeconds")
     zone = spec.get("timeZone")
     # An unchanged time zone is not looked up again: the zone database of this server may be older than the one that
@@ -118,7 +124,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
     errors += validate_required_one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _POLICIES)
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     old = ((before.get("jobTemplate") or {}).get("spec") or {}) if before is not None else None
-    errors += validate_job_spec(job, old, _TEMPLATE, rules)
+    errors += validate_job_spec(job, old, _TEMPLATE, validator)
     if job.get("selector") is not None:
         detail = "`selector` will be auto-generated"
         errors.append(invalid(f"{_TEMPLATE}.selector", order_selector(job["selector"]), detail))
@@ -169,24 +175,24 @@ def cron_job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "timeZone", missing=NONE),
         UNSET if suspend is None else str(bool(suspend)),
         len(elements(obj, "status", "active")),
-        NONE if scheduled is None else since(str(scheduled), now),
-        age(obj, now),
-        *containers(section(job, "template")),
+        NONE if scheduled is None else format_time_since(str(scheduled), now),
+        format_age(obj, now),
+        *container_cells(section(job, "template")),
         format_selector(section(job, "selector")),
     ]
 
 
 CRON_JOB = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Schedule", "Schedule of the jobs in cron format."),
         text_column("Timezone", "Time zone of the schedule."),
         boolean_column("Suspend", "Whether no further jobs are started."),
         integer_column("Active", "Number of running jobs."),
         text_column("Last Schedule", "Time since a job was last started."),
-        AGE,
+        AGE_COLUMN,
         *WORKLOAD_COLUMNS,
-        SELECTOR,
+        SELECTOR_COLUMN,
     ),
     cron_job_cells,
 )

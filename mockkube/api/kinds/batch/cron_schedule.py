@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 
 # upstream 1.36: vendor/github.com/robfig/cron/v3/parser.go
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -99,7 +99,7 @@ def _parse_descriptor(text: str) -> None:
     if text.startswith("@every "):
         duration = text.removeprefix("@every ")
         if not _is_duration(duration):
-            detail = f"time: invalid duration {quoted(duration)}"
+            detail = f"time: invalid duration {quote(duration)}"
             raise _ScheduleError(f"failed to parse duration {text}: {detail}")
     elif text not in _DESCRIPTORS:
         raise _ScheduleError(f"unrecognized descriptor: {text}")
@@ -148,12 +148,12 @@ def _parse_number(text: str, bounds: _FieldBounds) -> int:
 
 def _parse_integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise _ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+        raise _ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: invalid syntax")
     # A user may send thousands of digits, and int() takes quadratic time and raises past 4300 of them.
     number = int(text) if len(text.lstrip("+-0")) < _DIGITS_MAX else _INT64_MAX + 1
     if not -_INT64_MAX <= number <= _INT64_MAX:
         raise _ScheduleError(
-            f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: value out of range"
+            f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: value out of range"
         )
     if number < 0:
         raise _ScheduleError(f"negative number ({number}) not allowed: {text}")

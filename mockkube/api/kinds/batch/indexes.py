@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 
 _INTEGER: Final = re.compile("[-+]?[0-9]+")
 
@@ -49,7 +49,7 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
     first, *rest = text.split("-")
     if len(rest) > 1:
         detail = "violates the requirement that an index interval can have at most two parts separated by '-'"
-        raise ValueError(f"the fragment {quoted(text)} {detail}")
+        raise ValueError(f"the fragment {quote(text)} {detail}")
     start = _parse_index(first, completions)
     if not rest:
         return start, start
@@ -61,7 +61,7 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
 
 def _parse_index(text: str, completions: int) -> int:
     if not _INTEGER.fullmatch(text):
-        raise ValueError(f"cannot convert string to integer for index: {quoted(text)}")
+        raise ValueError(f"cannot convert string to integer for index: {quote(text)}")
     if int(text) >= completions:
-        raise ValueError(f"too large index: {quoted(text)}")
+        raise ValueError(f"too large index: {quote(text)}")
     return int(text)

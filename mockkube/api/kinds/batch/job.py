@@ -9,30 +9,38 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
-from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.fields import FieldError, invalid, map_entry_path, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import (
     SELECTOR_MISMATCH,
     PodTemplateOwnerStrategy,
     TemplateValidator,
-    fits,
     name_warnings,
+    selector_matches_template,
     template_labels,
     to_internal_template,
 )
 from mockkube.api.kinds.batch.job_spec import INDEXED, default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.batch.job_status import validate_job_status
 from mockkube.api.kinds.core.pod.defaults import default_template
-from mockkube.api.printers.ages import age, human_duration, parse_time
+from mockkube.api.printers.ages import format_age, human_duration, parse_time
 from mockkube.api.printers.labels import format_selector
-from mockkube.api.printers.lists import containers
+from mockkube.api.printers.lists import container_cells
 from mockkube.api.printers.reading import has_condition, is_deleting, name_of, number, section, string, value_at
-from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD_COLUMNS, Cell, Printer, text_column
+from mockkube.api.printers.table import (
+    AGE_COLUMN,
+    NAME_COLUMN,
+    SELECTOR_COLUMN,
+    WORKLOAD_COLUMNS,
+    Cell,
+    Printer,
+    text_column,
+)
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.conditions import is_true
+from mockkube.api.validation.conditions import is_condition_true
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.internal_form import order_selector, to_internal_form
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
@@ -72,7 +80,7 @@ def default_job(job: Object, caps: Capabilities) -> None:
 LEGACY_JOB_NAME_LABEL: Final = "job-name"
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 LEGACY_CONTROLLER_UID_LABEL: Final = "controller-uid"
-UID: Final = "batch.kubernetes.io/controller-uid"
+CONTROLLER_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _IMMUTABLE: Final = "field is immutable"
 _FIELD_GATES: Final = {
     "successPolicy": "JobSuccessPolicy",
@@ -85,43 +93,43 @@ _FIELD_GATES: Final = {
 class JobStrategy(PodTemplateOwnerStrategy):
     """Strategy of Job; generates labels and selector."""
 
-    selectable = ("status.successful",)
+    selectable_field_names = ("status.successful",)
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return the number of succeeded pods."""
         return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Generate labels and selector unless manualSelector is set; drop fields of disabled gates."""
         if not obj["spec"].get("manualSelector"):
             _generate_selector(obj)
-        super().prepare_for_create(obj, judge)
-        if not judge.caps.enabled("JobManagedBy"):
+        super().prepare_for_create(obj, context)
+        if not context.caps.enabled("JobManagedBy"):
             obj["spec"].pop("managedBy", None)
-        _drop_disabled_fields(obj["spec"], {}, judge)
+        _drop_disabled_fields(obj["spec"], {}, context)
         policy = obj["spec"].get("podFailurePolicy")
-        if policy and not judge.caps.enabled("JobBackoffLimitPerIndex"):
+        if policy and not context.caps.enabled("JobBackoffLimitPerIndex"):
             policy["rules"] = [rule for rule in policy.get("rules") or [] if rule.get("action") != "FailIndex"]
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
-        if judge.subresource != "status":
-            _drop_disabled_fields(new["spec"], old["spec"], judge)
-        super().prepare_for_update(new, old, judge)
+        if context.subresource != "status":
+            _drop_disabled_fields(new["spec"], old["spec"], context)
+        super().prepare_for_update(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate generated labels, selector and every field."""
-        return _validate_job(obj, None, self.rules(judge))
+        return _validate_job(obj, None, self.template_validator(context))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation with immutable fields, or validate the status."""
-        if judge.subresource == "status":
-            return validate_job_status(new, old, judge)
-        errors = _validate_job(new, old, self.rules(judge))
+        if context.subresource == "status":
+            return validate_job_status(new, old, context)
+        errors = _validate_job(new, old, self.template_validator(context))
         return (
             errors
-            + _validate_spec(new["spec"], old["spec"], self.rules(judge))
-            + _validate_immutable_fields(new, old, judge)
+            + _validate_spec(new["spec"], old["spec"], self.template_validator(context))
+            + _validate_immutable_fields(new, old, context)
         )
 
     def canonicalize(self, obj: Object) -> None:
@@ -132,19 +140,19 @@ class JobStrategy(PodTemplateOwnerStrategy):
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = labels
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the name and the spec."""
-        return name_warnings(obj) + job_spec_warnings(obj["spec"], "spec", judge)
+        return name_warnings(obj) + job_spec_warnings(obj["spec"], "spec", context)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about a changed spec."""
         unchanged = new["metadata"].get("generation") == old["metadata"].get("generation")
-        return [] if unchanged or judge.subresource == "status" else job_spec_warnings(new["spec"], "spec", judge)
+        return [] if unchanged or context.subresource == "status" else job_spec_warnings(new["spec"], "spec", context)
 
 
-def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
+def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, context: StrategyContext) -> None:
     for name, gate in _FIELD_GATES.items():
-        if name not in before and not judge.caps.enabled(gate):
+        if name not in before and not context.caps.enabled(gate):
             spec.pop(name, None)
 
 
@@ -157,17 +165,17 @@ def _generate_selector(obj: Object) -> None:
         LEGACY_JOB_NAME_LABEL: name,
         JOB_NAME_LABEL: name,
         LEGACY_CONTROLLER_UID_LABEL: uid,
-        UID: uid,
+        CONTROLLER_UID_LABEL: uid,
     }.items():
         labels.setdefault(key, value)
     selector = spec.get("selector") or {}
-    spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
+    spec["selector"] = {**selector, "matchLabels": {CONTROLLER_UID_LABEL: uid, **(selector.get("matchLabels") or {})}}
 
 
-def _validate_job(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+def _validate_job(obj: ReadOnlyObject, old: ReadOnlyObject | None, validator: TemplateValidator) -> list[FieldError]:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     errors = _validate_generated_selector(obj, old)
-    errors += _validate_spec(spec, old["spec"] if old else None, rules)
+    errors += _validate_spec(spec, old["spec"] if old else None, validator)
     # Pods of an indexed job have the hostname `job-index`, which is longest for the last index.
     if spec.get("completionMode") == INDEXED and (spec.get("completions") or 0) > 0:
         hostname = f"{name}-{spec['completions'] - 1}"
@@ -177,15 +185,17 @@ def _validate_job(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: Templa
     return errors
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
-    errors = validate_job_spec(spec, before, "spec", rules)
+def _validate_spec(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, validator: TemplateValidator
+) -> list[FieldError]:
+    errors = validate_job_spec(spec, before, "spec", validator)
     selector, template = spec.get("selector"), spec.get("template") or {}
     if selector is None:
         errors.append(required("spec.selector"))
     else:
         lenient = before is not None and is_invalid_selector(before.get("selector"))
         errors += validate_label_selector(selector, "spec.selector", allow_invalid_values=lenient)
-    if fits(selector, template) is False:
+    if selector_matches_template(selector, template) is False:
         errors.append(invalid("spec.template.metadata.labels", template_labels(template), SELECTOR_MISMATCH))
     return errors
 
@@ -198,11 +208,14 @@ def _validate_generated_selector(obj: ReadOnlyObject, old: ReadOnlyObject | None
     errors = [] if uid else [required("metadata.uid")]
     expected = {LEGACY_CONTROLLER_UID_LABEL: uid, LEGACY_JOB_NAME_LABEL: name}
     # Jobs created before 1.27 have only the unprefixed labels and stay valid.
-    if old is None or {JOB_NAME_LABEL, UID} <= (template_labels(old["spec"].get("template") or {}) or {}).keys():
-        expected |= {UID: uid, JOB_NAME_LABEL: name}
+    if (
+        old is None
+        or {JOB_NAME_LABEL, CONTROLLER_UID_LABEL} <= (template_labels(old["spec"].get("template") or {}) or {}).keys()
+    ):
+        expected |= {CONTROLLER_UID_LABEL: uid, JOB_NAME_LABEL: name}
     labels = template_labels(spec.get("template") or {}) or {}
     for key, value in expected.items():
-        at, detail = keyed("spec.template.metadata.labels", key), f"must be '{value}'"
+        at, detail = map_entry_path("spec.template.metadata.labels", key), f"must be '{value}'"
         if key not in labels:
             errors.append(required(at, detail))
         elif labels[key] != value:
@@ -218,12 +231,12 @@ def _validate_generated_selector(obj: ReadOnlyObject, old: ReadOnlyObject | None
     )
 
 
-def _validate_immutable_fields(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_immutable_fields(new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     spec, before = new["spec"], old["spec"]
     errors = _validate_completions(spec, before)
     if spec.get("selector") != before.get("selector"):
         errors.append(invalid("spec.selector", order_selector(spec.get("selector")), _IMMUTABLE))
-    errors += _validate_template_update(new, old, judge)
+    errors += _validate_template_update(new, old, context)
     immutable_fields = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
     changed = [name for name in immutable_fields if spec.get(name) != before.get(name)]
     return errors + [invalid(f"spec.{name}", _to_internal(name, spec.get(name)), _IMMUTABLE) for name in changed]
@@ -283,21 +296,21 @@ def _validate_completions(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[
 def _is_template_mutable(old: ReadOnlyObject) -> bool:
     """Return whether the job is suspended and no pod of it is active any more."""
     status = old.get("status") or {}
-    is_idle = "startTime" not in status or is_true(status.get("conditions"), "Suspended")
+    is_idle = "startTime" not in status or is_condition_true(status.get("conditions"), "Suspended")
     return bool(old["spec"].get("suspend")) and is_idle and not status.get("active")
 
 
-def _validate_template_update(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_template_update(new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validatePodTemplateUpdate
     suspended, mutable = bool(old["spec"].get("suspend")), _is_template_mutable(old)
     template, before = new["spec"].get("template") or {}, old["spec"].get("template") or {}
-    if judge.caps.enabled("MutableSchedulingDirectivesForSuspendedJobs"):
+    if context.caps.enabled("MutableSchedulingDirectivesForSuspendedJobs"):
         directives_mutable = mutable
     else:
         directives_mutable = suspended and "startTime" not in (old.get("status") or {})
     if directives_mutable:
         before = _copy_scheduling_directives(before, template)
-    if suspended and mutable and judge.caps.enabled("MutablePodResourcesForSuspendedJobs"):
+    if suspended and mutable and context.caps.enabled("MutablePodResourcesForSuspendedJobs"):
         pod = template.get("spec") or {}
         if pod == _copy_resources(before.get("spec") or {}, pod):
             return []
@@ -346,8 +359,8 @@ def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         _format_status(obj),
         _format_completions(obj),
         _format_duration(obj, now),
-        age(obj, now),
-        *containers(section(obj, "spec", "template")),
+        format_age(obj, now),
+        *container_cells(section(obj, "spec", "template")),
         format_selector(section(obj, "spec", "selector")),
     ]
 
@@ -383,13 +396,13 @@ def _format_duration(obj: ReadOnlyObject, now: datetime) -> str:
 
 JOB = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Status", "Status of the job."),
         text_column("Completions", "Succeeded pods, of the required ones."),
         text_column("Duration", "Time from start to completion, or until now."),
-        AGE,
+        AGE_COLUMN,
         *WORKLOAD_COLUMNS,
-        SELECTOR,
+        SELECTOR_COLUMN,
     ),
     job_cells,
 )

@@ -10,7 +10,7 @@ from mockkube.api.fields import (
     find_duplicate_indexes,
     invalid,
     not_supported,
-    quoted,
+    quote,
     required,
     too_long,
     too_many,
@@ -18,10 +18,10 @@ from mockkube.api.fields import (
 from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.batch.indexes import count_indexes
 from mockkube.api.kinds.core.pod.template import pod_template_warnings
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import one_of, qualified, validate_domain_prefixed_path
-from mockkube.api.validation.internal_form import Shape, internal, optional
+from mockkube.api.validation.formats import validate_domain_prefixed_path, validate_one_of, validate_qualified_name
+from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 
 
@@ -51,11 +51,11 @@ _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _EXIT_CODE_OPERATORS: Final = ("In", "NotIn")
 _STATUSES: Final = ("False", "True", "Unknown")
 _REPLACEMENT_POLICIES: Final = ("Failed", "TerminatingOrFailed")
-_SUCCESS_POLICY_SHAPE: Final[Shape] = (
+_SUCCESS_POLICY_SHAPE: Final[InternalShape] = (
     (
         "Rules",
         "rules",
-        optional((("SucceededIndexes", "succeededIndexes", None), ("SucceededCount", "succeededCount", None))),
+        make_optional((("SucceededIndexes", "succeededIndexes", None), ("SucceededCount", "succeededCount", None))),
     ),
 )
 _COUNTS: Final = (
@@ -65,7 +65,7 @@ _COUNTS: Final = (
 
 
 def validate_job_spec(
-    spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, rules: TemplateValidator
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, validator: TemplateValidator
 ) -> list[FieldError]:
     """Validate every field but the selector."""
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validateJobSpec
@@ -84,11 +84,11 @@ def validate_job_spec(
     errors += _validate_replacement_policy(spec, f"{at}.podReplacementPolicy")
     template = spec.get("template") or {}
     old = before.get("template") if before is not None else None
-    errors += rules.validate(template, old, f"{at}.template")
+    errors += validator.validate(template, old, f"{at}.template")
     return errors + _validate_restart_policy(spec, f"{at}.template.spec.restartPolicy")
 
 
-def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
+def job_spec_warnings(spec: ReadOnlyObject, at: str, context: StrategyContext) -> list[str]:
     """Warn about indexes that may not be trackable, and about the pod template."""
     warnings = []
     is_large = (spec.get("completions") or 0) > HIGH_COMPLETIONS and (
@@ -99,7 +99,7 @@ def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
             f"{at}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
             "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
         )
-    return warnings + pod_template_warnings(spec.get("template") or {}, f"{at}.template", judge)
+    return warnings + pod_template_warnings(spec.get("template") or {}, f"{at}.template", context)
 
 
 def _validate_completion_mode(spec: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -145,7 +145,7 @@ def _validate_indexed(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _valid_values_detail(values: Collection[str]) -> str:
-    return f"valid values: [{' '.join(map(quoted, values))}]"
+    return f"valid values: [{' '.join(map(quote, values))}]"
 
 
 def _validate_failure_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -166,7 +166,7 @@ def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], 
     elif action == "FailIndex" and not per_index:
         errors.append(invalid(f"{at}.action", action, "requires the backoffLimitPerIndex to be set"))
     else:
-        errors += one_of(action, f"{at}.action", _ACTIONS)
+        errors += validate_one_of(action, f"{at}.action", _ACTIONS)
     if codes is not None:
         errors += _validate_exit_codes(codes, f"{at}.onExitCodes", containers)
     if conditions:
@@ -184,11 +184,11 @@ def _validate_pod_conditions(conditions: list[ReadOnlyObject], at: str) -> list[
     errors = [too_many(at, len(conditions), CONDITIONS_MAX)] if len(conditions) > CONDITIONS_MAX else []
     for index, pattern in enumerate(conditions):
         here, status = f"{at}[{index}]", pattern.get("status", "")
-        errors += qualified(pattern.get("type", ""), f"{here}.type")
+        errors += validate_qualified_name(pattern.get("type", ""), f"{here}.type")
         if not status:
             errors.append(required(f"{here}.status", _valid_values_detail(_STATUSES)))
         else:
-            errors += one_of(status, f"{here}.status", _STATUSES)
+            errors += validate_one_of(status, f"{here}.status", _STATUSES)
     return errors
 
 
@@ -198,7 +198,7 @@ def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -
     if not operator:
         errors.append(required(f"{at}.operator", _valid_values_detail(_EXIT_CODE_OPERATORS)))
     else:
-        errors += one_of(operator, f"{at}.operator", _EXIT_CODE_OPERATORS)
+        errors += validate_one_of(operator, f"{at}.operator", _EXIT_CODE_OPERATORS)
     if name is not None and name not in containers:
         detail = "must be one of the container or initContainer names in the pod template"
         errors.append(invalid(f"{at}.containerName", name, detail))
@@ -220,7 +220,7 @@ def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -
 def _validate_success_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     policy = spec["successPolicy"]
     if spec.get("completionMode") != INDEXED:
-        return [invalid(at, internal(policy, _SUCCESS_POLICY_SHAPE), "requires indexed completion mode")]
+        return [invalid(at, to_internal(policy, _SUCCESS_POLICY_SHAPE), "requires indexed completion mode")]
     rules = policy.get("rules") or []
     errors = []
     if not rules:
@@ -266,7 +266,7 @@ def _validate_replacement_policy(spec: ReadOnlyObject, at: str) -> list[FieldErr
         return []
     # With a pod failure policy a failed pod is replaced only after its phase is final, since the policy reads exit
     # codes.
-    return one_of(
+    return validate_one_of(
         policy, at, _REPLACEMENT_POLICIES[:1] if spec.get("podFailurePolicy") is not None else _REPLACEMENT_POLICIES
     )
 

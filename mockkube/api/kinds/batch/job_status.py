@@ -5,10 +5,10 @@ from typing import Final
 from mockkube.api.fields import FieldError, duplicate, invalid, required
 from mockkube.api.kinds.batch.indexes import count_indexes, find_common_index
 from mockkube.api.kinds.batch.job_spec import INDEXED
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.conditions import is_false, is_true
+from mockkube.api.validation.conditions import is_condition_false, is_condition_true
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 
 _CONDITIONS: Final = "status.conditions"
@@ -17,15 +17,15 @@ _CONDITIONS: Final = "status.conditions"
 class _JobState:
     """Conditions and status of one state of a job, read once."""
 
-    __slots__ = ("active", "complete", "failed", "spec", "status", "succeeding", "targeted")
+    __slots__ = ("active", "complete", "failed", "failure_target", "spec", "status", "success_criteria_met")
 
     def __init__(self, obj: ReadOnlyObject) -> None:
         self.spec, self.status = obj["spec"], obj.get("status") or {}
         conditions = self.status.get("conditions")
-        self.complete = is_true(conditions, "Complete")
-        self.failed = is_true(conditions, "Failed")
-        self.targeted = is_true(conditions, "FailureTarget")
-        self.succeeding = is_true(conditions, "SuccessCriteriaMet")
+        self.complete = is_condition_true(conditions, "Complete")
+        self.failed = is_condition_true(conditions, "Failed")
+        self.failure_target = is_condition_true(conditions, "FailureTarget")
+        self.success_criteria_met = is_condition_true(conditions, "SuccessCriteriaMet")
         self.active = self.status.get("active", 0)
 
     @property
@@ -33,7 +33,7 @@ class _JobState:
         return self.complete or self.failed
 
 
-def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     """Validate a change of the status."""
     # upstream 1.36: pkg/registry/batch/job/strategy.go, getStatusValidationOptions
     now, was = _JobState(new), _JobState(old)
@@ -41,19 +41,19 @@ def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) 
     errors += _validate_uncounted_pods(now)
     # With JobManagedBy other controllers write the status, too, so transitions are checked that only the built-in
     # controller made before.
-    strict = judge.caps.enabled("JobManagedBy")
+    strict = context.caps.enabled("JobManagedBy")
     if strict:
         errors += _validate_completion_time(now, was) + _validate_finished(now, was)
         errors += _validate_indexes(now, was) + _validate_pod_counts(now, was)
     # Since JobPodReplacementPolicy and JobManagedBy the controller sets SuccessCriteriaMet for every job, not only for
     # indexed jobs with a success policy.
-    extended = strict or judge.caps.enabled("JobPodReplacementPolicy") or was.succeeding
+    extended = strict or context.caps.enabled("JobPodReplacementPolicy") or was.success_criteria_met
     errors += _validate_success_criteria(now, extended=extended)
     if strict:
         errors += _validate_terminal_and_counters(now, was)
-    if was.succeeding and not now.succeeding:
+    if was.success_criteria_met and not now.success_criteria_met:
         errors.append(_condition_error("cannot disable the SuccessCriteriaMet=True condition"))
-    if was.complete and not was.succeeding and now.succeeding:
+    if was.complete and not was.success_criteria_met and now.success_criteria_met:
         detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         errors.append(_condition_error(detail))
     return errors
@@ -88,7 +88,7 @@ def _validate_completion_time(now: _JobState, was: _JobState) -> list[FieldError
     errors = []
     if (completing or now.failed != was.failed) and now.complete and now.failed:
         errors.append(_condition_error("cannot set Complete=True and Failed=true conditions"))
-    if (completing or now.targeted != was.targeted) and now.complete and now.targeted:
+    if (completing or now.failure_target != was.failure_target) and now.complete and now.failure_target:
         errors.append(_condition_error("cannot set Complete=True and FailureTarget=true conditions"))
     if completing or _status_changed(now, was, "completionTime"):
         if done is not None and not now.complete:
@@ -105,10 +105,14 @@ def _validate_completion_time(now: _JobState, was: _JobState) -> list[FieldError
 def _validate_finished(now: _JobState, was: _JobState) -> list[FieldError]:
     ending = now.finished != was.finished
     errors = []
-    if (now.failed != was.failed or _status_changed(now, was, "failedIndexes")) and now.failed and not now.targeted:
+    if (
+        (now.failed != was.failed or _status_changed(now, was, "failedIndexes"))
+        and now.failed
+        and not now.failure_target
+    ):
         errors.append(_condition_error("cannot set Failed=True condition without the FailureTarget=true condition"))
-    completing = now.complete != was.complete or now.succeeding != was.succeeding
-    if completing and now.complete and not now.succeeding:
+    completing = now.complete != was.complete or now.success_criteria_met != was.success_criteria_met
+    if completing and now.complete and not now.success_criteria_met:
         errors.append(
             _condition_error("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
         )
@@ -171,12 +175,12 @@ def _validate_pod_counts(now: _JobState, was: _JobState) -> list[FieldError]:
 def _validate_success_criteria(now: _JobState, *, extended: bool) -> list[FieldError]:
     policy, indexed = now.spec.get("successPolicy"), now.spec.get("completionMode") == INDEXED
     details = []
-    if now.succeeding:
+    if now.success_criteria_met:
         if not extended and not indexed:
             details.append("cannot set SuccessCriteriaMet to NonIndexed Job")
         if now.failed:
             details.append("cannot set SuccessCriteriaMet=True and Failed=true conditions")
-        if now.targeted:
+        if now.failure_target:
             details.append("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
         if not extended and policy is None:
             details.append("cannot set SuccessCriteriaMet=True for Job without SuccessPolicy")
@@ -189,7 +193,7 @@ def _validate_terminal_and_counters(now: _JobState, was: _JobState) -> list[Fiel
     ended = (
         ("Failed", was.failed, now.failed),
         ("Complete", was.complete, now.complete),
-        ("FailureTarget", was.targeted, now.targeted),
+        ("FailureTarget", was.failure_target, now.failure_target),
     )
     errors = [
         _condition_error(f"cannot disable the terminal {name}=True condition") for name, had, has in ended if had > has
@@ -204,7 +208,7 @@ def _validate_terminal_and_counters(now: _JobState, was: _JobState) -> list[Fiel
     if done is not None and before is not None and done != before:
         errors.append(invalid("status.completionTime", done, "field is immutable"))
     # The controller resets startTime when a suspended job resumes.
-    resuming = is_true(was.status.get("conditions"), "Suspended") and is_false(
+    resuming = is_condition_true(was.status.get("conditions"), "Suspended") and is_condition_false(
         now.status.get("conditions"), "Suspended"
     )
     restarted = "startTime" in was.status and _status_changed(now, was, "startTime") and not resuming

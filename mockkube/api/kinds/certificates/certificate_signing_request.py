@@ -24,14 +24,14 @@ from mockkube.api.fields import (
 )
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
-from mockkube.api.printers.ages import age, human_duration
+from mockkube.api.printers.ages import format_age, human_duration
 from mockkube.api.printers.reading import name_of, number, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 
-SECONDS_MIN: Final = 600
+EXPIRATION_SECONDS_MIN: Final = 600
 LEGACY_UNKNOWN_SIGNER: Final = "kubernetes.io/legacy-unknown"
 # Fields of the spec that the server sets from the authenticated user.
 _USER_INFO_FIELDS: Final = ("username", "uid", "groups", "extra")
@@ -59,9 +59,9 @@ class CertificateSigningRequestStrategy(StatusStrategy):
 
     tracks_generation = False
     records_requester = True
-    selectable = ("spec.signerName",)
+    selectable_field_names = ("spec.signerName",)
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return the signer name."""
         return {"spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
 
@@ -69,43 +69,43 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         """Require a path segment, which is all that upstream requires here."""
         return names.check_path_segment(name)
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status and set the requester from the authenticated user."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         for name in _USER_INFO_FIELDS:
             obj["spec"].pop(name, None)
         # Signers trust these fields, so what the client sent in them is discarded above.
-        obj["spec"].update(judge.requester)
+        obj["spec"].update(context.requester)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec, and what the written subresource must not change of the status."""
         new["spec"] = old["spec"]
         before = old.get("status") or {}
-        match judge.subresource:
+        match context.subresource:
             case "status":
                 _restore_decisions(new, old)
-                _set_condition_times(new, old, judge)
+                _set_condition_times(new, old, context)
             case "approval":
-                _set_condition_times(new, old, judge)
+                _set_condition_times(new, old, context)
                 conditions = (new.get("status") or {}).get("conditions")
                 status = {name: value for name, value in before.items() if name != "conditions"}
                 new["status"] = {**status, "conditions": conditions} if conditions else status
             case _:
                 new["status"] = before
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate request, usages and signer."""
         return _validate_request(obj, None)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and changes of conditions and certificate."""
         errors = _validate_request(new, old)
         for kind in _PERMANENT_CONDITIONS:
             if len(_conditions_of_type(new, kind)) < len(_conditions_of_type(old, kind)):
                 errors.append(forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"'))
-        if judge.subresource != "approval":
+        if context.subresource != "approval":
             errors += _validate_decisions(new, old)
-        return errors + _validate_certificate_change(new, old, issuing=judge.subresource == "status")
+        return errors + _validate_certificate_change(new, old, issuing=context.subresource == "status")
 
 
 def _conditions(obj: ReadOnlyObject) -> list[Object]:
@@ -127,8 +127,8 @@ def _restore_decisions(new: Object, old: ReadOnlyObject) -> None:
                 given[index_of_decision] = dict(condition)
 
 
-def _set_condition_times(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-    now = render_time(judge.now)
+def _set_condition_times(new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
+    now = render_time(context.now)
     for condition in _conditions(new):
         condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
         same = (
@@ -151,7 +151,7 @@ def _validate_request(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[F
     else:
         errors += validate_signer_name(signer, "spec.signerName")
     seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < SECONDS_MIN:
+    if seconds is not None and seconds < EXPIRATION_SECONDS_MIN:
         detail = "may not specify a duration less than 600 seconds (10 minutes)"
         errors.append(invalid("spec.expirationSeconds", seconds, detail))
     errors += _validate_conditions(obj, old)
@@ -239,12 +239,12 @@ def parse_request(encoded: str) -> x509.CertificateSigningRequest:
         raise ValueError("asn1: structure error: malformed certificate request") from error
 
 
-def common_name(request: x509.CertificateSigningRequest) -> str:
+def subject_common_name(request: x509.CertificateSigningRequest) -> str:
     """Return the common name of the request's subject: the user name."""
     return next((str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
 
 
-def organizations(request: x509.CertificateSigningRequest) -> list[str]:
+def subject_organizations(request: x509.CertificateSigningRequest) -> list[str]:
     """Return the organizations of the request's subject: the groups."""
     return [str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
@@ -279,7 +279,7 @@ def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     seconds = value_at(obj, "spec", "expirationSeconds")
     return [
         name_of(obj),
-        age(obj, now),
+        format_age(obj, now),
         string(obj, "spec", "signerName") or NONE,
         string(obj, "spec", "username"),
         NONE if seconds is None else human_duration(timedelta(seconds=number(obj, "spec", "expirationSeconds"))),
@@ -301,8 +301,8 @@ def _format_progress(obj: ReadOnlyObject) -> str:
 
 CERTIFICATE_SIGNING_REQUEST = Printer(
     (
-        NAME,
-        AGE,
+        NAME_COLUMN,
+        AGE_COLUMN,
         SIGNER_COLUMN,
         text_column("Requestor", "The requesting user."),
         text_column("RequestedDuration", "Requested duration of the certificate."),

@@ -14,10 +14,10 @@ from mockkube.api.fields import FieldError, invalid, too_long
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import NAME, NONE, Cell, Printer
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import immutable
+from mockkube.api.validation.formats import validate_immutable_field
 
 BUNDLE_BYTES_MAX: Final = 1024 * 1024
 _BUNDLE_PATH: Final = "spec.trustBundle"
@@ -33,18 +33,18 @@ class ClusterTrustBundleStrategy(Strategy):
     """Strategy of ClusterTrustBundle; its name begins with that of its signer."""
 
     allow_unconditional_update = False
-    selectable = ("spec.signerName",)
+    selectable_field_names = ("spec.signerName",)
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Accept any name; validation of the object checks it against the signer."""
         return []
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate name, signer and certificates."""
         # upstream 1.36: pkg/apis/certificates/validation/validation.go, ValidateClusterTrustBundle
         return _validate_signer(obj) + _validate_certificates(obj["spec"].get("trustBundle", ""))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, except unchanged certificates; reject another signer."""
         text = new["spec"].get("trustBundle", "")
         errors = _validate_signer(new)
@@ -52,9 +52,9 @@ class ClusterTrustBundleStrategy(Strategy):
         if text != old["spec"].get("trustBundle", ""):
             errors += _validate_certificates(text)
         signer, before = new["spec"].get("signerName", ""), old["spec"].get("signerName", "")
-        return errors + immutable({"signerName": signer}, {"signerName": before}, "signerName", "spec")
+        return errors + validate_immutable_field({"signerName": signer}, {"signerName": before}, "signerName", "spec")
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return the signer name."""
         return {"spec.signerName": obj["spec"].get("signerName", "")}
 
@@ -134,7 +134,7 @@ def trust_bundle_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), string(obj, "spec", "signerName") or NONE]
 
 
-CLUSTER_TRUST_BUNDLE = Printer((NAME, SIGNER_COLUMN), trust_bundle_cells)
+CLUSTER_TRUST_BUNDLE = Printer((NAME_COLUMN, SIGNER_COLUMN), trust_bundle_cells)
 
 KIND: Final = Kind(
     "certificates.k8s.io",

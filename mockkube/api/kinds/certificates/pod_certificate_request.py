@@ -8,7 +8,7 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.reading import name_of, section, sections, string
-from mockkube.api.printers.table import NAME, Cell, Printer, text_column
+from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -36,7 +36,7 @@ def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 POD_CERTIFICATE_REQUEST = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("PodName", "The pod that the certificate is for."),
         text_column("ServiceAccountName", "The service account of the pod."),
         text_column("NodeName", "The node of the pod."),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, invalid, quoted, required, too_long
+from mockkube.api.fields import FieldError, invalid, quote, required, too_long
 from mockkube.api.printers.table import text_column
 
 SIGNER_NAME_LENGTH_MAX = names.SUBDOMAIN_LENGTH_MAX * 2 + names.LABEL_LENGTH_MAX + 2
@@ -32,7 +32,7 @@ def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> lis
     for part in text.split("."):
         messages = rule(part)
         if messages:
-            return [invalid(at, text, f"validating label {quoted(part)}: {each}") for each in messages]
+            return [invalid(at, text, f"validating label {quote(part)}: {each}") for each in messages]
     return []
 
 

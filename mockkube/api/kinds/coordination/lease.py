@@ -10,12 +10,12 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import immutable, qualified
+from mockkube.api.validation.formats import validate_immutable_field, validate_qualified_name
 
 _ELECTION_FIELDS: Final = ("strategy", "preferredHolder")
 _OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
@@ -26,26 +26,26 @@ _SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?
 class LeaseStrategy(Strategy):
     """Strategy of Lease; a PUT may create it and needs a resourceVersion."""
 
-    native = False
+    requires_qualified_finalizers = False
     # A write without resourceVersion could take a lock from its holder unnoticed, so unconditional updates are not
     # allowed.
     allow_create_on_update = True
     allow_unconditional_update = False
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop the fields of coordinated leader election if its gate is off."""
-        if not judge.caps.enabled("CoordinatedLeaderElection"):
+        if not context.caps.enabled("CoordinatedLeaderElection"):
             for name in _ELECTION_FIELDS:
                 obj.get("spec", {}).pop(name, None)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Drop the fields of coordinated leader election if its gate is off and they are not stored."""
-        if not judge.caps.enabled("CoordinatedLeaderElection"):
+        if not context.caps.enabled("CoordinatedLeaderElection"):
             for name in _ELECTION_FIELDS:
                 if name not in (old.get("spec") or {}):
                     new.get("spec", {}).pop(name, None)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate durations and strategy."""
         spec = obj.get("spec") or {}
         seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
@@ -60,15 +60,15 @@ class LeaseStrategy(Strategy):
             errors.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation."""
-        return self.validate_create(new, judge)
+        return self.validate(new, context)
 
 
 class LeaseCandidateStrategy(Strategy):
     """Strategy of LeaseCandidate."""
 
-    native = False
+    requires_qualified_finalizers = False
     allow_create_on_update = True
     allow_unconditional_update = False
 
@@ -76,7 +76,7 @@ class LeaseCandidateStrategy(Strategy):
         """Validate the name as a ConfigMap key."""
         return names.check_config_map_key(name)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate versions and strategy."""
         spec = obj.get("spec") or {}
         errors = [] if spec.get("leaseName") else [required("spec.leaseName")]
@@ -95,16 +95,16 @@ class LeaseCandidateStrategy(Strategy):
             errors.append(required("spec.emulationVersion", detail))
         return errors + _validate_strategy(strategy, "spec.strategy")
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and that the lease name is unchanged."""
-        errors = self.validate_create(new, judge)
-        return errors + immutable(new.get("spec") or {}, old.get("spec") or {}, "leaseName", "spec")
+        errors = self.validate(new, context)
+        return errors + validate_immutable_field(new.get("spec") or {}, old.get("spec") or {}, "leaseName", "spec")
 
 
 def _validate_strategy(strategy: str, at: str) -> list[FieldError]:
     # The doubled `.strategy` of the path is upstream's.
     if "/" in strategy:
-        return qualified(strategy, f"{at}.strategy")
+        return validate_qualified_name(strategy, f"{at}.strategy")
     return (
         []
         if strategy == _OLDEST_EMULATION_VERSION
@@ -129,23 +129,23 @@ def _parse_semver(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]
 
 def lease_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Lease."""
-    return [name_of(obj), string(obj, "spec", "holderIdentity"), age(obj, now)]
+    return [name_of(obj), string(obj, "spec", "holderIdentity"), format_age(obj, now)]
 
 
 def lease_candidate_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a LeaseCandidate."""
     shown = [string(obj, "spec", key) for key in ("leaseName", "binaryVersion", "emulationVersion")]
-    return [name_of(obj), *shown, age(obj, now)]
+    return [name_of(obj), *shown, format_age(obj, now)]
 
 
-LEASE = Printer((NAME, text_column("Holder", "Identity of the holder."), AGE), lease_cells)
+LEASE = Printer((NAME_COLUMN, text_column("Holder", "Identity of the holder."), AGE_COLUMN), lease_cells)
 LEASE_CANDIDATE = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("LeaseName", "The lease that the candidate wants to hold."),
         text_column("BinaryVersion", "Binary version of the candidate."),
         text_column("EmulationVersion", "Emulation version of the candidate."),
-        AGE,
+        AGE_COLUMN,
     ),
     lease_candidate_cells,
 )

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.kind import Kind
 from mockkube.api.printers.reading import name_of, sections, string
-from mockkube.api.printers.table import NAME, Cell, Printer, text_column
+from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -20,7 +20,7 @@ def component_status_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 COMPONENT_STATUS = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Status", "Whether the component is healthy."),
         text_column("Message", "Message of the health check."),
         text_column("Error", "Error of the health check."),

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, invalid, keyed, too_long
+from mockkube.api.fields import FieldError, forbidden, invalid, map_entry_path, too_long
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, section
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_format
 
@@ -20,14 +20,14 @@ IMMUTABLE_DETAIL: Final = "field is immutable when `immutable` is set"
 class ConfigMapStrategy(Strategy):
     """Strategy of ConfigMap."""
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate keys and total size."""
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         errors: list[FieldError] = []
         for key in data:
             errors += validate_data_key(key, "data")
             if key in binary:
-                errors.append(invalid(keyed("data", key), key, "duplicate of key present in binaryData"))
+                errors.append(invalid(map_entry_path("data", key), key, "duplicate of key present in binaryData"))
         for key in binary:
             errors += validate_data_key(key, "binaryData")
         # The limit is in bytes; ASCII texts are counted without encoding a copy of them.
@@ -36,12 +36,12 @@ class ConfigMapStrategy(Strategy):
             errors.append(too_long("", DATA_BYTES_MAX))
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject changes of an immutable object, and validate as on creation."""
-        return frozen(new, old, "data", "binaryData") + self.validate_create(new, judge)
+        return validate_immutable(new, old, "data", "binaryData") + self.validate(new, context)
 
 
-def frozen(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldError]:
+def validate_immutable(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldError]:
     """Reject changes to an object that has been declared immutable."""
     if not old.get("immutable"):
         return []
@@ -53,7 +53,7 @@ def validate_data_key(key: str, at: str) -> list[FieldError]:
     """Validate a key of a ConfigMap or Secret, which must be usable as a file name."""
     # Identifiers are valid keys: this shortcut spares most keys the regular expression.
     plain = key.isascii() and key.isidentifier() and len(key) < names.SUBDOMAIN_LENGTH_MAX
-    return [] if plain else validate_format(key, keyed(at, key), names.check_config_map_key)
+    return [] if plain else validate_format(key, map_entry_path(at, key), names.check_config_map_key)
 
 
 def decoded_length(base64: str | None) -> int:
@@ -63,10 +63,10 @@ def decoded_length(base64: str | None) -> int:
 
 def config_map_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ConfigMap."""
-    return [name_of(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), age(obj, now)]
+    return [name_of(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), format_age(obj, now)]
 
 
-CONFIG_MAP = Printer((NAME, text_column("Data", "Number of entries."), AGE), config_map_cells)
+CONFIG_MAP = Printer((NAME_COLUMN, text_column("Data", "Number of entries."), AGE_COLUMN), config_map_cells)
 
 KIND: Final = Kind(
     "",

@@ -8,12 +8,12 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import UNKNOWN, since
+from mockkube.api.printers.ages import UNKNOWN, format_time_since
 from mockkube.api.printers.reading import name_of, number, section, string, value_at
-from mockkube.api.printers.table import NAME, Cell, Column, Printer, text_column, wide_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer, text_column, wide_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import qualified, validate_format
+from mockkube.api.validation.formats import validate_format, validate_qualified_name
 
 _EVENT_NAMES: Final = (
     ("message", "note"),
@@ -69,9 +69,9 @@ _STORED_NAMES: Final = {"reportingController": "reportingComponent"}
 class EventStrategy(Strategy):
     """Strategy of Event in the core group, which validates little."""
 
-    native = False
+    requires_qualified_finalizers = False
     allow_create_on_update = True
-    selectable = (
+    selectable_field_names = (
         *(f"involvedObject.{name}" for name in _REFERENCE_FIELDS),
         "reason",
         "reportingComponent",
@@ -79,13 +79,13 @@ class EventStrategy(Strategy):
         "type",
     )
     # Name of the reporting controller's field in this group.
-    reporter = "reportingComponent"
+    controller_field = "reportingComponent"
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a path segment, which is all that upstream requires here."""
         return names.check_path_segment(name)
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return reason, type, source and involved object, under the names of both groups."""
         # Both groups share stored objects and hence these fields; each group has a list of the names it accepts.
         involved, reporter = obj.get("involvedObject") or {}, obj.get("reportingComponent", "")
@@ -100,17 +100,17 @@ class EventStrategy(Strategy):
             fields[f"involvedObject.{name}"] = fields[f"regarding.{name}"] = involved.get(name, "")
         return fields
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the namespace and, if eventTime is set, the reporting controller."""
         errors = self._validate_namespace(obj)
         if obj.get("eventTime"):
             errors += self._validate_new_style(obj)
         return errors + validate_format(obj["metadata"].get("namespace", ""), "namespace", names.check_dns_subdomain)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation."""
         # The class is named, so that the stricter creation rules of the subclass do not apply to updates.
-        return EventStrategy.validate_create(self, new, judge)
+        return EventStrategy.validate(self, new, context)
 
     def _validate_namespace(self, obj: ReadOnlyObject) -> list[FieldError]:
         namespace = obj["metadata"].get("namespace", "")
@@ -125,8 +125,8 @@ class EventStrategy(Strategy):
 
     def _validate_new_style(self, obj: ReadOnlyObject) -> list[FieldError]:
         controller = obj.get("reportingComponent", "")
-        errors = [] if controller else [required(self.reporter)]
-        errors += qualified(controller, self.reporter)
+        errors = [] if controller else [required(self.controller_field)]
+        errors += validate_qualified_name(controller, self.controller_field)
         for name in ("reportingInstance", "action", "reason"):
             errors += _validate_length(obj, name, 128, needed=True)
         return errors + _validate_length(obj, "message", 1024, needed=False)
@@ -136,26 +136,31 @@ class EventsEventStrategy(EventStrategy):
     """Strategy of Event in events.k8s.io: eventTime is required, only the series may change."""
 
     # upstream 1.36: pkg/apis/events/v1/conversion.go
-    native = True
-    selectable = (*(f"regarding.{name}" for name in _REFERENCE_FIELDS), "reason", "reportingController", "type")
-    reporter = "reportingController"
+    requires_qualified_finalizers = True
+    selectable_field_names = (
+        *(f"regarding.{name}" for name in _REFERENCE_FIELDS),
+        "reason",
+        "reportingController",
+        "type",
+    )
+    controller_field = "reportingController"
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a DNS subdomain."""
         return names.check_dns_subdomain(name, prefix=prefix)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Require eventTime, and reject fields that only core/v1 events use."""
-        errors = super().validate_create(obj, judge) + _validate_series(obj)
+        errors = super().validate(obj, context) + _validate_series(obj)
         if not obj.get("eventTime"):
             errors.append(required("eventTime"))
         if obj.get("type") not in ("Normal", "Warning"):
             errors.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
         return errors + [invalid(name, "", "needs to be unset") for name in _CORE_ONLY_FIELDS if obj.get(name)]
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject changes of anything but the series."""
-        errors = super().validate_update(new, old, judge)
+        errors = super().validate_update(new, old, context)
         if new.get("series") != old.get("series"):
             errors += _validate_series(new)
         for name in ("involvedObject", *_IMMUTABLE_BEFORE_EVENT_TIME, "eventTime", *_IMMUTABLE_AFTER_EVENT_TIME):
@@ -209,7 +214,7 @@ def _go_initialisms(reference: ReadOnlyObject) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class EventFields:
     """Field names of events in one of the two groups."""
 
     about: str
@@ -221,10 +226,10 @@ class Shape:
     controller: str
 
 
-_CORE_FIELDS = Shape(
+_CORE_FIELDS = EventFields(
     "involvedObject", "message", "firstTimestamp", "lastTimestamp", "count", "source", "reportingComponent"
 )
-_EVENTS_FIELDS = Shape(
+_EVENTS_FIELDS = EventFields(
     about="regarding",
     message="note",
     first="deprecatedFirstTimestamp",
@@ -254,19 +259,19 @@ def event_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     ]
 
 
-def _format_first_seen(obj: ReadOnlyObject, shape: Shape, now: datetime) -> str:
-    first = since(string(obj, shape.first), now)
-    return since(string(obj, "eventTime"), now) if first == UNKNOWN else first
+def _format_first_seen(obj: ReadOnlyObject, shape: EventFields, now: datetime) -> str:
+    first = format_time_since(string(obj, shape.first), now)
+    return format_time_since(string(obj, "eventTime"), now) if first == UNKNOWN else first
 
 
-def _format_last_seen(obj: ReadOnlyObject, shape: Shape, now: datetime, first: str) -> str:
+def _format_last_seen(obj: ReadOnlyObject, shape: EventFields, now: datetime, first: str) -> str:
     if value_at(obj, "series") is not None:
-        return since(string(obj, "series", "lastObservedTime"), now)
-    last = since(string(obj, shape.last), now)
+        return format_time_since(string(obj, "series", "lastObservedTime"), now)
+    last = format_time_since(string(obj, shape.last), now)
     return first if last == UNKNOWN else last
 
 
-def _count_occurrences(obj: ReadOnlyObject, shape: Shape) -> int:
+def _count_occurrences(obj: ReadOnlyObject, shape: EventFields) -> int:
     """Return the number of occurrences; events without a count occurred once."""
     if value_at(obj, "series") is not None:
         return number(obj, "series", "count")
@@ -278,7 +283,7 @@ def _format_object(about: ReadOnlyObject) -> str:
     return f"{kind}/{name}" if name else kind
 
 
-def _format_source(obj: ReadOnlyObject, shape: Shape) -> str:
+def _format_source(obj: ReadOnlyObject, shape: EventFields) -> str:
     component = string(obj, shape.source, "component") or string(obj, shape.controller)
     instance = string(obj, shape.source, "host") or string(obj, "reportingInstance")
     return f"{component}, {instance}" if instance else component
@@ -295,7 +300,7 @@ EVENT = Printer(
         text_column("Message", "Description of the event."),
         wide_column("First Seen", "Time since the first occurrence."),
         wide_column("Count", "Number of occurrences."),
-        Column(NAME.name, NAME.type, NAME.format, NAME.description, priority=1),
+        Column(NAME_COLUMN.name, NAME_COLUMN.type, NAME_COLUMN.format, NAME_COLUMN.description, priority=1),
     ),
     event_cells,
 )

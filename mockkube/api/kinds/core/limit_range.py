@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from math import inf, nan
 from typing import Final
 
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, keyed, required
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, map_entry_path, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import is_overcommit_allowed, validate_resource_name
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.resource_lists import round_up_resource_list
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import qualified
+from mockkube.api.validation.formats import validate_qualified_name
 from mockkube.api.validation.resource_names import validate_container_resource_name
 from mockkube.features.capabilities import Capabilities
 
@@ -46,13 +46,13 @@ class LimitRangeStrategy(Strategy):
 
     allow_create_on_update = True
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Name a LimitRange without a name after its uid."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         if not obj["metadata"].get("name"):
             obj["metadata"]["name"] = obj["metadata"]["uid"]
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate each limit, and that no type occurs twice."""
         errors: list[FieldError] = []
         seen: set[str] = set()
@@ -65,13 +65,13 @@ class LimitRangeStrategy(Strategy):
             errors += _validate_limit(limit, kind, at)
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation."""
-        return self.validate_create(new, judge)
+        return self.validate(new, context)
 
 
 def _validate_type(kind: str, at: str) -> list[FieldError]:
-    errors = qualified(kind, at)
+    errors = validate_qualified_name(kind, at)
     if not errors and "/" not in kind and kind not in _TYPES:
         return [invalid(at, kind, "must be a standard limit type or fully qualified")]
     return errors
@@ -89,7 +89,10 @@ def _validate_limit(limit: ReadOnlyObject, kind: str, at: str) -> list[FieldErro
     amounts_by_field = {name: limit.get(name) or {} for name in fields}
     rule = validate_container_resource_name if kind in ("Pod", "Container") else validate_resource_name
     errors += [
-        error for name in fields for key in amounts_by_field[name] for error in rule(key, keyed(f"{at}.{name}", key))
+        error
+        for name in fields
+        for key in amounts_by_field[name]
+        for error in rule(key, map_entry_path(f"{at}.{name}", key))
     ]
     if (
         kind == "PersistentVolumeClaim"
@@ -111,7 +114,9 @@ def _validate_amounts(amounts: dict[str, Quantity], key: str, at: str) -> list[F
         low, high = amounts.get(rule.low), amounts.get(rule.high)
         if low is not None and high is not None and low > high:
             detail = f"{rule.low_text} value {low} is greater than {rule.high_text} value {high}"
-            errors.append(invalid(keyed(f"{at}.{rule.blamed}", key), str(amounts[rule.shown]), detail))
+            errors.append(
+                invalid(map_entry_path(f"{at}.{rule.error_field}", key), str(amounts[rule.error_value]), detail)
+            )
     return errors + _validate_ratio(amounts, key, at) + _validate_overcommit(amounts, key, at)
 
 
@@ -123,8 +128,8 @@ class _AmountOrder:
     high: str
     low_text: str
     high_text: str
-    blamed: str
-    shown: str
+    error_field: str
+    error_value: str
 
 
 # `min` above `default` is reported at `default` but with the value of `min`, as upstream does.
@@ -142,7 +147,7 @@ def _validate_ratio(amounts: dict[str, Quantity], key: str, at: str) -> list[Fie
     ratio = amounts.get("maxLimitRequestRatio")
     if ratio is None:
         return []
-    at = keyed(f"{at}.maxLimitRequestRatio", key)
+    at = map_entry_path(f"{at}.maxLimitRequestRatio", key)
     errors = [invalid(at, str(ratio), f"ratio {ratio} is less than 1")] if ratio.amount < 1 else []
     minimum, maximum = amounts.get("min"), amounts.get("max")
     if minimum is None or maximum is None:
@@ -166,7 +171,7 @@ def _validate_overcommit(amounts: dict[str, Quantity], key: str, at: str) -> lis
     if is_overcommit_allowed(key) or limit is None or request is None or limit == request:
         return []
     detail = f"default value {limit} must equal to defaultRequest value {request} in {key}"
-    return [invalid(keyed(f"{at}.defaultRequest", key), str(request), detail)]
+    return [invalid(map_entry_path(f"{at}.defaultRequest", key), str(request), detail)]
 
 
 KIND: Final = Kind(

@@ -7,10 +7,10 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_format
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
@@ -35,9 +35,9 @@ class NamespaceStrategy(StatusStrategy):
     """Strategy of Namespace: adds the `kubernetes` finalizer and serves `finalize`."""
 
     tracks_generation = False
-    selectable = ("status.phase",)
+    selectable_field_names = ("status.phase",)
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return the phase."""
         return {"status.phase": (obj.get("status") or {}).get("phase", "")}
 
@@ -49,23 +49,23 @@ class NamespaceStrategy(StatusStrategy):
         """Return the status of a new namespace: active."""
         return {"phase": "Active"}
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set phase Active and add the finalizer of the namespace controller."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         spec = obj.setdefault("spec", {})
         if KUBERNETES_FINALIZER not in (spec.get("finalizers") or []):
             spec["finalizers"] = [*(spec.get("finalizers") or []), KUBERNETES_FINALIZER]
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep finalizers except on `finalize`, and the status except on `status`."""
-        if judge.subresource == "status":
-            self.prepare_for_status_update(new, old, judge)
+        if context.subresource == "status":
+            self.prepare_for_status_update(new, old, context)
             return
         new["status"] = old.get("status", {})
-        if judge.subresource != "finalize":
+        if context.subresource != "finalize":
             _restore_finalizers(new, old)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the finalizers."""
         errors: list[FieldError] = []
         for finalizer in (obj.get("spec") or {}).get("finalizers") or []:
@@ -73,9 +73,9 @@ class NamespaceStrategy(StatusStrategy):
                 errors += _validate_finalizer(finalizer, "spec.finalizers")
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the finalizers or the phase."""
-        match judge.subresource:
+        match context.subresource:
             case "status":
                 return _validate_phase(new)
             case "finalize":
@@ -86,7 +86,7 @@ class NamespaceStrategy(StatusStrategy):
                     for error in _validate_finalizer(finalizer, f"spec.finalizers[{index}]")
                 ]
             case _:
-                return self.validate_create(new, judge)
+                return self.validate(new, context)
 
     def canonicalize(self, obj: Object) -> None:
         """Set the label with the namespace's name."""
@@ -104,7 +104,7 @@ def _restore_finalizers(new: Object, old: ReadOnlyObject) -> None:
 
 
 def _validate_finalizer(name: str, at: str) -> list[FieldError]:
-    errors = validate_format(name, at, names.qualified_name)
+    errors = validate_format(name, at, names.check_qualified_name)
     if "/" not in name and name not in STANDARD_FINALIZERS:
         errors.append(invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified"))
     return errors
@@ -123,10 +123,10 @@ def _validate_phase(new: ReadOnlyObject) -> list[FieldError]:
 
 def namespace_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Namespace."""
-    return [name_of(obj), string(obj, "status", "phase"), age(obj, now)]
+    return [name_of(obj), string(obj, "status", "phase"), format_age(obj, now)]
 
 
-NAMESPACE = Printer((NAME, text_column("Status", "Phase of the namespace."), AGE), namespace_cells)
+NAMESPACE = Printer((NAME_COLUMN, text_column("Status", "Phase of the namespace."), AGE_COLUMN), namespace_cells)
 
 KIND: Final = Kind(
     "",

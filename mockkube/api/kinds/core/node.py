@@ -10,11 +10,11 @@ from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.node_validation import validate_node, validate_node_update
 from mockkube.api.kinds.core.pod.options import is_feature_enabled
-from mockkube.api.printers.ages import UNKNOWN, age
+from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.reading import name_of, section, sections, string, truth
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column, wide_column
 from mockkube.api.resource_lists import round_up_resource_list
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings
 from mockkube.api.validation.metadata import validate_metadata
@@ -44,18 +44,18 @@ def _align_pod_cidrs(spec: Object) -> None:
 class NodeStrategy(Strategy):
     """Strategy of Node; a node is created together with its status."""
 
-    selectable = ("spec.unschedulable",)
+    selectable_field_names = ("spec.unschedulable",)
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Keep the submitted status, without removed fields and those of disabled gates."""
         # Dynamic kubelet configuration was removed in 1.26; only objects stored before still have these fields.
         obj.get("spec", {}).pop("configSource", None)
         obj.get("status", {}).pop("config", None)
-        _drop_disabled_status_fields(obj.get("status", {}), judge)
+        _drop_disabled_status_fields(obj.get("status", {}), context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             new["spec"] = old.get("spec", {})
             if "config" not in old.get("status", {}):
                 new.get("status", {}).pop("config", None)
@@ -64,21 +64,21 @@ class NodeStrategy(Strategy):
         if "configSource" not in old.get("spec", {}):
             new.get("spec", {}).pop("configSource", None)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate taints, resources and address ranges."""
-        return validate_node(obj, strict_addresses=is_feature_enabled(judge.caps, STRICT_GATE))
+        return validate_node(obj, strict_addresses=is_feature_enabled(context.caps, STRICT_GATE))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the change and, except on the status subresource, the whole new node."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return validate_node_update(new, old)
         # The generic update has validated the metadata already; upstream's ValidateNodeUpdate does so again, and
         # reports its errors twice.
         errors = validate_metadata(new, names.check_dns_subdomain, False)
-        errors += validate_node(new, strict_addresses=is_feature_enabled(judge.caps, STRICT_GATE))
+        errors += validate_node(new, strict_addresses=is_feature_enabled(context.caps, STRICT_GATE))
         return errors + validate_node_update(new, old)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about fields without effect and about ambiguous CIDRs."""
         spec = obj.get("spec", {})
         warnings = []
@@ -90,24 +90,24 @@ class NodeStrategy(Strategy):
             warnings += get_cidr_warnings(value, f"spec.podCIDRs[{i}]")
         return warnings
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation; not of a status."""
-        return [] if judge.subresource == "status" else self.warnings_on_create(new, judge)
+        return [] if context.subresource == "status" else self.warnings_on_create(new, context)
 
-    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return whether the node is unschedulable."""
         return {"spec.unschedulable": "true" if obj.get("spec", {}).get("unschedulable") else "false"}
 
 
-def _drop_disabled_status_fields(status: Object, judge: Judge) -> None:
+def _drop_disabled_status_fields(status: Object, context: StrategyContext) -> None:
     """Drop fields of disabled gates from the status of a new node."""
     # Two features read runtimeHandlers, so the field goes only if both are off.
-    if not is_feature_enabled(judge.caps, "RecursiveReadOnlyMounts") and not is_feature_enabled(
-        judge.caps, "UserNamespacesSupport"
+    if not is_feature_enabled(context.caps, "RecursiveReadOnlyMounts") and not is_feature_enabled(
+        context.caps, "UserNamespacesSupport"
     ):
         status.pop("runtimeHandlers", None)
     for gate, field in (("SupplementalGroupsPolicy", "features"), ("NodeDeclaredFeatures", "declaredFeatures")):
-        if not is_feature_enabled(judge.caps, gate):
+        if not is_feature_enabled(context.caps, gate):
             status.pop(field, None)
 
 
@@ -124,7 +124,7 @@ def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         _format_status(obj),
         _format_roles(obj),
-        age(obj, now),
+        format_age(obj, now),
         string(info, "kubeletVersion"),
         _find_address(obj, "InternalIP"),
         _find_address(obj, "ExternalIP"),
@@ -160,10 +160,10 @@ def _find_address(obj: ReadOnlyObject, kind: str) -> str:
 
 NODE = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Status", "Whether the node is ready and schedulable."),
         text_column("Roles", "Roles of the node, from its labels."),
-        AGE,
+        AGE_COLUMN,
         text_column("Version", "Version of the kubelet."),
         wide_column("Internal-IP", "Address inside the cluster."),
         wide_column("External-IP", "External address."),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
-from mockkube.api.go_json import complaint
+from mockkube.api.go_json import find_syntax_error
 from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
 from mockkube.api.kinds.core.pod.tolerations import validate_taint_effect
 from mockkube.api.types import ReadOnlyObject
@@ -69,7 +69,7 @@ def _parse_annotation(text: str) -> Any:
     try:
         value = json.loads(text)
     except ValueError:
-        return complaint(text.encode())
+        return find_syntax_error(text.encode())
     # A string is an error in Go; it must not be taken for a message here, since messages are strings, too.
     return "json: cannot unmarshal string into Go value" if isinstance(value, str) else value
 

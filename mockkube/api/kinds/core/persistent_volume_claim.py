@@ -8,7 +8,7 @@ from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
-    CLASS_ANNOTATION,
+    STORAGE_CLASS_ANNOTATION,
     claim_validation_options,
     is_attributes_class_enabled,
     validate_claim_spec,
@@ -16,12 +16,12 @@ from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     validate_claim_update,
 )
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
-from mockkube.api.kinds.core.volume_columns import _modes, _phase, _storage_class
-from mockkube.api.printers.ages import age
+from mockkube.api.kinds.core.volume_columns import format_access_modes, format_phase, storage_class_of
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column, wide_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column, wide_column
 from mockkube.api.resource_lists import round_up_resource_list, round_up_resources
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.features.capabilities import Capabilities
@@ -50,52 +50,52 @@ _SOURCE_FIELDS: Final = ("kind", "name", "apiGroup")
 class PersistentVolumeClaimStrategy(Strategy):
     """Strategy of PersistentVolumeClaim."""
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set phase Pending and align `dataSource` with `dataSourceRef`."""
         obj["status"] = {"phase": "Pending"}
-        _prepare_spec(obj.get("spec", {}), {}, judge)
+        _prepare_spec(obj.get("spec", {}), {}, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             new["spec"] = old.get("spec", {})
-            _drop_disabled_status(new.get("status", {}), old.get("status", {}), judge)
+            _drop_disabled_status(new.get("status", {}), old.get("status", {}), context)
             return
         new["status"] = old.get("status", {})
-        _prepare_spec(new.get("spec", {}), old.get("spec", {}), judge)
+        _prepare_spec(new.get("spec", {}), old.get("spec", {}), context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec."""
-        return validate_claim_spec(obj.get("spec", {}), "spec", claim_validation_options(judge.caps))
+        return validate_claim_spec(obj.get("spec", {}), "spec", claim_validation_options(context.caps))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the new claim and the change, or the status."""
-        options = claim_validation_options(judge.caps, old)
-        if judge.subresource == "status":
+        options = claim_validation_options(context.caps, old)
+        if context.subresource == "status":
             return validate_claim_status(new, options)
         # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
         errors = validate_metadata(new, names.check_dns_subdomain, True)
         errors += validate_claim_spec(new.get("spec", {}), "spec", options)
         return errors + validate_claim_update(new, old, options)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the deprecated annotation and fractional byte amounts."""
         warnings = []
-        if CLASS_ANNOTATION in obj["metadata"].get("annotations", ()):
+        if STORAGE_CLASS_ANNOTATION in obj["metadata"].get("annotations", ()):
             text = 'deprecated since v1.8; use "storageClassName" attribute instead'
-            warnings.append(f"metadata.annotations[{CLASS_ANNOTATION}]: {text}")
+            warnings.append(f"metadata.annotations[{STORAGE_CLASS_ANNOTATION}]: {text}")
         return [*warnings, *claim_spec_warnings(obj.get("spec", {}), "spec")]
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation; not of a status."""
-        return [] if judge.subresource == "status" else self.warnings_on_create(new, judge)
+        return [] if context.subresource == "status" else self.warnings_on_create(new, context)
 
 
-def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    if not is_attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in before:
+def _prepare_spec(spec: Object, before: ReadOnlyObject, context: StrategyContext) -> None:
+    if not is_attributes_class_enabled(context.caps) and _ATTRIBUTES_CLASS not in before:
         spec.pop(_ATTRIBUTES_CLASS, None)
     other_namespace = spec.get("dataSourceRef", {}).get("namespace")
-    if other_namespace and "dataSourceRef" not in before and not judge.caps.enabled("CrossNamespaceVolumeDataSource"):
+    if other_namespace and "dataSourceRef" not in before and not context.caps.enabled("CrossNamespaceVolumeDataSource"):
         del spec["dataSourceRef"]
     keep_source = "dataSource" in before or "dataSourceRef" in before or "dataSourceRef" in spec
     # A dataSource of another kind never worked and is dropped; dataSourceRef is the field that rejects it with an
@@ -122,8 +122,8 @@ def _sync_data_sources(spec: Object) -> None:
         spec["dataSource"] = {name: reference[name] for name in _SOURCE_FIELDS if name in reference}
 
 
-def _drop_disabled_status(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    if is_attributes_class_enabled(judge.caps):
+def _drop_disabled_status(status: Object, before: ReadOnlyObject, context: StrategyContext) -> None:
+    if is_attributes_class_enabled(context.caps):
         return
     for field in ("currentVolumeAttributesClassName", "modifyVolumeStatus"):
         if field not in before:
@@ -135,27 +135,27 @@ def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Ce
     volume = string(obj, "spec", "volumeName")
     return [
         name_of(obj),
-        _phase(obj),
+        format_phase(obj),
         volume,
         string(obj, "status", "capacity", "storage", missing="0") if volume else "",
-        _modes(obj, "status") if volume else "",
-        _storage_class(obj),
+        format_access_modes(obj, "status") if volume else "",
+        storage_class_of(obj),
         string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
-        age(obj, now),
+        format_age(obj, now),
         string(obj, "spec", "volumeMode", missing=UNSET),
     ]
 
 
 PERSISTENT_VOLUME_CLAIM = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Status", "Phase."),
         text_column("Volume", "The bound volume."),
         text_column("Capacity", "Capacity of the bound volume."),
         text_column("Access Modes", "Access modes of the bound volume."),
         text_column("StorageClass", "The requested storage class."),
         text_column("VolumeAttributesClass", "The class of the volume's mutable attributes."),
-        AGE,
+        AGE_COLUMN,
         wide_column("VolumeMode", "Whether a file system or a raw block device is requested."),
     ),
     persistent_volume_claim_cells,

@@ -17,7 +17,7 @@ from mockkube.api.validation.metadata import IMMUTABLE, validate_annotations, va
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
-CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+STORAGE_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")
 _RESIZE_STATUSES: Final = (
@@ -38,7 +38,7 @@ class ClaimValidationOptions:
     """Validation options that follow from the gates and the stored claim."""
 
     attributes_class: bool = True
-    recovery: bool = True
+    recover_expansion: bool = True
     allow_invalid_selector: bool = False
     allow_invalid_api_group: bool = False
 
@@ -58,7 +58,7 @@ def claim_validation_options(caps: Capabilities, old: ReadOnlyObject | None = No
     sources = (spec.get("dataSource", {}), spec.get("dataSourceRef", {}))
     return ClaimValidationOptions(
         attributes_class=attributes or "volumeAttributesClassName" in spec,
-        recovery=recovery or "allocatedResources" in status or "allocatedResourceStatuses" in status,
+        recover_expansion=recovery or "allocatedResources" in status or "allocatedResourceStatuses" in status,
         allow_invalid_selector=is_invalid_selector(spec.get("selector")),
         # A stored claim may have an invalid apiGroup: older servers did not validate it.
         allow_invalid_api_group=any(source.get("apiGroup") is not None for source in sources),
@@ -74,12 +74,12 @@ def validate_access_modes(modes: Sequence[str], at: str) -> list[FieldError]:
     return errors
 
 
-def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimValidationOptions) -> list[FieldError]:
+def validate_claim_spec(spec: ReadOnlyObject, at: str, options: ClaimValidationOptions) -> list[FieldError]:
     """Validate the spec of a claim."""
     modes = spec.get("accessModes", ())
     errors = [] if modes else [required(f"{at}.accessModes", "at least 1 access mode is required")]
     if "selector" in spec:
-        lenient = rules.allow_invalid_selector
+        lenient = options.allow_invalid_selector
         errors += validate_label_selector(spec["selector"], f"{at}.selector", allow_invalid_values=lenient)
     errors += validate_access_modes(modes, f"{at}.accessModes")
     errors += _validate_storage(spec, f"{at}.resources[storage]")
@@ -88,9 +88,9 @@ def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimValidationOpt
         errors.append(not_supported(f"{at}.volumeMode", spec["volumeMode"], VOLUME_MODES))
     for field in ("dataSource", "dataSourceRef"):
         if field in spec:
-            errors += _validate_data_source(spec[field], f"{at}.{field}", rules)
+            errors += _validate_data_source(spec[field], f"{at}.{field}", options)
     errors += _validate_sources_match(spec, at)
-    if rules.attributes_class:
+    if options.attributes_class:
         errors += validate_class_name(spec, "volumeAttributesClassName", at)
     return errors
 
@@ -110,13 +110,13 @@ def _validate_storage(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return validate_resource_quantity("storage", amount, at)
 
 
-def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimValidationOptions) -> list[FieldError]:
+def _validate_data_source(source: ReadOnlyObject, at: str, options: ClaimValidationOptions) -> list[FieldError]:
     kind, group = source.get("kind", ""), source.get("apiGroup") or ""
     errors = [required(f"{at}.{field}") for field in ("name", "kind") if not source.get(field)]
     if not group and kind != "PersistentVolumeClaim":
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         errors.append(invalid(at, kind, text))
-    if group and not rules.allow_invalid_api_group:
+    if group and not options.allow_invalid_api_group:
         errors += [invalid(f"{at}.apiGroup", group, text) for text in names.check_dns_subdomain(group)]
     if namespace := source.get("namespace"):
         errors += [invalid(f"{at}.namespace", namespace, text) for text in names.check_dns_label(namespace)]
@@ -135,7 +135,7 @@ def _validate_sources_match(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return []
 
 
-def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimValidationOptions) -> list[FieldError]:
+def validate_claim_template(template: ReadOnlyObject, at: str, options: ClaimValidationOptions) -> list[FieldError]:
     """Validate the claim template of an ephemeral volume."""
     meta = template.get("metadata", {})
     errors = validate_annotations(meta.get("annotations", {}), f"{at}.metadata.annotations")
@@ -145,21 +145,23 @@ def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimValid
             # Upstream makes the path from Go's field name `UID` by lowering its first letter.
             name = "uID" if field == "uid" else field
             errors.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
-    return errors + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
+    return errors + validate_claim_spec(template.get("spec", {}), f"{at}.spec", options)
 
 
-def validate_claim_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimValidationOptions) -> list[FieldError]:
+def validate_claim_update(
+    new: ReadOnlyObject, old: ReadOnlyObject, options: ClaimValidationOptions
+) -> list[FieldError]:
     """Validate a change: the spec is immutable except requests and classes of bound claims."""
     errors = _validate_class_annotation(new, old)
     before, after = _with_mutable_fields_equal(new, old)
     if before != after:
         difference = diff_internal_forms("PersistentVolumeClaimSpec", before, after)
         errors.append(forbidden("spec", f"{_IMMUTABLE_SPEC}\n{difference}"))
-    errors += _validate_request_decrease(new, old, rules)
+    errors += _validate_request_decrease(new, old, options)
     spec, past = new.get("spec", {}), old.get("spec", {})
     errors += validate_immutable(spec.get("volumeMode"), past.get("volumeMode"), "volumeMode")
     if spec.get("volumeAttributesClassName") != past.get("volumeAttributesClassName"):
-        errors += _validate_attributes_class_update(spec, old, rules)
+        errors += _validate_attributes_class_update(spec, old, options)
     return errors
 
 
@@ -171,13 +173,13 @@ def _storage_amount(obj: ReadOnlyObject, *path: str) -> Quantity:
 
 
 def _validate_request_decrease(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimValidationOptions
+    new: ReadOnlyObject, old: ReadOnlyObject, options: ClaimValidationOptions
 ) -> list[FieldError]:
     requested = _storage_amount(new, "spec", "resources", "requests")
     if requested >= _storage_amount(old, "spec", "resources", "requests"):
         return []
     at = "spec.resources.requests.storage"
-    if not rules.recovery:
+    if not options.recover_expansion:
         return [forbidden(at, "field can not be less than previous value")]
     # After a failed expansion the request may be lowered, but not to what the volume already has.
     if requested <= _storage_amount(old, "status", "capacity"):
@@ -191,7 +193,7 @@ def _storage_class(obj: ReadOnlyObject) -> str | None:
 
 
 def _annotated_class(obj: ReadOnlyObject) -> str | None:
-    name: str | None = obj["metadata"].get("annotations", {}).get(CLASS_ANNOTATION)
+    name: str | None = obj["metadata"].get("annotations", {}).get(STORAGE_CLASS_ANNOTATION)
     return name
 
 
@@ -210,7 +212,7 @@ def _validate_class_annotation(new: ReadOnlyObject, old: ReadOnlyObject) -> list
     now = _annotated_class(new) or ""
     if _moves_class_to_field(new, old) or now == (_annotated_class(old) or ""):
         return []
-    return [invalid(f"metadata.annotations.{CLASS_ANNOTATION}", now, IMMUTABLE)]
+    return [invalid(f"metadata.annotations.{STORAGE_CLASS_ANNOTATION}", now, IMMUTABLE)]
 
 
 def _with_mutable_fields_equal(new: ReadOnlyObject, old: ReadOnlyObject) -> tuple[ReadOnlyObject, ReadOnlyObject]:
@@ -239,10 +241,10 @@ def _copy_field(source: dict[str, object], target: dict[str, object], field: str
 
 
 def _validate_attributes_class_update(
-    spec: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimValidationOptions
+    spec: ReadOnlyObject, old: ReadOnlyObject, options: ClaimValidationOptions
 ) -> list[FieldError]:
     at, name = "spec.volumeAttributesClassName", spec.get("volumeAttributesClassName")
-    if not rules.attributes_class:
+    if not options.attributes_class:
         return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
     # A volume that has a class cannot return to none: the driver would not know which attributes to set.
     if "currentVolumeAttributesClassName" not in old.get("status", {}) or name:
@@ -252,7 +254,7 @@ def _validate_attributes_class_update(
     return [forbidden(at, text)]
 
 
-def validate_claim_status(new: ReadOnlyObject, rules: ClaimValidationOptions) -> list[FieldError]:
+def validate_claim_status(new: ReadOnlyObject, options: ClaimValidationOptions) -> list[FieldError]:
     """Validate the status of a claim."""
     status = new.get("status", {})
     errors = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
@@ -260,7 +262,7 @@ def validate_claim_status(new: ReadOnlyObject, rules: ClaimValidationOptions) ->
         errors.append(required("Spec.accessModes"))
     for name, amount in status.get("capacity", {}).items():
         errors += validate_nonnegative_amount(amount, f"status.capacity[{name}]")
-    if rules.recovery:
+    if options.recover_expansion:
         errors += _validate_resizing(status)
     return errors
 
@@ -287,7 +289,7 @@ def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_resource_key(name: str, at: str) -> list[FieldError]:
-    errors = [invalid(at, name, text) for text in names.qualified_name(name)]
+    errors = [invalid(at, name, text) for text in names.check_qualified_name(name)]
     if not errors and is_native_resource(name) and name != "storage":
         errors.append(not_supported(at, name, ("storage",)))
     return errors

@@ -16,7 +16,7 @@ from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     validate_nonnegative_amount,
 )
 from mockkube.api.kinds.core.pod.volumes.sources import (
-    Source,
+    VolumeSource,
     check_aws,
     check_azure_disk,
     check_azure_file_persistent_volume,
@@ -32,13 +32,13 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     check_nfs,
     check_quobyte,
     check_storage_os_persistent_volume,
-    demand,
     make_iscsi_volume_check,
+    require_fields,
     validate_sources,
 )
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form
 from mockkube.api.validation.metadata import IMMUTABLE, validate_immutable
 from mockkube.api.validation.node_selector import (
@@ -62,28 +62,28 @@ _GA_LABEL_BY_BETA_LABEL: Final = {
 }
 # In upstream's order: of several sources the first is validated and the others are forbidden.
 _SOURCES: Final = (
-    Source("hostPath", check_host_path),
-    Source("gcePersistentDisk", check_gce, at="persistentDisk"),
-    Source("awsElasticBlockStore", check_aws),
-    Source("glusterfs", check_glusterfs_persistent_volume),
-    Source("flocker", check_flocker),
-    Source("nfs", check_nfs),
-    Source("rbd", demand("monitors", "image")),
-    Source("quobyte", check_quobyte),
-    Source("cephfs", demand("monitors"), second_at="cephFS"),
-    Source("iscsi", make_iscsi_volume_check("")),
-    Source("cinder", check_cinder_persistent_volume),
-    Source("fc", check_fc),
-    Source("flexVolume", check_flex, always=True),
-    Source("azureFile", check_azure_file_persistent_volume),
-    Source("vsphereVolume", demand("volumePath")),
-    Source("photonPersistentDisk", demand("pdID")),
-    Source("portworxVolume", demand("volumeID")),
-    Source("azureDisk", check_azure_disk),
-    Source("scaleIO", demand("gateway", "system", "volumeName")),
-    Source("local", check_local),
-    Source("storageos", check_storage_os_persistent_volume),
-    Source("csi", check_csi_persistent_volume),
+    VolumeSource("hostPath", check_host_path),
+    VolumeSource("gcePersistentDisk", check_gce, at="persistentDisk"),
+    VolumeSource("awsElasticBlockStore", check_aws),
+    VolumeSource("glusterfs", check_glusterfs_persistent_volume),
+    VolumeSource("flocker", check_flocker),
+    VolumeSource("nfs", check_nfs),
+    VolumeSource("rbd", require_fields("monitors", "image")),
+    VolumeSource("quobyte", check_quobyte),
+    VolumeSource("cephfs", require_fields("monitors"), second_at="cephFS"),
+    VolumeSource("iscsi", make_iscsi_volume_check("")),
+    VolumeSource("cinder", check_cinder_persistent_volume),
+    VolumeSource("fc", check_fc),
+    VolumeSource("flexVolume", check_flex, always_checked=True),
+    VolumeSource("azureFile", check_azure_file_persistent_volume),
+    VolumeSource("vsphereVolume", require_fields("volumePath")),
+    VolumeSource("photonPersistentDisk", require_fields("pdID")),
+    VolumeSource("portworxVolume", require_fields("volumeID")),
+    VolumeSource("azureDisk", check_azure_disk),
+    VolumeSource("scaleIO", require_fields("gateway", "system", "volumeName")),
+    VolumeSource("local", check_local),
+    VolumeSource("storageos", check_storage_os_persistent_volume),
+    VolumeSource("csi", check_csi_persistent_volume),
 )
 _SOURCE_FIELDS: Final = tuple(source.field for source in _SOURCES)
 _SOURCES_WITH_MOUNT_OPTIONS: Final = (
@@ -104,7 +104,7 @@ _SOURCES_WITH_MOUNT_OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeRules:
+class VolumeValidationOptions:
     """Validation options that follow from the gates and the stored volume."""
 
     attributes_class: bool = True
@@ -113,20 +113,20 @@ class VolumeRules:
 
 
 def volume_validation_options(
-    caps: Capabilities, extensions: Extensions, old: ReadOnlyObject | None = None
-) -> VolumeRules:
+    caps: Capabilities, extensions: ValidationExtensions, old: ReadOnlyObject | None = None
+) -> VolumeValidationOptions:
     """Return the options for a new volume, or for an update of `old`."""
     spec: ReadOnlyObject = (old or {}).get("spec", {})
     terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
-    allowed = frozenset[str]() if extensions is NO_EXTENSIONS else extensions.allowed(caps, (), terms)
-    return VolumeRules(
+    allowed = frozenset[str]() if extensions is NO_EXTENSIONS else extensions.find_allowed_gates(caps, (), terms)
+    return VolumeValidationOptions(
         attributes_class=is_attributes_class_enabled(caps) or "volumeAttributesClassName" in spec,
         allow_node_affinity_update=caps.enabled("MutablePVNodeAffinity"),
         selectors=NodeSelectorOptions(has_invalid_values(terms), extensions, allowed),
     )
 
 
-def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+def validate_volume_spec(volume: ReadOnlyObject, options: VolumeValidationOptions) -> list[FieldError]:
     """Validate the spec of a persistent volume."""
     spec, at = volume.get("spec", {}), "spec"
     modes = spec.get("accessModes", ())
@@ -137,7 +137,7 @@ def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[Fie
     if policy and policy not in _RECLAIM_POLICIES:
         errors.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES))
     if "nodeAffinity" in spec:
-        errors += _validate_affinity(spec["nodeAffinity"], "spec.nodeAffinity", rules.selectors)
+        errors += _validate_affinity(spec["nodeAffinity"], "spec.nodeAffinity", options.selectors)
     errors += _validate_source(volume, at)
     # Recycling runs `rm -rf` in a pod that mounts the volume.
     path = spec.get("hostPath", {}).get("path", "")
@@ -147,7 +147,7 @@ def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[Fie
     errors += validate_class_name(spec, "storageClassName", at)
     if "volumeMode" in spec and spec["volumeMode"] not in VOLUME_MODES:
         errors.append(not_supported("spec.volumeMode", spec["volumeMode"], VOLUME_MODES))
-    if "volumeAttributesClassName" in spec and rules.attributes_class:
+    if "volumeAttributesClassName" in spec and options.attributes_class:
         errors += _validate_attributes_class(spec)
     return errors
 
@@ -213,7 +213,9 @@ def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
     return [forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text)]
 
 
-def validate_volume_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+def validate_volume_update(
+    new: ReadOnlyObject, old: ReadOnlyObject, options: VolumeValidationOptions
+) -> list[FieldError]:
     """Validate a change: the volume source is immutable."""
     spec, before = new.get("spec", {}), old.get("spec", {})
     errors: list[FieldError] = []
@@ -223,10 +225,10 @@ def validate_volume_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: Volu
         text = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden("spec.persistentvolumesource", text))
     errors += validate_immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
-    if "nodeAffinity" in before and not rules.allow_node_affinity_update:
+    if "nodeAffinity" in before and not options.allow_node_affinity_update:
         errors += _validate_node_affinity_update(spec.get("nodeAffinity"), before["nodeAffinity"])
     if spec.get("volumeAttributesClassName") != before.get("volumeAttributesClassName"):
-        errors += _validate_attributes_class_update(spec, rules)
+        errors += _validate_attributes_class_update(spec, options)
     return errors
 
 
@@ -264,9 +266,9 @@ def _with_ga_labels(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any
     return terms_with_ga_labels
 
 
-def _validate_attributes_class_update(spec: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+def _validate_attributes_class_update(spec: ReadOnlyObject, options: VolumeValidationOptions) -> list[FieldError]:
     at = "spec.volumeAttributesClassName"
-    if not rules.attributes_class:
+    if not options.attributes_class:
         return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
     if "volumeAttributesClassName" not in spec:
         return [forbidden(at, "update from non-nil value to nil is forbidden")]

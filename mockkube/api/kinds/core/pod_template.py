@@ -9,12 +9,12 @@ from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields, pod_template_warnings
 from mockkube.api.printers.labels import format_labels
-from mockkube.api.printers.lists import containers
+from mockkube.api.printers.lists import container_cells
 from mockkube.api.printers.reading import name_of, section
-from mockkube.api.printers.table import NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.features.capabilities import Capabilities
 
 
@@ -26,41 +26,41 @@ def default_pod_template(template: Object, caps: Capabilities) -> None:
 class PodTemplateStrategy(Strategy):
     """Strategy of PodTemplate; changes of the template raise the generation."""
 
-    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+    def __init__(self, extensions: ValidationExtensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set the first generation and drop fields of disabled gates."""
         obj["metadata"]["generation"] = 1
-        drop_disabled_template_fields(obj.get("template") or {}, None, judge.caps)
+        drop_disabled_template_fields(obj.get("template") or {}, None, context.caps)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Drop fields of disabled gates; raise the generation when the template changes."""
-        drop_disabled_template_fields(new.get("template") or {}, old.get("template"), judge.caps)
+        drop_disabled_template_fields(new.get("template") or {}, old.get("template"), context.caps)
         if new.get("template") != old.get("template"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the template."""
-        return TemplateValidator(judge, self.extensions).validate(obj.get("template") or {}, None, "template")
+        return TemplateValidator(context, self.extensions).validate(obj.get("template") or {}, None, "template")
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the template; what the stored one used stays allowed."""
-        return TemplateValidator(judge, self.extensions).validate(
+        return TemplateValidator(context, self.extensions).validate(
             new.get("template") or {}, old.get("template"), "template"
         )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the pod template."""
-        return pod_template_warnings(obj.get("template") or {}, "template", judge)
+        return pod_template_warnings(obj.get("template") or {}, "template", context)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about a changed template."""
-        return [] if new.get("template") == old.get("template") else self.warnings_on_create(new, judge)
+        return [] if new.get("template") == old.get("template") else self.warnings_on_create(new, context)
 
 
 TEMPLATE_COLUMNS = (
-    NAME,
+    NAME_COLUMN,
     text_column("Containers", "The containers of the template."),
     text_column("Images", "The images those containers run."),
     text_column("Pod Labels", "The labels pods get from the template."),
@@ -70,7 +70,7 @@ TEMPLATE_COLUMNS = (
 def template_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a pod template."""
     template = section(obj, "template")
-    return [name_of(obj), *containers(template), format_labels(section(template, "metadata", "labels"))]
+    return [name_of(obj), *container_cells(template), format_labels(section(template, "metadata", "labels"))]
 
 
 POD_TEMPLATE = Printer(TEMPLATE_COLUMNS, template_cells)

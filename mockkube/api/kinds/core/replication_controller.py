@@ -7,7 +7,7 @@ from mockkube.api import names
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, invalid, not_found, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.columns import _REPLICAS, replica_cells
+from mockkube.api.kinds.apps.columns import REPLICA_COLUMNS, replica_cells
 from mockkube.api.kinds.apps.pod_owners import (
     SELECTOR_MISMATCH,
     PodTemplateOwnerStrategy,
@@ -23,7 +23,7 @@ from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.reading import section
 from mockkube.api.printers.table import Cell, Printer
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.numbers import validate_nonnegative_fields
@@ -51,9 +51,9 @@ _NON_CONVERTIBLE_DOMAIN = "non-convertible.kubernetes.io"
 class ReplicationControllerStrategy(PodTemplateOwnerStrategy):
     """Strategy of ReplicationController; its selector is a plain map."""
 
-    selectable = ("status.replicas",)
+    selectable_field_names = ("status.replicas",)
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return the number of replicas."""
         return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
 
@@ -65,32 +65,36 @@ class ReplicationControllerStrategy(PodTemplateOwnerStrategy):
         """Return the counts that a Go server writes even when they are zero."""
         return {"replicas": 0}
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""
-        return _validate_spec(obj["spec"], None, self.rules(judge))
+        return _validate_spec(obj["spec"], None, self.template_validator(context))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field, or the counts of the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             status = new.get("status") or {}
             return validate_nonnegative_fields(status, "status", *STATUS_COUNTS) + validate_at_most(
                 status, STATUS_BOUNDS
             )
-        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_conversion(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.template_validator(context)) + _validate_conversion(
+            new, old
+        )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about name and template."""
-        return name_warnings(obj) + template_warnings(obj, judge)
+        return name_warnings(obj) + template_warnings(obj, context)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the pod template."""
-        if judge.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
+        if context.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
             return []
         # Upstream passes the old template here, so an update warns about what it replaces.
-        return template_warnings(old, judge)
+        return template_warnings(old, context)
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+def _validate_spec(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, validator: TemplateValidator
+) -> list[FieldError]:
     selector, template = spec.get("selector") or {}, spec.get("template")
     errors = validate_nonnegative_fields(spec, "spec", "minReadySeconds")
     if not selector:
@@ -106,7 +110,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
     labels = template_labels(template)
     if not selector.items() <= (labels or {}).items():
         errors.append(invalid(f"{at}.metadata.labels", labels, SELECTOR_MISMATCH))
-    errors += rules.validate(template, before and before.get("template"), at)
+    errors += validator.validate(template, before and before.get("template"), at)
     return errors + validate_restart_policy_always(template, at, "ReplicationController")
 
 
@@ -130,7 +134,7 @@ def replication_controller_cells(obj: ReadOnlyObject, now: datetime) -> list[Cel
     return replica_cells(obj, now, format_labels(section(obj, "spec", "selector")))
 
 
-REPLICATION_CONTROLLER = Printer(_REPLICAS, replication_controller_cells)
+REPLICATION_CONTROLLER = Printer(REPLICA_COLUMNS, replication_controller_cells)
 
 KIND: Final = Kind(
     "",

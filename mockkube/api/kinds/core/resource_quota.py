@@ -5,17 +5,17 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.catalogue import STATUS
-from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.fields import FieldError, invalid, map_entry_path, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, section, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.quantity import parse
 from mockkube.api.resource_lists import round_up_resource_list
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.internal_form import Shape, internal, optional
+from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.api.validation.resource_names import is_standard_quota_resource, validate_quota_resource_name
 from mockkube.features.capabilities import Capabilities
 
@@ -53,8 +53,12 @@ _EXISTS_ONLY_SCOPES: Final = (
     "NotTerminating",
     "CrossNamespacePodAffinity",
 )
-_REQUIREMENT: Final[Shape] = (("ScopeName", "scopeName", ""), ("Operator", "operator", ""), ("Values", "values", None))
-_SELECTOR: Final[Shape] = (("MatchExpressions", "matchExpressions", optional(_REQUIREMENT)),)
+_REQUIREMENT: Final[InternalShape] = (
+    ("ScopeName", "scopeName", ""),
+    ("Operator", "operator", ""),
+    ("Values", "values", None),
+)
+_SELECTOR: Final[InternalShape] = (("MatchExpressions", "matchExpressions", make_optional(_REQUIREMENT)),)
 _EXISTS_DETAIL: Final = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
@@ -66,13 +70,13 @@ class ResourceQuotaStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate hard limits and scopes."""
         return _validate_spec(obj.get("spec") or {}) + _validate_status(obj.get("status") or {})
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate limits and that the scopes are unchanged, or the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             missing = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
             return missing + _validate_status(new.get("status") or {})
         spec = new.get("spec") or {}
@@ -82,7 +86,7 @@ class ResourceQuotaStrategy(StatusStrategy):
             errors.append(invalid("spec.scopes", scopes, "field is immutable"))
         return errors
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about requests above their limits."""
         hard = (obj.get("spec") or {}).get("hard") or {}
         warnings = []
@@ -112,8 +116,8 @@ def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
 def _validate_amounts(amounts: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, amount in amounts.items():
-        errors += validate_quota_resource_name(name, keyed(at, name))
-        errors += validate_resource_quantity(name, amount, keyed(at, name))
+        errors += validate_quota_resource_name(name, map_entry_path(at, name))
+        errors += validate_resource_quantity(name, amount, map_entry_path(at, name))
     return errors
 
 
@@ -159,7 +163,7 @@ def _validate_scope_selector(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list
         if scope not in _SCOPE_RESOURCES:
             errors.append(invalid(f"{at}.scopeName", scope, "unsupported scope"))
         errors += [
-            invalid(at, internal(selector, _SELECTOR), _MISAPPLIED_DETAIL) for _ in _find_misapplied(scope, hard)
+            invalid(at, to_internal(selector, _SELECTOR), _MISAPPLIED_DETAIL) for _ in _find_misapplied(scope, hard)
         ]
         errors += _validate_operator(each, scope, at)
     return errors + _validate_conflicts((each.get("scopeName", "") for each in expressions), spec.get("scopes"))
@@ -193,15 +197,15 @@ def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     for resource, hard in sorted(section(obj, "status", "hard").items()):
         column = limits if resource.startswith("limits.") else requests
         column.append(f"{resource}: {string(used, resource, missing='0')}/{hard}")
-    return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj, now)]
+    return [name_of(obj), ", ".join(requests), ", ".join(limits), format_age(obj, now)]
 
 
 RESOURCE_QUOTA = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Request", "Used and allowed amounts, except limits."),
         text_column("Limit", "Used and allowed limits."),
-        AGE,
+        AGE_COLUMN,
     ),
     resource_quota_cells,
 )

@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api import go_json
-from mockkube.api.fields import FieldError, invalid, keyed, required, too_long
+from mockkube.api.fields import FieldError, invalid, map_entry_path, required, too_long
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_length, frozen, validate_data_key
-from mockkube.api.printers.ages import age
+from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_length, validate_data_key, validate_immutable
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, section, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import immutable
+from mockkube.api.validation.formats import validate_immutable_field
 from mockkube.features.capabilities import Capabilities
 
 
@@ -39,18 +39,18 @@ _DOCKER_CONFIG_KEYS: Final = {
 class SecretStrategy(Strategy):
     """Strategy of Secret; its type is immutable."""
 
-    selectable = ("type",)
+    selectable_field_names = ("type",)
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return the type."""
         return {"type": obj.get("type", "")}
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored type if the update has none."""
         if not new.get("type") and old.get("type"):
             new["type"] = old["type"]
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate keys, total size and the keys that the type requires."""
         data = obj.get("data") or {}
         errors: list[FieldError] = []
@@ -60,11 +60,15 @@ class SecretStrategy(Strategy):
             errors.append(too_long("data", DATA_BYTES_MAX))
         return errors + _validate_type(obj, data)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject another type and changes of an immutable secret; validate as on creation."""
-        return immutable(new, old, "type") + frozen(new, old, "data") + self.validate_create(new, judge)
+        return (
+            validate_immutable_field(new, old, "type")
+            + validate_immutable(new, old, "data")
+            + self.validate(new, context)
+        )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about a TLS certificate and key that do not match."""
         if obj.get("type") != TLS_TYPE:
             return []
@@ -76,16 +80,16 @@ class SecretStrategy(Strategy):
         message = find_key_pair_error(_decode_value(data, "tls.crt"), _decode_value(data, "tls.key"))
         return [message] if message else []
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation."""
-        return self.warnings_on_create(new, judge)
+        return self.warnings_on_create(new, context)
 
 
 def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError]:
     match obj.get("type", ""):
         case "kubernetes.io/service-account-token":
             if not (obj["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME_ANNOTATION):
-                return [required(keyed("metadata.annotations", SERVICE_ACCOUNT_NAME_ANNOTATION))]
+                return [required(map_entry_path("metadata.annotations", SERVICE_ACCOUNT_NAME_ANNOTATION))]
         case "kubernetes.io/dockercfg" | "kubernetes.io/dockerconfigjson" as kind:
             return _validate_json_object(data, _DOCKER_CONFIG_KEYS[kind])
         case "kubernetes.io/basic-auth":
@@ -95,16 +99,16 @@ def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError
             if not data.get("ssh-privatekey"):
                 return [required("data[ssh-privatekey]")]
         case "kubernetes.io/tls":
-            return [required(keyed("data", key)) for key in ("tls.crt", "tls.key") if key not in data]
+            return [required(map_entry_path("data", key)) for key in ("tls.crt", "tls.key") if key not in data]
     return []
 
 
 def _validate_json_object(data: ReadOnlyObject, key: str) -> list[FieldError]:
     if key not in data:
-        return [required(keyed("data", key))]
+        return [required(map_entry_path("data", key))]
     message = find_json_object_error(_decode_value(data, key))
     # Errors end up in logs, so the content must not be printed.
-    return [invalid(keyed("data", key), "<secret contents redacted>", message)] if message else []
+    return [invalid(map_entry_path("data", key), "<secret contents redacted>", message)] if message else []
 
 
 def find_json_object_error(text: bytes) -> str | None:
@@ -112,7 +116,7 @@ def find_json_object_error(text: bytes) -> str | None:
     try:
         value = json.loads(text)
     except ValueError:
-        return go_json.complaint(text)
+        return go_json.find_syntax_error(text)
     if value is None or isinstance(value, dict):
         return None
     kind = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
@@ -125,11 +129,11 @@ def _decode_value(data: ReadOnlyObject, key: str) -> bytes:
 
 def secret_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Secret: the number of entries, never their content."""
-    return [name_of(obj), string(obj, "type"), len(section(obj, "data")), age(obj, now)]
+    return [name_of(obj), string(obj, "type"), len(section(obj, "data")), format_age(obj, now)]
 
 
 SECRET = Printer(
-    (NAME, text_column("Type", "Type of the secret."), text_column("Data", "Number of entries."), AGE),
+    (NAME_COLUMN, text_column("Type", "Type of the secret."), text_column("Data", "Number of entries."), AGE_COLUMN),
     secret_cells,
 )
 

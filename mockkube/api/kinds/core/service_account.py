@@ -5,8 +5,8 @@ from typing import Final
 from mockkube.api.catalogue import Subresource
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
-from mockkube.api.printers.plain import PLAIN
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.plain import NAME_AND_AGE_PRINTER
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 
 ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
@@ -15,30 +15,30 @@ ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 class ServiceAccountStrategy(Strategy):
     """Strategy of ServiceAccount."""
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Keep only the names of the referenced secrets."""
         # Upstream keeps an ObjectReference here, of which only the name has a meaning.
         if obj.get("secrets"):
             obj["secrets"] = [{"name": ref["name"]} if ref.get("name") else {} for ref in obj["secrets"]]
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep only the names of the referenced secrets."""
-        self.prepare_for_create(new, judge)
+        self.prepare_for_create(new, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Accept every change; only metadata is validated."""
         return []
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the deprecated annotation."""
         if not _enforces_mountable_secrets(obj):
             return []
         at = f"metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]"
         return [f"{at}: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the deprecated annotation if the update adds it."""
-        return [] if _enforces_mountable_secrets(old) else self.warnings_on_create(new, judge)
+        return [] if _enforces_mountable_secrets(old) else self.warnings_on_create(new, context)
 
 
 def _enforces_mountable_secrets(obj: ReadOnlyObject) -> bool:
@@ -52,5 +52,5 @@ KIND: Final = Kind(
     short_names=("sa",),
     subresources=(Subresource("token", "TokenRequest", ("create",), "authentication.k8s.io/v1"),),
     strategy=lambda _: ServiceAccountStrategy(),
-    printer=PLAIN,
+    printer=NAME_AND_AGE_PRINTER,
 )

@@ -12,16 +12,16 @@ _ACCESS_MODE_ABBREVIATIONS = {
 }
 
 
-def _phase(obj: ReadOnlyObject) -> str:
+def format_phase(obj: ReadOnlyObject) -> str:
     return "Terminating" if is_deleting(obj) else string(obj, "status", "phase")
 
 
-def _modes(obj: ReadOnlyObject, part: str) -> str:
+def format_access_modes(obj: ReadOnlyObject, part: str) -> str:
     modes = elements(obj, part, "accessModes")
     # Printed in this fixed order and without duplicates, as upstream does.
     return ",".join(short for mode, short in _ACCESS_MODE_ABBREVIATIONS.items() if mode in modes)
 
 
-def _storage_class(obj: ReadOnlyObject) -> str:
+def storage_class_of(obj: ReadOnlyObject) -> str:
     annotated = value_at(obj, "metadata", "annotations", STORAGE_CLASS_ANNOTATION)
     return string(obj, "spec", "storageClassName") if annotated is None else str(annotated)

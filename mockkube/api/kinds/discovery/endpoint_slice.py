@@ -7,14 +7,23 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, internal, invalid, keyed, not_supported, required, too_many
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    internal,
+    invalid,
+    map_entry_path,
+    not_supported,
+    required,
+    too_many,
+)
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
-from mockkube.api.printers.ages import age
-from mockkube.api.printers.lists import shortened
+from mockkube.api.printers.ages import format_age
+from mockkube.api.printers.lists import join_shortened
 from mockkube.api.printers.reading import elements, name_of, number, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import (
     STRICT_GATE,
@@ -25,12 +34,12 @@ from mockkube.api.validation.addresses import (
     validate_ip_for_legacy_field,
 )
 from mockkube.api.validation.formats import (
-    immutable,
-    label,
-    qualified,
-    subdomain,
     validate_format,
+    validate_immutable_field,
+    validate_label,
+    validate_qualified_name,
     validate_required_one_of,
+    validate_subdomain,
 )
 from mockkube.api.validation.labels import validate_labels
 from mockkube.features.capabilities import Capabilities
@@ -49,8 +58,8 @@ ADDRESSES_MAX: Final = 100
 PORTS_MAX: Final = 20000
 HINTS_MAX: Final = 8
 TOPOLOGY_LABELS_MAX: Final = 16
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 _MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
@@ -60,44 +69,46 @@ _CONTENT_FIELDS: Final = ("addressType", "endpoints", "ports")
 class EndpointSliceStrategy(Strategy):
     """Strategy of EndpointSlice; its address type is immutable."""
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set the first generation; drop fields of disabled gates and of the beta version."""
         obj["metadata"]["generation"] = 1
-        if not judge.caps.enabled("PreferSameTrafficDistribution"):
+        if not context.caps.enabled("PreferSameTrafficDistribution"):
             _drop_node_hints(obj)
         _drop_topology(obj, frozenset())
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Raise the generation for changed content or labels; drop unused gated fields."""
         changed = any(new.get(name) != old.get(name) for name in _CONTENT_FIELDS)
         if changed or new["metadata"].get("labels") != old["metadata"].get("labels"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         before = old.get("endpoints") or []
         used = any((each.get("hints") or {}).get("forNodes") for each in before)
-        if not used and not judge.caps.enabled("PreferSameTrafficDistribution"):
+        if not used and not context.caps.enabled("PreferSameTrafficDistribution"):
             _drop_node_hints(new)
         # Unchanged endpoints keep their topology, so that updates of metadata do not rewrite them.
         if new.get("endpoints") != old.get("endpoints"):
-            _drop_topology(new, frozenset((each.get("deprecatedTopology") or {}).get(HOSTNAME, "") for each in before))
+            _drop_topology(
+                new, frozenset((each.get("deprecatedTopology") or {}).get(HOSTNAME_LABEL, "") for each in before)
+            )
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate ports and endpoints."""
-        return _validate_type_and_ports(obj) + _validate_endpoints(obj, judge)
+        return _validate_type_and_ports(obj) + _validate_endpoints(obj, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate what changed, and reject another address type."""
         errors = _validate_type_and_ports(new)
         if new.get("endpoints") != old.get("endpoints"):
-            errors += _validate_endpoints(new, judge)
-        return errors + immutable(new, old, "addressType")
+            errors += _validate_endpoints(new, context)
+        return errors + validate_immutable_field(new, old, "addressType")
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about FQDN slices and ambiguous addresses."""
         is_fqdn = obj.get("addressType") == "FQDN"
         warnings = ["spec.addressType: FQDN endpoints are deprecated"] if is_fqdn else []
         return warnings + _address_warnings(obj)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about ambiguous addresses."""
         return _address_warnings(new)
 
@@ -111,7 +122,7 @@ def _drop_node_hints(obj: Object) -> None:
 def _drop_topology(obj: Object, known: frozenset[str]) -> None:
     """Drop the topology of v1beta1; move hostnames in `known` to `nodeName`."""
     for each in obj.get("endpoints") or []:
-        node = (each.pop("deprecatedTopology", None) or {}).get(HOSTNAME)
+        node = (each.pop("deprecatedTopology", None) or {}).get(HOSTNAME_LABEL)
         if node in known and each.get("nodeName") is None and not names.check_dns_subdomain(node or ""):
             each["nodeName"] = node
 
@@ -137,7 +148,7 @@ def _validate_type_and_ports(obj: ReadOnlyObject) -> list[FieldError]:
     for index, each in enumerate(ports):
         at, name, protocol = f"ports[{index}]", each.get("name") or "", each.get("protocol")
         if name:
-            errors += label(name, f"{at}.name")
+            errors += validate_label(name, f"{at}.name")
         if name in seen:
             errors.append(duplicate(f"{at}.name", name))
         seen.add(name)
@@ -146,15 +157,15 @@ def _validate_type_and_ports(obj: ReadOnlyObject) -> list[FieldError]:
         elif protocol not in PROTOCOLS:
             errors.append(not_supported(f"{at}.protocol", protocol, PROTOCOLS))
         if each.get("appProtocol") is not None:
-            errors += qualified(each["appProtocol"], f"{at}.appProtocol")
+            errors += validate_qualified_name(each["appProtocol"], f"{at}.appProtocol")
     return errors
 
 
-def _validate_endpoints(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_endpoints(obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     endpoints = obj.get("endpoints") or []
     if len(endpoints) > ENDPOINTS_MAX:
         return [too_many("endpoints", len(endpoints), ENDPOINTS_MAX)]
-    kind, strict = obj.get("addressType", ""), judge.caps.enabled(STRICT_GATE)
+    kind, strict = obj.get("addressType", ""), context.caps.enabled(STRICT_GATE)
     errors: list[FieldError] = []
     for index, each in enumerate(endpoints):
         errors += _validate_endpoint(each, f"endpoints[{index}]", kind, strict=strict)
@@ -171,10 +182,10 @@ def _validate_endpoint(each: ReadOnlyObject, at: str, kind: str, *, strict: bool
     for index, address in enumerate(addresses):
         errors += _validate_address(address, f"{at}.addresses", index, kind, strict=strict)
     if each.get("nodeName") is not None:
-        errors += subdomain(each["nodeName"], f"{at}.nodeName")
+        errors += validate_subdomain(each["nodeName"], f"{at}.nodeName")
     errors += _validate_topology(each.get("deprecatedTopology") or {}, f"{at}.deprecatedTopology")
     if each.get("hostname") is not None:
-        errors += label(each["hostname"], f"{at}.hostname")
+        errors += validate_label(each["hostname"], f"{at}.hostname")
     if each.get("hints") is not None:
         errors += _validate_hints(each["hints"], f"{at}.hints")
     return errors
@@ -221,9 +232,9 @@ def _validate_topology(topology: ReadOnlyObject, at: str) -> list[FieldError]:
     if len(topology) > TOPOLOGY_LABELS_MAX:
         errors.append(too_many(at, len(topology), TOPOLOGY_LABELS_MAX))
     errors += validate_labels(topology, at)
-    if ZONE in topology:
+    if ZONE_LABEL in topology:
         # Conversion from v1beta1 moves this label to the field `zone`.
-        errors.append(internal(keyed(at, ZONE), "reserved key was not removed in conversion"))
+        errors.append(internal(map_entry_path(at, ZONE_LABEL), "reserved key was not removed in conversion"))
     return errors
 
 
@@ -251,9 +262,9 @@ def endpoint_slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [
         name_of(obj),
         string(obj, "addressType"),
-        shortened(ports, len(ports)),
-        shortened(addresses, len(addresses)),
-        age(obj, now),
+        join_shortened(ports, len(ports)),
+        join_shortened(addresses, len(addresses)),
+        format_age(obj, now),
     ]
 
 
@@ -265,11 +276,11 @@ def _format_port(port: ReadOnlyObject) -> str:
 
 ENDPOINT_SLICE = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("AddressType", "The family of the addresses."),
         text_column("Ports", "The ports of every endpoint."),
         text_column("Endpoints", "The addresses of the endpoints."),
-        AGE,
+        AGE_COLUMN,
     ),
     endpoint_slice_cells,
 )

@@ -20,13 +20,13 @@ from mockkube.api.fields import (
 )
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA_FORM, PRIORITY_LEVEL_FORM
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import condition, name_of, number, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import subdomain, validate_format
-from mockkube.api.validation.internal_form import internal
+from mockkube.api.validation.formats import validate_format, validate_subdomain
+from mockkube.api.validation.internal_form import to_internal
 from mockkube.features.capabilities import Capabilities
 
 
@@ -110,9 +110,9 @@ _CATCH_ALL_LEVEL: Final = {
 class FlowControlStrategy(StatusStrategy):
     """Common strategy of both kinds."""
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_for_status_update(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
         managed = new["metadata"].get("managedFields")
         version = new["metadata"].get("resourceVersion")
         new["metadata"] = dict(old["metadata"])
@@ -120,35 +120,35 @@ class FlowControlStrategy(StatusStrategy):
             if value is not None:
                 new["metadata"][name] = value
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, or the conditions of the status."""
-        return _validate_status(new) if judge.subresource == "status" else self.validate_create(new, judge)
+        return _validate_status(new) if context.subresource == "status" else self.validate(new, context)
 
 
 class FlowSchemaStrategy(FlowControlStrategy):
     """Strategy of FlowSchema."""
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate precedence, priority level and rules; `exempt` and `catch-all` are fixed."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = _validate_schema(spec, name)
         if name in _MANDATORY_SCHEMAS and spec != _MANDATORY_SCHEMAS[name]:
             detail = f"spec of '{name}' must equal the fixed value"
-            errors.append(invalid("spec", internal(spec, FLOW_SCHEMA_FORM), detail))
+            errors.append(invalid("spec", to_internal(spec, FLOW_SCHEMA_FORM), detail))
         return errors + _validate_status(obj)
 
 
 class PriorityLevelConfigurationStrategy(FlowControlStrategy):
     """Strategy of PriorityLevelConfiguration."""
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate shares and queues; `exempt` and `catch-all` are fixed."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = []
         if _PRESERVE_ZERO in (obj["metadata"].get("annotations") or {}):
             errors.append(forbidden("metadata.annotations", f"annotation '{_PRESERVE_ZERO}' is forbidden"))
         errors += _validate_level(spec, name)
-        shown = internal(spec, PRIORITY_LEVEL_FORM)
+        shown = to_internal(spec, PRIORITY_LEVEL_FORM)
         if name == "exempt" and {key: value for key, value in spec.items() if key != "exempt"} != {"type": "Exempt"}:
             detail = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"
             errors.append(invalid("spec", shown, detail))
@@ -187,7 +187,7 @@ def _validate_schema(spec: ReadOnlyObject, name: str) -> list[FieldError]:
         shown = {"Type": method.get("type", "")}
         errors.append(not_supported("spec.distinguisherMethod.type", shown, _DISTINGUISHER_METHODS))
     level, at = (spec.get("priorityLevelConfiguration") or {}).get("name"), "spec.priorityLevelConfiguration.name"
-    errors += subdomain(level, at) if level else [required(at, "must reference a priority level")]
+    errors += validate_subdomain(level, at) if level else [required(at, "must reference a priority level")]
     for index, rule in enumerate(spec.get("rules") or []):
         errors += _validate_rules(rule, f"spec.rules[{index}]")
     return errors
@@ -231,7 +231,7 @@ def _validate_subject_name(subject: ReadOnlyObject | None, kind: str, at: str) -
     # Users and groups have free names.
     if kind != "ServiceAccount":
         return errors
-    errors += subdomain(name, f"{at}.name") if name not in ("", "*") else []
+    errors += validate_subdomain(name, f"{at}.name") if name not in ("", "*") else []
     if namespace:
         return errors + validate_format(namespace, f"{at}.namespace", names.check_dns_label)
     return [*errors, required(f"{at}.namespace", "must specify namespace for service account")]
@@ -384,7 +384,7 @@ def flow_schema_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "priorityLevelConfiguration", "name"),
         number(obj, "spec", "matchingPrecedence"),
         NONE if method is None else string(obj, "spec", "distinguisherMethod", "type"),
-        age(obj, now),
+        format_age(obj, now),
         "?" if dangling is None else string(dangling, "status"),
     ]
 
@@ -401,30 +401,30 @@ def priority_level_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
             number(obj, "spec", "limited", "limitResponse", "queuing", key) if queuing else NONE
             for key in _QUEUING_FIELDS
         ],
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
 FLOW_SCHEMA = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("PriorityLevel", "The priority level of matching requests."),
         text_column("MatchingPrecedence", "Precedence of the schema; lower values match first."),
         text_column("DistinguisherMethod", "How requests are divided into flows."),
-        AGE,
+        AGE_COLUMN,
         text_column("MissingPL", "Whether the priority level is missing."),
     ),
     flow_schema_cells,
 )
 PRIORITY_LEVEL = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Type", "Whether requests are limited or exempt."),
         text_column("NominalConcurrencyShares", "Share of the server's concurrency limit."),
         text_column("Queues", "Number of queues."),
         text_column("HandSize", "Number of queues that each flow may use."),
         text_column("QueueLengthLimit", "Number of requests that may wait in one queue."),
-        AGE,
+        AGE_COLUMN,
     ),
     priority_level_cells,
 )

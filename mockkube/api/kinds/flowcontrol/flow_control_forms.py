@@ -2,54 +2,54 @@
 
 from typing import Final
 
-from mockkube.api.validation.internal_form import Shape, optional
+from mockkube.api.validation.internal_form import InternalShape, make_optional
 
-_NAME: Final[Shape] = (("Name", "name", ""),)
-_SUBJECT: Final[Shape] = (
+_NAME: Final[InternalShape] = (("Name", "name", ""),)
+_SUBJECT: Final[InternalShape] = (
     ("Kind", "kind", ""),
-    ("User", "user", optional(_NAME)),
-    ("Group", "group", optional(_NAME)),
-    ("ServiceAccount", "serviceAccount", optional((("Namespace", "namespace", ""), *_NAME))),
+    ("User", "user", make_optional(_NAME)),
+    ("Group", "group", make_optional(_NAME)),
+    ("ServiceAccount", "serviceAccount", make_optional((("Namespace", "namespace", ""), *_NAME))),
 )
-_RESOURCES: Final[Shape] = (
+_RESOURCES: Final[InternalShape] = (
     ("Verbs", "verbs", None),
     ("APIGroups", "apiGroups", None),
     ("Resources", "resources", None),
     ("ClusterScope", "clusterScope", False),
     ("Namespaces", "namespaces", None),
 )
-_RULES: Final[Shape] = (
-    ("Subjects", "subjects", optional(_SUBJECT)),
-    ("ResourceRules", "resourceRules", optional(_RESOURCES)),
+_RULES: Final[InternalShape] = (
+    ("Subjects", "subjects", make_optional(_SUBJECT)),
+    ("ResourceRules", "resourceRules", make_optional(_RESOURCES)),
     (
         "NonResourceRules",
         "nonResourceRules",
-        optional((("Verbs", "verbs", None), ("NonResourceURLs", "nonResourceURLs", None))),
+        make_optional((("Verbs", "verbs", None), ("NonResourceURLs", "nonResourceURLs", None))),
     ),
 )
-FLOW_SCHEMA_FORM: Final[Shape] = (
+FLOW_SCHEMA_FORM: Final[InternalShape] = (
     ("PriorityLevelConfiguration", "priorityLevelConfiguration", _NAME),
     ("MatchingPrecedence", "matchingPrecedence", 0),
-    ("DistinguisherMethod", "distinguisherMethod", optional((("Type", "type", ""),))),
-    ("Rules", "rules", optional(_RULES)),
+    ("DistinguisherMethod", "distinguisherMethod", make_optional((("Type", "type", ""),))),
+    ("Rules", "rules", make_optional(_RULES)),
 )
-_QUEUES: Final[Shape] = (
+_QUEUES: Final[InternalShape] = (
     ("Queues", "queues", 0),
     ("HandSize", "handSize", 0),
     ("QueueLengthLimit", "queueLengthLimit", 0),
 )
-_LIMITED: Final[Shape] = (
+_LIMITED: Final[InternalShape] = (
     ("NominalConcurrencyShares", "nominalConcurrencyShares", 0),
-    ("LimitResponse", "limitResponse", (("Type", "type", ""), ("Queuing", "queuing", optional(_QUEUES)))),
+    ("LimitResponse", "limitResponse", (("Type", "type", ""), ("Queuing", "queuing", make_optional(_QUEUES)))),
     ("LendablePercent", "lendablePercent", None),
     ("BorrowingLimitPercent", "borrowingLimitPercent", None),
 )
-_EXEMPT: Final[Shape] = (
+_EXEMPT: Final[InternalShape] = (
     ("NominalConcurrencyShares", "nominalConcurrencyShares", None),
     ("LendablePercent", "lendablePercent", None),
 )
-PRIORITY_LEVEL_FORM: Final[Shape] = (
+PRIORITY_LEVEL_FORM: Final[InternalShape] = (
     ("Type", "type", ""),
-    ("Limited", "limited", optional(_LIMITED)),
-    ("Exempt", "exempt", optional(_EXEMPT)),
+    ("Limited", "limited", make_optional(_LIMITED)),
+    ("Exempt", "exempt", make_optional(_EXEMPT)),
 )

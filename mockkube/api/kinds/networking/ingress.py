@@ -13,17 +13,17 @@ from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
 from mockkube.api.kinds.core.service.service import RELAXED_SERVICE_NAMES_GATE
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import SHOWN_MAX
 from mockkube.api.printers.reading import elements, name_of, sections, string
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_ip_warnings, parse_ip, validate_ip_for_legacy_field
-from mockkube.api.validation.formats import subdomain, validate_format
+from mockkube.api.validation.formats import validate_format, validate_subdomain
 from mockkube.api.validation.numbers import validate_port
 
-CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+INGRESS_CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _INVALID_PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _INVALID_PATH_SUFFIXES: Final = ("/..", "/.")
@@ -37,34 +37,34 @@ class IngressStrategy(StatusStrategy):
         """Return the status of a new ingress, without load balancer."""
         return {"loadBalancer": {}}
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec, and that annotation and field name the same class."""
-        errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_SERVICE_NAMES_GATE))
-        annotation = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+        errors = _validate_spec(obj["spec"], {}, relaxed=context.caps.enabled(RELAXED_SERVICE_NAMES_GATE))
+        annotation = (obj["metadata"].get("annotations") or {}).get(INGRESS_CLASS_ANNOTATION)
         name = obj["spec"].get("ingressClassName")
         # Checked on creation only: controllers may still sync the two afterwards.
         if annotation is not None and name is not None and annotation != name:
             detail = "must match `ingressClassName` when both are specified"
-            errors.append(invalid(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
+            errors.append(invalid(f"annotations.{INGRESS_CLASS_ANNOTATION}", annotation, detail))
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec, tolerating stored violations, or the load balancer's addresses."""
-        if judge.subresource == "status":
-            return _validate_status(new, old, judge)
-        relaxed = judge.caps.enabled(RELAXED_SERVICE_NAMES_GATE) or _uses_relaxed_names(old["spec"])
+        if context.subresource == "status":
+            return _validate_status(new, old, context)
+        relaxed = context.caps.enabled(RELAXED_SERVICE_NAMES_GATE) or _uses_relaxed_names(old["spec"])
         return _validate_spec(new["spec"], old["spec"], relaxed=relaxed)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about the deprecated annotation."""
-        annotated = CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {})
+        annotated = INGRESS_CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {})
         if not annotated or obj["spec"].get("ingressClassName") is not None:
             return []
-        return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
+        return [f"annotation \"{INGRESS_CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about ambiguous addresses of the load balancer."""
-        if judge.subresource != "status":
+        if context.subresource != "status":
             return []
         at = "status.loadBalancer.ingress"
         entries = enumerate(_load_balancer_ingress(new))
@@ -101,7 +101,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: boo
     for index, tls in enumerate(spec.get("tls") or []):
         errors += _validate_tls(tls, f"spec.tls[{index}]", lenient=lenient)
     if spec.get("ingressClassName") is not None:
-        errors += subdomain(spec["ingressClassName"], "spec.ingressClassName")
+        errors += validate_subdomain(spec["ingressClassName"], "spec.ingressClassName")
     return errors
 
 
@@ -180,7 +180,7 @@ def validate_typed_local_reference(reference: ReadOnlyObject, at: str) -> list[F
     """Validate a reference to an object by group, kind and name."""
     errors: list[FieldError] = []
     if reference.get("apiGroup") is not None:
-        errors += subdomain(reference["apiGroup"], f"{at}.apiGroup")
+        errors += validate_subdomain(reference["apiGroup"], f"{at}.apiGroup")
     for name in ("kind", "name"):
         value = reference.get(name)
         errors += (
@@ -205,17 +205,17 @@ def _load_balancer_ingress(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
     return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
-def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     stored = [each["ip"] for each in _load_balancer_ingress(old) if each.get("ip")]
     errors: list[FieldError] = []
     for index, each in enumerate(_load_balancer_ingress(new)):
         at, hostname = f"status.loadBalancer.ingress[{index}]", each.get("hostname")
         if each.get("ip"):
             errors += validate_ip_for_legacy_field(
-                each["ip"], f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE), stored=stored
+                each["ip"], f"{at}.ip", strict=context.caps.enabled(STRICT_GATE), stored=stored
             )
         if hostname:
-            errors += subdomain(hostname, f"{at}.hostname")
+            errors += validate_subdomain(hostname, f"{at}.hostname")
             if parse_ip(hostname) is not None:
                 errors.append(invalid(f"{at}.hostname", hostname, _NOT_AN_IP))
     return errors
@@ -229,7 +229,7 @@ def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         _format_hosts(obj),
         ",".join(load_balancer_addresses(obj)),
         "80, 443" if elements(obj, "spec", "tls") else "80",
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
@@ -248,12 +248,12 @@ def _format_hosts(obj: ReadOnlyObject) -> str:
 
 INGRESS = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Class", "The ingress class."),
         text_column("Hosts", "Hosts of the rules."),
         text_column("Address", "Addresses of the load balancer."),
         text_column("Ports", "The ports it listens on."),
-        AGE,
+        AGE_COLUMN,
     ),
     ingress_cells,
 )

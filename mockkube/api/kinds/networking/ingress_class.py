@@ -7,10 +7,10 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.networking.ingress import validate_typed_local_reference
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, section, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_domain_prefixed_path, validate_format
 from mockkube.features.capabilities import Capabilities
@@ -33,7 +33,7 @@ class IngressClassStrategy(Strategy):
 
     tracks_generation = True
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate controller and parameters."""
         spec = obj.get("spec") or {}
         controller = spec.get("controller", "")
@@ -45,12 +45,12 @@ class IngressClassStrategy(Strategy):
             errors += _validate_parameters(spec["parameters"], "spec.parameters")
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject another controller, and validate as on creation."""
         before, after = ((obj.get("spec") or {}).get("controller", "") for obj in (old, new))
         # Another controller would take over all ingresses of the class without their owners knowing.
         changed = [] if before == after else [invalid("spec.controller", after, "field is immutable")]
-        return changed + self.validate_create(new, judge)
+        return changed + self.validate(new, context)
 
 
 def _validate_parameters(parameters: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -70,17 +70,17 @@ def _validate_parameters(parameters: ReadOnlyObject, at: str) -> list[FieldError
     return errors
 
 
-DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
+DEFAULT_CLASS_ANNOTATION = "ingressclass.kubernetes.io/is-default-class"
 
 
 def ingress_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an IngressClass."""
-    is_default = value_at(obj, "metadata", "annotations", DEFAULT_CLASS) == "true"
+    is_default = value_at(obj, "metadata", "annotations", DEFAULT_CLASS_ANNOTATION) == "true"
     return [
         f"{name_of(obj)} (default)" if is_default else name_of(obj),
         string(obj, "spec", "controller"),
         _format_parameters(obj),
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
@@ -96,10 +96,10 @@ def _format_parameters(obj: ReadOnlyObject) -> str:
 
 INGRESS_CLASS = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Controller", "The controller that serves ingresses of this class."),
         text_column("Parameters", "An object with further settings."),
-        AGE,
+        AGE_COLUMN,
     ),
     ingress_class_cells,
 )

@@ -6,16 +6,16 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, section, string, value_at
-from mockkube.api.printers.table import NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import validate_ip
-from mockkube.api.validation.formats import subdomain, validate_format
-from mockkube.api.validation.internal_form import Shape, internal
+from mockkube.api.validation.formats import validate_format, validate_subdomain
+from mockkube.api.validation.internal_form import InternalShape, to_internal
 
-_PARENT: Final[Shape] = (
+_PARENT: Final[InternalShape] = (
     ("Group", "group", ""),
     ("Resource", "resource", ""),
     ("Namespace", "namespace", ""),
@@ -30,12 +30,12 @@ class IPAddressStrategy(Strategy):
         """Require an IP address in canonical form."""
         return [error.detail for error in validate_ip(name, "")]
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the reference to the parent."""
         parent, at = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
         if parent is None:
             return [required(at)]
-        errors = subdomain(parent["group"], f"{at}.group") if parent.get("group") else []
+        errors = validate_subdomain(parent["group"], f"{at}.group") if parent.get("group") else []
         for name in ("resource", "name"):
             value = parent.get(name)
             errors += (
@@ -47,18 +47,18 @@ class IPAddressStrategy(Strategy):
             errors += validate_format(parent["namespace"], f"{at}.namespace", names.check_path_segment)
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject another parent."""
-        errors = self.validate_create(new, judge)
+        errors = self.validate(new, context)
         parent = (new.get("spec") or {}).get("parentRef")
         if parent != (old.get("spec") or {}).get("parentRef"):
-            errors.append(invalid("spec.parentRef", internal(parent, _PARENT), "field is immutable"))
+            errors.append(invalid("spec.parentRef", to_internal(parent, _PARENT), "field is immutable"))
         return errors
 
 
 def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an IPAddress; as upstream, with an age that has no column."""
-    return [name_of(obj), _format_parent(obj), age(obj, now)]
+    return [name_of(obj), _format_parent(obj), format_age(obj, now)]
 
 
 def _format_parent(obj: ReadOnlyObject) -> str:
@@ -70,7 +70,7 @@ def _format_parent(obj: ReadOnlyObject) -> str:
     return "/".join([owner, *([namespace] if namespace else []), string(parent, "name")])
 
 
-IP_ADDRESS = Printer((NAME, text_column("ParentRef", "The object the address belongs to.")), ip_address_cells)
+IP_ADDRESS = Printer((NAME_COLUMN, text_column("ParentRef", "The object the address belongs to.")), ip_address_cells)
 
 KIND: Final = Kind(
     "networking.k8s.io",

@@ -7,11 +7,11 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.reading import name_of, section
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings, parse_cidr, validate_cidr_for_legacy_field
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
@@ -41,9 +41,9 @@ _RULE_PEERS: Final = (("ingress", "from"), ("egress", "to"))
 class _NetworkPolicyValidationOptions:
     """Validation options: tolerated stored values, and whether CIDRs must be unambiguous."""
 
-    values: bool = False
-    cidrs: Collection[str] = ()
-    strict: bool = False
+    allow_invalid_label_values: bool = False
+    stored_cidrs: Collection[str] = ()
+    strict_cidrs: bool = False
 
 
 class NetworkPolicyStrategy(Strategy):
@@ -51,21 +51,23 @@ class NetworkPolicyStrategy(Strategy):
 
     tracks_generation = True
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every rule."""
-        return _validate_spec(obj["spec"], _NetworkPolicyValidationOptions(strict=judge.caps.enabled(STRICT_GATE)))
+        return _validate_spec(
+            obj["spec"], _NetworkPolicyValidationOptions(strict_cidrs=context.caps.enabled(STRICT_GATE))
+        )
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every rule; tolerate what the stored policy already violates."""
         stored = [
             cidr for _, block in _ip_blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_excepted_cidrs(block))
         ]
         invalid_before = is_invalid_selector(old["spec"].get("podSelector"))
         return _validate_spec(
-            new["spec"], _NetworkPolicyValidationOptions(invalid_before, stored, judge.caps.enabled(STRICT_GATE))
+            new["spec"], _NetworkPolicyValidationOptions(invalid_before, stored, context.caps.enabled(STRICT_GATE))
         )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about ambiguous CIDRs."""
         warnings = []
         for at, block in _ip_blocks(obj["spec"]):
@@ -74,9 +76,9 @@ class NetworkPolicyStrategy(Strategy):
                 warnings += get_cidr_warnings(cidr, f"{at}.except[{index}]")
         return warnings
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation."""
-        return self.warnings_on_create(new, judge)
+        return self.warnings_on_create(new, context)
 
 
 def _ip_blocks(spec: ReadOnlyObject) -> Iterator[tuple[str, ReadOnlyObject]]:
@@ -92,16 +94,18 @@ def _excepted_cidrs(block: ReadOnlyObject) -> list[str]:
     return block.get("except") or []
 
 
-def _validate_spec(spec: ReadOnlyObject, leniency: _NetworkPolicyValidationOptions) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, options: _NetworkPolicyValidationOptions) -> list[FieldError]:
     at = "spec.podSelector"
-    errors = validate_label_selector(spec.get("podSelector"), at, allow_invalid_values=leniency.values)
+    errors = validate_label_selector(
+        spec.get("podSelector"), at, allow_invalid_values=options.allow_invalid_label_values
+    )
     for direction, peers in _RULE_PEERS:
         for i, rule in enumerate(spec.get(direction) or []):
             at = f"spec.{direction}[{i}]"
             for j, each in enumerate(rule.get("ports") or []):
                 errors += _validate_port(each, f"{at}.ports[{j}]")
             for j, peer in enumerate(rule.get(peers) or []):
-                errors += _validate_peer(peer, f"{at}.{peers}[{j}]", leniency)
+                errors += _validate_peer(peer, f"{at}.{peers}[{j}]", options)
     types = spec.get("policyTypes") or []
     if len(types) > len(_POLICY_TYPES):
         return [*errors, invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]
@@ -131,14 +135,16 @@ def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def _validate_peer(peer: ReadOnlyObject, at: str, leniency: _NetworkPolicyValidationOptions) -> list[FieldError]:
+def _validate_peer(peer: ReadOnlyObject, at: str, options: _NetworkPolicyValidationOptions) -> list[FieldError]:
     given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
     errors: list[FieldError] = []
     for name in given:
         if name == "ipBlock":
-            errors += _validate_ip_block(peer["ipBlock"], f"{at}.ipBlock", leniency)
+            errors += _validate_ip_block(peer["ipBlock"], f"{at}.ipBlock", options)
         else:
-            errors += validate_label_selector(peer[name], f"{at}.{name}", allow_invalid_values=leniency.values)
+            errors += validate_label_selector(
+                peer[name], f"{at}.{name}", allow_invalid_values=options.allow_invalid_label_values
+            )
     if not given:
         errors.append(required(at, "must specify a peer"))
     elif len(given) > 1 and "ipBlock" in given:
@@ -146,17 +152,19 @@ def _validate_peer(peer: ReadOnlyObject, at: str, leniency: _NetworkPolicyValida
     return errors
 
 
-def _validate_ip_block(block: ReadOnlyObject, at: str, leniency: _NetworkPolicyValidationOptions) -> list[FieldError]:
+def _validate_ip_block(block: ReadOnlyObject, at: str, options: _NetworkPolicyValidationOptions) -> list[FieldError]:
     cidr = block.get("cidr", "")
     if not cidr:
         return [required(f"{at}.cidr")]
-    errors = validate_cidr_for_legacy_field(cidr, f"{at}.cidr", strict=leniency.strict, stored=leniency.cidrs)
+    errors = validate_cidr_for_legacy_field(
+        cidr, f"{at}.cidr", strict=options.strict_cidrs, stored=options.stored_cidrs
+    )
     cidr_network = parse_cidr(cidr)
     if cidr_network is None:
         return errors
     for index, text in enumerate(_excepted_cidrs(block)):
         here = f"{at}.except[{index}]"
-        errors += validate_cidr_for_legacy_field(text, here, strict=leniency.strict, stored=leniency.cidrs)
+        errors += validate_cidr_for_legacy_field(text, here, strict=options.strict_cidrs, stored=options.stored_cidrs)
         except_network = parse_cidr(text)
         if except_network is None:
             continue
@@ -169,11 +177,12 @@ def _validate_ip_block(block: ReadOnlyObject, at: str, leniency: _NetworkPolicyV
 
 def network_policy_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a NetworkPolicy."""
-    return [name_of(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
+    return [name_of(obj), format_selector(section(obj, "spec", "podSelector")), format_age(obj, now)]
 
 
 NETWORK_POLICY = Printer(
-    (NAME, text_column("Pod-Selector", "Selector of the pods that the policy applies to."), AGE), network_policy_cells
+    (NAME_COLUMN, text_column("Pod-Selector", "Selector of the pods that the policy applies to."), AGE_COLUMN),
+    network_policy_cells,
 )
 
 KIND: Final = Kind(

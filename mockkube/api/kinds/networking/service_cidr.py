@@ -6,10 +6,10 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import elements, name_of
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import parse_cidr, validate_cidr
 from mockkube.api.validation.status_metadata import reset_metadata_for_status
@@ -23,12 +23,12 @@ class ServiceCIDRStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_for_status_update(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
         reset_metadata_for_status(new, old)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the CIDRs."""
         cidrs = _cidrs(obj)
         if not cidrs:
@@ -43,9 +43,9 @@ class ServiceCIDRStrategy(StatusStrategy):
             errors.append(invalid(_CIDRS_PATH, cidrs, detail))
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject changes, except that a second CIDR may be added."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return []
         cidrs, before = _cidrs(new), _cidrs(old)
         if len(cidrs) == len(before):
@@ -55,7 +55,7 @@ class ServiceCIDRStrategy(StatusStrategy):
         if len(before) != 1 or len(cidrs) != 2:
             return [invalid(_CIDRS_PATH, cidrs or None, _IMMUTABLE)]
         errors = [] if cidrs[0] == before[0] else [invalid(f"{_CIDRS_PATH}[0]", cidrs[0], _IMMUTABLE)]
-        return errors + self.validate_create(new, judge)
+        return errors + self.validate(new, context)
 
 
 def _cidrs(obj: ReadOnlyObject) -> list[str]:
@@ -64,10 +64,12 @@ def _cidrs(obj: ReadOnlyObject) -> list[str]:
 
 def service_cidr_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ServiceCIDR."""
-    return [name_of(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
+    return [name_of(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), format_age(obj, now)]
 
 
-SERVICE_CIDR = Printer((NAME, text_column("CIDRs", "Address ranges of cluster IPs."), AGE), service_cidr_cells)
+SERVICE_CIDR = Printer(
+    (NAME_COLUMN, text_column("CIDRs", "Address ranges of cluster IPs."), AGE_COLUMN), service_cidr_cells
+)
 
 KIND: Final = Kind(
     "networking.k8s.io",

@@ -9,18 +9,18 @@ from mockkube.api.fields import FieldError, duplicate, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.formats import immutable, validate_format
-from mockkube.api.validation.internal_form import Shape, internal
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
+from mockkube.api.validation.formats import validate_format, validate_immutable_field
+from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.labels import validate_labels
-from mockkube.api.validation.node_labels import deprecation
+from mockkube.api.validation.node_labels import get_label_deprecation
 
-_TOLERATION: Final[Shape] = (
+_TOLERATION: Final[InternalShape] = (
     ("Key", "key", ""),
     ("Operator", "operator", ""),
     ("Value", "value", ""),
@@ -32,16 +32,16 @@ _TOLERATION: Final[Shape] = (
 class RuntimeClassStrategy(Strategy):
     """Strategy of RuntimeClass; its handler is immutable."""
 
-    native = False
+    requires_qualified_finalizers = False
     allow_create_on_update = True
     allow_unconditional_update = False
 
-    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+    def __init__(self, extensions: ValidationExtensions = NO_EXTENSIONS) -> None:
         # Upstream validates these tolerations without options, so operators that proposals add are rejected whatever
         # the gates are.
         self._extensions = replace(extensions, toleration_fields={})
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate handler, overhead and scheduling."""
         handler = obj.get("handler", "")
         errors = validate_format(handler, "handler", names.check_dns_label) if handler else [required("handler")]
@@ -52,21 +52,21 @@ class RuntimeClassStrategy(Strategy):
             errors += _validate_scheduling(obj["scheduling"], self._extensions)
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject another handler."""
-        return self.validate_create(new, judge) + immutable(new, old, "handler")
+        return self.validate(new, context) + validate_immutable_field(new, old, "handler")
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about deprecated node labels."""
-        warnings = (deprecation(label) for label in (obj.get("scheduling") or {}).get("nodeSelector") or {})
+        warnings = (get_label_deprecation(label) for label in (obj.get("scheduling") or {}).get("nodeSelector") or {})
         return [f"scheduling.nodeSelector: {message}" for message in warnings if message]
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation."""
-        return self.warnings_on_create(new, judge)
+        return self.warnings_on_create(new, context)
 
 
-def _validate_scheduling(scheduling: ReadOnlyObject, extensions: Extensions) -> list[FieldError]:
+def _validate_scheduling(scheduling: ReadOnlyObject, extensions: ValidationExtensions) -> list[FieldError]:
     at = "scheduling.tolerations"
     errors = validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
     tolerations = scheduling.get("tolerations") or []
@@ -75,18 +75,18 @@ def _validate_scheduling(scheduling: ReadOnlyObject, extensions: Extensions) -> 
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
         if key in seen:
-            errors.append(duplicate(f"{at}[{index}]", internal(toleration, _TOLERATION)))
+            errors.append(duplicate(f"{at}[{index}]", to_internal(toleration, _TOLERATION)))
         seen.add(key)
     return errors
 
 
 def runtime_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a RuntimeClass."""
-    return [name_of(obj), string(obj, "handler"), age(obj, now)]
+    return [name_of(obj), string(obj, "handler"), format_age(obj, now)]
 
 
 RUNTIME_CLASS = Printer(
-    (NAME, text_column("Handler", "The handler in the configuration of the container runtime."), AGE),
+    (NAME_COLUMN, text_column("Handler", "The handler in the configuration of the container runtime."), AGE_COLUMN),
     runtime_class_cells,
 )
 

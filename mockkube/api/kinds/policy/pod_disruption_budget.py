@@ -7,13 +7,13 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, number, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.internal_form import Shape, internal, order_selector
+from mockkube.api.validation.internal_form import InternalShape, order_selector, to_internal
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.numbers import (
     validate_at_most_100_percent,
@@ -23,7 +23,7 @@ from mockkube.api.validation.numbers import (
 
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _UNHEALTHY_POD_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
-_SPEC: Final[Shape] = (
+_SPEC: Final[InternalShape] = (
     ("MinAvailable", "minAvailable", None),
     ("Selector", "selector", None),
     ("MaxUnavailable", "maxUnavailable", None),
@@ -34,7 +34,7 @@ _SPEC: Final[Shape] = (
 class PodDisruptionBudgetStrategy(StatusStrategy):
     """Strategy of PodDisruptionBudget."""
 
-    native = False
+    requires_qualified_finalizers = False
     # Evictions decrease disruptionsAllowed with a resourceVersion; a blind overwrite would allow more than the budget.
     allow_unconditional_update = False
 
@@ -46,13 +46,13 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
         """Return the counts that a Go server writes even when they are zero."""
         return dict.fromkeys(_COUNTS, 0)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec."""
         return _validate_spec(obj["spec"], lenient=False)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec, or conditions and counts of the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             status = new.get("status") or {}
             errors = validate_conditions(status.get("conditions"), "status.conditions")
             return errors + validate_nonnegative_fields(status, "status", *_COUNTS)
@@ -76,7 +76,7 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
 
 
 def _to_internal(spec: ReadOnlyObject) -> ReadOnlyObject | None:
-    return internal({**spec, "selector": order_selector(spec.get("selector"))}, _SPEC)
+    return to_internal({**spec, "selector": order_selector(spec.get("selector"))}, _SPEC)
 
 
 NOT_SET = "N/A"
@@ -89,17 +89,17 @@ def disruption_budget_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "minAvailable", missing=NOT_SET),
         string(obj, "spec", "maxUnavailable", missing=NOT_SET),
         number(obj, "status", "disruptionsAllowed"),
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
 POD_DISRUPTION_BUDGET = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Min Available", "Number of pods that must stay available."),
         text_column("Max Unavailable", "Number of pods that may be unavailable."),
         integer_column("Allowed Disruptions", "Number of pods that may be disrupted now."),
-        AGE,
+        AGE_COLUMN,
     ),
     disruption_budget_cells,
 )

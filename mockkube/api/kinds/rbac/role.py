@@ -7,7 +7,7 @@ from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_selector
 
@@ -22,16 +22,16 @@ class RoleStrategy(Strategy):
         """Require a path segment: names such as `system:node` have colons."""
         return names.check_path_segment(name, prefix=prefix)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate each rule."""
         errors: list[FieldError] = []
         for index, rule in enumerate(obj.get("rules") or []):
             errors += _validate_rule(rule, f"rules[{index}]", namespaced=self.namespaced)
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation."""
-        return self.validate_create(new, judge)
+        return self.validate(new, context)
 
 
 class ClusterRoleStrategy(RoleStrategy):
@@ -39,15 +39,15 @@ class ClusterRoleStrategy(RoleStrategy):
 
     namespaced = False
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate rules and aggregation selectors."""
-        return super().validate_create(obj, judge) + _validate_aggregation(obj, lenient=False)
+        return super().validate(obj, context) + _validate_aggregation(obj, lenient=False)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation; tolerate label values of stored selectors."""
         lenient = bool(_validate_aggregation(old, lenient=False))
         # The class is named because `super().validate_update` would come back to the strict validation of this class.
-        return RoleStrategy.validate_create(self, new, judge) + _validate_aggregation(new, lenient=lenient)
+        return RoleStrategy.validate(self, new, context) + _validate_aggregation(new, lenient=lenient)
 
 
 def _validate_rule(rule: ReadOnlyObject, at: str, *, namespaced: bool) -> list[FieldError]:

@@ -6,12 +6,12 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, section, sections, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column, wide_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column, wide_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.internal_form import Shape, internal
+from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.features.capabilities import Capabilities
 
 _GROUP: Final = "rbac.authorization.k8s.io"
@@ -28,8 +28,8 @@ def default_binding(binding: Object, caps: Capabilities) -> None:
             subject.setdefault("apiGroup", _GROUP)
 
 
-GROUP: Final = "rbac.authorization.k8s.io"
-_REFERENCE: Final[Shape] = (("APIGroup", "apiGroup", ""), ("Kind", "kind", ""), ("Name", "name", ""))
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+_REFERENCE: Final[InternalShape] = (("APIGroup", "apiGroup", ""), ("Kind", "kind", ""), ("Name", "name", ""))
 
 
 class RoleBindingStrategy(Strategy):
@@ -43,11 +43,11 @@ class RoleBindingStrategy(Strategy):
         """Require a path segment: names such as `system:node` have colons."""
         return names.check_path_segment(name, prefix=prefix)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the role reference and each subject."""
         ref = obj.get("roleRef") or {}
         group, kind, name = ref.get("apiGroup", ""), ref.get("kind", ""), ref.get("name", "")
-        errors = [] if group == GROUP else [not_supported("roleRef.apiGroup", group, (GROUP,))]
+        errors = [] if group == RBAC_GROUP else [not_supported("roleRef.apiGroup", group, (RBAC_GROUP,))]
         if kind not in self.role_kinds:
             errors.append(not_supported("roleRef.kind", kind, self.role_kinds))
         if name:
@@ -58,13 +58,15 @@ class RoleBindingStrategy(Strategy):
             errors += _validate_subject(subject, f"subjects[{index}]", namespaced=self.namespaced)
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject another role."""
-        errors = self.validate_create(new, judge)
+        errors = self.validate(new, context)
         # With a fixed role, users can be allowed to edit the subjects of a binding without being able to choose the
         # role.
         if new.get("roleRef") != old.get("roleRef"):
-            errors.append(invalid("roleRef", internal(new.get("roleRef") or {}, _REFERENCE), "cannot change roleRef"))
+            errors.append(
+                invalid("roleRef", to_internal(new.get("roleRef") or {}, _REFERENCE), "cannot change roleRef")
+            )
         return errors
 
 
@@ -87,8 +89,8 @@ def _validate_subject(subject: ReadOnlyObject, at: str, *, namespaced: bool) -> 
             if not namespaced and not subject.get("namespace"):
                 errors.append(required(f"{at}.namespace"))
         case "User" | "Group":
-            if group != GROUP:
-                errors.append(not_supported(f"{at}.apiGroup", group, (GROUP,)))
+            if group != RBAC_GROUP:
+                errors.append(not_supported(f"{at}.apiGroup", group, (RBAC_GROUP,)))
         case kind:
             errors.append(not_supported(f"{at}.kind", kind, ("ServiceAccount", "User", "Group")))
     return errors
@@ -106,7 +108,7 @@ def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [
         name_of(obj),
         f"{string(role, 'kind')}/{string(role, 'name')}",
-        age(obj, now),
+        format_age(obj, now),
         _format_subject_names(subjects, "User"),
         _format_subject_names(subjects, "Group"),
         ", ".join(accounts),
@@ -119,9 +121,9 @@ def _format_subject_names(subjects: list[ReadOnlyObject], kind: str) -> str:
 
 BINDING = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Role", "The granted role."),
-        AGE,
+        AGE_COLUMN,
         wide_column("Users", "Users that have the role."),
         wide_column("Groups", "Groups that have the role."),
         wide_column("ServiceAccounts", "Service accounts that have the role."),

@@ -2,26 +2,28 @@
 
 # upstream 1.36: pkg/registry/resource/utils.go
 from mockkube.api.fields import FieldError, forbidden, internal
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 
 _ADMIN_ACCESS_LABEL = "resource.kubernetes.io/admin-access"
 
 
-def authorize_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
+def authorize_requests(devices: ReadOnlyObject, namespace: str, context: StrategyContext) -> list[FieldError]:
     """Authorize the device requests of a new claim or claim template."""
     for index, request in enumerate(devices.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
             # Upstream's path has no `exactly`, and for templates not the outer `spec`.
-            return _authorize(f"spec.devices.requests[{index}].adminAccess", namespace, judge)
+            return _authorize(f"spec.devices.requests[{index}].adminAccess", namespace, context)
     return []
 
 
-def authorize_allocation(new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
+def authorize_allocation(
+    new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, context: StrategyContext
+) -> list[FieldError]:
     """Authorize the allocation of a changed claim status; what was granted before stays."""
     if _find_granted_path(old) is not None or (at := _find_granted_path(new)) is None:
         return []
-    return _authorize(at, namespace, judge)
+    return _authorize(at, namespace, context)
 
 
 def _find_granted_path(status: ReadOnlyObject) -> str | None:
@@ -32,8 +34,8 @@ def _find_granted_path(status: ReadOnlyObject) -> str | None:
     return None
 
 
-def _authorize(at: str, namespace: str, judge: Judge) -> list[FieldError]:
-    labels = judge.namespace_labels(namespace)
+def _authorize(at: str, namespace: str, context: StrategyContext) -> list[FieldError]:
+    labels = context.namespace_labels(namespace)
     if labels is None:
         why = f'could not retrieve namespace to verify admin access: namespaces "{namespace}" not found'
         return [internal(at, why)]

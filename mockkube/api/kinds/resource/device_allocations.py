@@ -16,18 +16,18 @@ from mockkube.api.kinds.resource.device_fields import (
 )
 from mockkube.api.kinds.resource.device_forms import ALLOCATION
 from mockkube.api.kinds.resource.device_requests import (
-    Requests,
+    RequestNames,
     request_names,
     uses_consumable_capacity,
     validate_request_reference,
     validate_request_references,
 )
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import validate_interface_address
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.formats import label, validate_csi_driver_name
-from mockkube.api.validation.internal_form import internal
+from mockkube.api.validation.formats import validate_csi_driver_name, validate_label
+from mockkube.api.validation.internal_form import to_internal
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 
 RESERVED_FOR_MAX: Final = 256
@@ -73,7 +73,7 @@ def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Fiel
     if before.get("allocation") is None:
         return errors + _validate_allocation(allocation, request_names(new["spec"].get("devices") or {}))
     if allocation != before["allocation"]:
-        errors.append(invalid("status.allocation", internal(allocation, ALLOCATION), _IMMUTABLE))
+        errors.append(invalid("status.allocation", to_internal(allocation, ALLOCATION), _IMMUTABLE))
     return errors
 
 
@@ -81,7 +81,7 @@ def _validate_consumer(user: ReadOnlyObject, at: str) -> list[FieldError]:
     return [required(f"{at}.{name}") for name in ("resource", "name", "uid") if not user.get(name)]
 
 
-def _validate_allocation(allocation: ReadOnlyObject, known: Requests) -> list[FieldError]:
+def _validate_allocation(allocation: ReadOnlyObject, known: RequestNames) -> list[FieldError]:
     at, devices = "status.allocation.devices", allocation.get("devices") or {}
     errors = validate_items(
         devices.get("results"),
@@ -104,14 +104,14 @@ def _validate_allocation(allocation: ReadOnlyObject, known: Requests) -> list[Fi
 def _validate_device_identity(device: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = validate_csi_driver_name(device.get("driver", ""), f"{at}.driver")
     errors += validate_pool_name(device.get("pool", ""), f"{at}.pool")
-    return errors + label(device.get("device", ""), f"{at}.device")
+    return errors + validate_label(device.get("device", ""), f"{at}.device")
 
 
 def _validate_share_id(device: ReadOnlyObject, at: str) -> list[FieldError]:
     return validate_uid(device["shareID"], f"{at}.shareID") if device.get("shareID") is not None else []
 
 
-def _validate_result(result: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
+def _validate_result(result: ReadOnlyObject, at: str, known: RequestNames) -> list[FieldError]:
     errors = validate_request_reference(result.get("request", ""), f"{at}.request", known)
     return (
         errors
@@ -121,7 +121,7 @@ def _validate_result(result: ReadOnlyObject, at: str, known: Requests) -> list[F
     )
 
 
-def _validate_config(config: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
+def _validate_config(config: ReadOnlyObject, at: str, known: RequestNames) -> list[FieldError]:
     source = config.get("source", "")
     errors = [] if source else [required(f"{at}.source")]
     if source and source not in _CONFIG_SOURCES:
@@ -176,11 +176,11 @@ def _allocated_device_ids(status: ReadOnlyObject) -> Iterable[str]:
     return map(_device_id, _allocation_results(status))
 
 
-def drop_deallocated_device_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def drop_deallocated_device_status(new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
     """Drop the status of devices that the update deallocates."""
     status, before = new.get("status") or {}, old.get("status") or {}
     # drop_disabled_status_fields has removed the field already in this case.
-    if not judge.caps.enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
+    if not context.caps.enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         return
     deallocated = set(_allocated_device_ids(before)).difference(_allocated_device_ids(status))
     remaining = [device for device in status.get("devices") or [] if _device_id(device) not in deallocated]
@@ -190,13 +190,13 @@ def drop_deallocated_device_status(new: Object, old: ReadOnlyObject, judge: Judg
         status.pop("devices", None)
 
 
-def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
     """Drop status fields of disabled gates that are not in use."""
     # upstream 1.36: pkg/registry/resource/resourceclaim/strategy.go
     status, before = new.get("status") or {}, old.get("status") or {}
     results, stored = _allocation_results(status), _allocation_results(before)
     requested = old["spec"].get("devices") or {}
-    enabled = judge.caps.enabled
+    enabled = context.caps.enabled
     if not enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         status.pop("devices", None)
     # A claim that was admitted with a gated request must get the matching result, although the gate is off by now.

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, required, too_long
 from mockkube.api.kinds.resource.device_fields import validate_items
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
@@ -13,16 +13,21 @@ SELECTORS_MAX: Final = 32
 
 # Validates an expression at a field path; the last argument tells that the expression is stored already. The compiler
 # is passed in because this package must not import CEL.
-ExpressionCheck = Callable[[str, str, Judge, bool], list[FieldError]]
+ExpressionCheck = Callable[[str, str, StrategyContext, bool], list[FieldError]]
 
 
-def accept(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
+def accept_expression(expression: str, at: str, context: StrategyContext, stored: bool) -> list[FieldError]:
     """Accept every expression; used where no CEL compiler is available."""
     return []
 
 
 def validate_selectors(
-    selectors: list[ReadOnlyObject] | None, at: str, judge: Judge, check: ExpressionCheck, *, stored: bool = False
+    selectors: list[ReadOnlyObject] | None,
+    at: str,
+    context: StrategyContext,
+    check: ExpressionCheck,
+    *,
+    stored: bool = False,
 ) -> list[FieldError]:
     """Validate device selectors, which are CEL expressions."""
 
@@ -32,6 +37,6 @@ def validate_selectors(
         expression = selector["cel"].get("expression", "")
         if len(expression.encode()) > EXPRESSION_BYTES_MAX:
             return [too_long(f"{here}.cel.expression", EXPRESSION_BYTES_MAX)]
-        return check(expression, f"{here}.cel.expression", judge, stored)
+        return check(expression, f"{here}.cel.expression", context, stored)
 
     return validate_items(selectors, at, validate_selector, items_max=SELECTORS_MAX)

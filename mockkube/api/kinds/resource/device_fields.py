@@ -14,7 +14,7 @@ from mockkube.api.fields import (
     duplicate,
     find_duplicate_indexes,
     invalid,
-    keyed,
+    map_entry_path,
     not_supported,
     required,
     too_long,
@@ -24,17 +24,17 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_csi_driver_name
 from mockkube.api.validation.labels import validate_label_name
 
-Check = Callable[[Any, str], list[FieldError]]
+ItemCheck = Callable[[Any, str], list[FieldError]]
 
 DOMAIN_LENGTH_MAX: Final = 63
 IDENTIFIER_LENGTH_MAX: Final = 32
 PARAMETERS_BYTES_MAX: Final = 10 * 1024
-CONDITIONS_MAX: Final = 4
-EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+BINDING_CONDITIONS_MAX: Final = 4
+DEVICE_TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _UUID: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def validate_items(items: Sequence[Any] | None, at: str, check: Check, *, items_max: int = -1) -> list[FieldError]:
+def validate_items(items: Sequence[Any] | None, at: str, check: ItemCheck, *, items_max: int = -1) -> list[FieldError]:
     """Validate each item; the items of a list that is too long are skipped."""
     items = items or ()
     if 0 <= items_max < len(items):
@@ -45,7 +45,7 @@ def validate_items(items: Sequence[Any] | None, at: str, check: Check, *, items_
 def validate_set(
     items: Sequence[Any] | None,
     at: str,
-    check: Check,
+    check: ItemCheck,
     *,
     key: Callable[[Any], Hashable] = lambda item: item,
     form: Callable[[Any], Any] | None = None,
@@ -66,7 +66,13 @@ def validate_set(
 
 
 def validate_map(
-    items: Mapping[str, Any] | None, at: str, key: Check, check: Check, *, items_max: int = -1, key_length_max: int
+    items: Mapping[str, Any] | None,
+    at: str,
+    key: ItemCheck,
+    check: ItemCheck,
+    *,
+    items_max: int = -1,
+    key_length_max: int,
 ) -> list[FieldError]:
     """Validate each key and value; the entries of a map that is too large are skipped."""
     items = items or {}
@@ -75,11 +81,11 @@ def validate_map(
     errors: list[FieldError] = []
     for name, item in items.items():
         errors += key(name, at)
-        errors += check(item, keyed(at, _shorten_key(name, key_length_max)))
+        errors += check(item, map_entry_path(at, _shorten_key(name, key_length_max)))
     return errors
 
 
-def by_name(item: ReadOnlyObject) -> str:
+def name_key(item: ReadOnlyObject) -> str:
     """Return the name of an item as its key in a set."""
     return str(item.get("name", ""))
 
@@ -179,8 +185,8 @@ def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = N
     if effect != old_effect:
         if not effect:
             errors.append(required(f"{at}.effect"))
-        elif effect not in EFFECTS:
-            errors.append(not_supported(f"{at}.effect", effect, EFFECTS))
+        elif effect not in DEVICE_TAINT_EFFECTS:
+            errors.append(not_supported(f"{at}.effect", effect, DEVICE_TAINT_EFFECTS))
     return errors
 
 
@@ -189,8 +195,8 @@ def validate_binding_conditions(holder: ReadOnlyObject, at: str) -> list[FieldEr
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDeviceBindingParameters
     success, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
     success_at, failure_at = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
-    errors = validate_items(success, success_at, validate_label_name, items_max=CONDITIONS_MAX)
-    errors += validate_items(failure, failure_at, validate_label_name, items_max=CONDITIONS_MAX)
+    errors = validate_items(success, success_at, validate_label_name, items_max=BINDING_CONDITIONS_MAX)
+    errors += validate_items(failure, failure_at, validate_label_name, items_max=BINDING_CONDITIONS_MAX)
     errors += [duplicate(f"{success_at}[{index}]", success[index]) for index in sorted(find_duplicate_indexes(success))]
     repeated, known = find_duplicate_indexes(failure), set(success)
     for index, each in enumerate(failure):

@@ -2,80 +2,84 @@
 
 from typing import Final
 
-from mockkube.api.validation.internal_form import Shape, optional
+from mockkube.api.validation.internal_form import InternalShape, make_optional
 
-_TOLERATION: Final[Shape] = (
+_TOLERATION: Final[InternalShape] = (
     ("Key", "key", ""),
     ("Operator", "operator", ""),
     ("Value", "value", ""),
     ("Effect", "effect", ""),
     ("TolerationSeconds", "tolerationSeconds", None),
 )
-_CAPACITY: Final[Shape] = (("Requests", "requests", None),)
-_SELECTOR: Final[Shape] = (("CEL", "cel", optional((("Expression", "expression", ""),))),)
-_REQUEST_START: Final[Shape] = (
+_CAPACITY: Final[InternalShape] = (("Requests", "requests", None),)
+_SELECTOR: Final[InternalShape] = (("CEL", "cel", make_optional((("Expression", "expression", ""),))),)
+_REQUEST_START: Final[InternalShape] = (
     ("DeviceClassName", "deviceClassName", ""),
-    ("Selectors", "selectors", optional(_SELECTOR)),
+    ("Selectors", "selectors", make_optional(_SELECTOR)),
     ("AllocationMode", "allocationMode", ""),
     ("Count", "count", 0),
 )
-_REQUEST_END: Final[Shape] = (
-    ("Tolerations", "tolerations", optional(_TOLERATION)),
-    ("Capacity", "capacity", optional(_CAPACITY)),
+_REQUEST_END: Final[InternalShape] = (
+    ("Tolerations", "tolerations", make_optional(_TOLERATION)),
+    ("Capacity", "capacity", make_optional(_CAPACITY)),
 )
-_REQUEST: Final[Shape] = (
+_REQUEST: Final[InternalShape] = (
     ("Name", "name", ""),
-    ("Exactly", "exactly", optional((*_REQUEST_START, ("AdminAccess", "adminAccess", None), *_REQUEST_END))),
-    ("FirstAvailable", "firstAvailable", optional((("Name", "name", ""), *_REQUEST_START, *_REQUEST_END))),
+    ("Exactly", "exactly", make_optional((*_REQUEST_START, ("AdminAccess", "adminAccess", None), *_REQUEST_END))),
+    ("FirstAvailable", "firstAvailable", make_optional((("Name", "name", ""), *_REQUEST_START, *_REQUEST_END))),
 )
-_CONSTRAINT: Final[Shape] = (
+_CONSTRAINT: Final[InternalShape] = (
     ("Requests", "requests", None),
     ("MatchAttribute", "matchAttribute", None),
     ("DistinctAttribute", "distinctAttribute", None),
 )
-_OPAQUE: Final[Shape] = (("Driver", "driver", ""), ("Parameters", "parameters", None))
-_CONFIG: Final[Shape] = (("Requests", "requests", None), ("Opaque", "opaque", optional(_OPAQUE)))
-CLAIM_SPEC: Final[Shape] = (
+_OPAQUE: Final[InternalShape] = (("Driver", "driver", ""), ("Parameters", "parameters", None))
+_CONFIG: Final[InternalShape] = (("Requests", "requests", None), ("Opaque", "opaque", make_optional(_OPAQUE)))
+CLAIM_SPEC: Final[InternalShape] = (
     (
         "Devices",
         "devices",
         (
-            ("Requests", "requests", optional(_REQUEST)),
-            ("Constraints", "constraints", optional(_CONSTRAINT)),
-            ("Config", "config", optional(_CONFIG)),
+            ("Requests", "requests", make_optional(_REQUEST)),
+            ("Constraints", "constraints", make_optional(_CONSTRAINT)),
+            ("Config", "config", make_optional(_CONFIG)),
         ),
     ),
 )
-_RESULT: Final[Shape] = (
+_RESULT: Final[InternalShape] = (
     ("Request", "request", ""),
     ("Driver", "driver", ""),
     ("Pool", "pool", ""),
     ("Device", "device", ""),
     ("AdminAccess", "adminAccess", None),
-    ("Tolerations", "tolerations", optional(_TOLERATION)),
+    ("Tolerations", "tolerations", make_optional(_TOLERATION)),
     ("BindingConditions", "bindingConditions", None),
     ("BindingFailureConditions", "bindingFailureConditions", None),
     ("ShareID", "shareID", None),
     ("ConsumedCapacity", "consumedCapacity", None),
 )
-_REQUIREMENT: Final[Shape] = (("Key", "key", ""), ("Operator", "operator", ""), ("Values", "values", None))
-_TERM: Final[Shape] = (
-    ("MatchExpressions", "matchExpressions", optional(_REQUIREMENT)),
-    ("MatchFields", "matchFields", optional(_REQUIREMENT)),
+_REQUIREMENT: Final[InternalShape] = (("Key", "key", ""), ("Operator", "operator", ""), ("Values", "values", None))
+_TERM: Final[InternalShape] = (
+    ("MatchExpressions", "matchExpressions", make_optional(_REQUIREMENT)),
+    ("MatchFields", "matchFields", make_optional(_REQUIREMENT)),
 )
-ALLOCATION: Final[Shape] = (
+ALLOCATION: Final[InternalShape] = (
     (
         "Devices",
         "devices",
         (
-            ("Results", "results", optional(_RESULT)),
-            ("Config", "config", optional((("Source", "source", ""), *_CONFIG))),
+            ("Results", "results", make_optional(_RESULT)),
+            ("Config", "config", make_optional((("Source", "source", ""), *_CONFIG))),
         ),
     ),
-    ("NodeSelector", "nodeSelector", optional((("NodeSelectorTerms", "nodeSelectorTerms", optional(_TERM)),))),
+    (
+        "NodeSelector",
+        "nodeSelector",
+        make_optional((("NodeSelectorTerms", "nodeSelectorTerms", make_optional(_TERM)),)),
+    ),
     ("AllocationTimestamp", "allocationTimestamp", None),
 )
-ATTRIBUTE: Final[Shape] = (
+ATTRIBUTE: Final[InternalShape] = (
     ("IntValue", "int", None),
     ("BoolValue", "bool", None),
     ("StringValue", "string", None),
@@ -85,4 +89,4 @@ ATTRIBUTE: Final[Shape] = (
     ("StringValues", "strings", None),
     ("VersionValues", "versions", None),
 )
-TERMS: Final[Shape] = _TERM
+TERMS: Final[InternalShape] = _TERM

@@ -19,8 +19,8 @@ from mockkube.api.kinds.resource.device_fields import (
 from mockkube.api.kinds.resource.device_forms import ATTRIBUTE
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import label, subdomain
-from mockkube.api.validation.internal_form import internal
+from mockkube.api.validation.formats import validate_label, validate_subdomain
+from mockkube.api.validation.internal_form import to_internal
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 
 ATTRIBUTES_AND_CAPACITIES_MAX: Final = 32
@@ -50,7 +50,7 @@ def validate_device(
     """Validate a device; stored taints stay valid."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDevice
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
-    errors = label(device.get("name", ""), f"{at}.name")
+    errors = validate_label(device.get("name", ""), f"{at}.name")
     if len(attributes) + len(capacity) > ATTRIBUTES_AND_CAPACITIES_MAX:
         detail = f"the total number of attributes and capacities must not exceed {ATTRIBUTES_AND_CAPACITIES_MAX}"
         errors.append(invalid(at, len(attributes) + len(capacity), detail))
@@ -87,7 +87,7 @@ def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     return validate_map(
         counters,
         f"{at}.counters",
-        label,
+        validate_label,
         lambda counter, here: [],
         items_max=COUNTERS_MAX,
         key_length_max=LABEL_LENGTH_MAX,
@@ -96,7 +96,7 @@ def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _validate_consumed_counters(consumption: ReadOnlyObject, at: str) -> list[FieldError]:
     name = consumption.get("counterSet", "")
-    errors = label(name, f"{at}.counterSet") if name else [required(f"{at}.counterSet")]
+    errors = validate_label(name, f"{at}.counterSet") if name else [required(f"{at}.counterSet")]
     return errors + validate_counters(consumption, at)
 
 
@@ -120,7 +120,7 @@ def _validate_attribute(attribute: ReadOnlyObject, at: str) -> list[FieldError]:
                 errors += validate_items(value, f"{at}.versions", _validate_version)
     if len(given) == 1:
         return errors
-    shown = internal(attribute, ATTRIBUTE) if given else ""
+    shown = to_internal(attribute, ATTRIBUTE) if given else ""
     return [*errors, invalid(at, shown, "exactly one value must be specified")]
 
 
@@ -144,7 +144,11 @@ def _validate_node_selection(device: ReadOnlyObject, at: str, *, per_device: boo
         return [invalid(at, None, detail)]
     errors: list[FieldError] = []
     if node is not None:
-        errors += subdomain(node, f"{at}.nodeName") if node else [invalid(f"{at}.nodeName", node, "must not be empty")]
+        errors += (
+            validate_subdomain(node, f"{at}.nodeName")
+            if node
+            else [invalid(f"{at}.nodeName", node, "must not be empty")]
+        )
     if selector is not None:
         errors += validate_node_selector(selector, f"{at}.nodeSelector", NodeSelectorOptions())
     if all_nodes is False:

@@ -12,24 +12,24 @@ from mockkube.api.kinds.resource.device_allocations import (
     drop_disabled_status_fields,
     validate_claim_status,
 )
-from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept
+from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept_expression
 from mockkube.api.kinds.resource.device_forms import CLAIM_SPEC
 from mockkube.api.kinds.resource.device_requests import DeviceClaimValidator, drop_disabled_request_fields
-from mockkube.api.printers.ages import age
-from mockkube.api.printers.plain import PLAIN
+from mockkube.api.printers.ages import format_age
+from mockkube.api.printers.plain import NAME_AND_AGE_PRINTER
 from mockkube.api.printers.reading import elements, is_deleting, name_of, value_at
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.internal_form import METADATA_FIELDS, internal, order_metadata
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
+from mockkube.api.validation.internal_form import METADATA_FIELDS, order_metadata, to_internal
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.api.validation.status_metadata import reset_metadata_for_status
 from mockkube.features.capabilities import Capabilities
 
 
-def default_claim(claim: Object, caps: Capabilities) -> None:
+def default_resource_claim(claim: Object, caps: Capabilities) -> None:
     """Default the requests, and the tolerations of allocation results."""
     _default_requests(claim.get("spec", {}))
     _default_results(claim)
@@ -99,82 +99,86 @@ class ResourceClaimStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def __init__(self, check_expression: ExpressionCheck = accept, extensions: Extensions = NO_EXTENSIONS) -> None:
+    def __init__(
+        self, check_expression: ExpressionCheck = accept_expression, extensions: ValidationExtensions = NO_EXTENSIONS
+    ) -> None:
         self.check_expression = check_expression
         self.extensions = extensions
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_for_create(obj, judge)
-        drop_disabled_request_fields(obj["spec"], None, judge)
+        super().prepare_for_create(obj, context)
+        drop_disabled_request_fields(obj["spec"], None, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
-        super().prepare_for_update(new, old, judge)
-        if judge.subresource != "status":
-            drop_disabled_request_fields(new["spec"], old["spec"], judge)
+        super().prepare_for_update(new, old, context)
+        if context.subresource != "status":
+            drop_disabled_request_fields(new["spec"], old["spec"], context)
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata; drop the status of deallocated devices."""
-        super().prepare_for_status_update(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
         reset_metadata_for_status(new, old)
-        drop_disabled_status_fields(new, old, judge)
-        drop_deallocated_device_status(new, old, judge)
+        drop_disabled_status_fields(new, old, context)
+        drop_deallocated_device_status(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the requested devices."""
         devices = obj["spec"].get("devices") or {}
-        validator = DeviceClaimValidator(judge, self.check_expression, self.extensions)
-        errors = admin_access.authorize_requests(devices, obj["metadata"].get("namespace", ""), judge)
+        validator = DeviceClaimValidator(context, self.check_expression, self.extensions)
+        errors = admin_access.authorize_requests(devices, obj["metadata"].get("namespace", ""), context)
         return errors + validator.validate(devices, "spec.devices")
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject a changed spec, or validate the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             namespace = new["metadata"].get("namespace", "")
             errors = admin_access.authorize_allocation(
-                new.get("status") or {}, old.get("status") or {}, namespace, judge
+                new.get("status") or {}, old.get("status") or {}, namespace, context
             )
             return errors + validate_claim_status(new, old)
         if new["spec"] == old["spec"]:
             return []
-        return [invalid("spec", internal(new["spec"], CLAIM_SPEC), _IMMUTABLE)]
+        return [invalid("spec", to_internal(new["spec"], CLAIM_SPEC), _IMMUTABLE)]
 
 
 class ResourceClaimTemplateStrategy(Strategy):
     """Strategy of ResourceClaimTemplate; its spec is immutable."""
 
-    def __init__(self, check_expression: ExpressionCheck = accept, extensions: Extensions = NO_EXTENSIONS) -> None:
+    def __init__(
+        self, check_expression: ExpressionCheck = accept_expression, extensions: ValidationExtensions = NO_EXTENSIONS
+    ) -> None:
         self.check_expression = check_expression
         self.extensions = extensions
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields of disabled gates."""
-        drop_disabled_request_fields(obj["spec"].get("spec") or {}, None, judge)
+        drop_disabled_request_fields(obj["spec"].get("spec") or {}, None, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Drop fields of disabled gates that are not in use."""
-        drop_disabled_request_fields(new["spec"].get("spec") or {}, old["spec"].get("spec"), judge)
+        drop_disabled_request_fields(new["spec"].get("spec") or {}, old["spec"].get("spec"), context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the metadata of claims and the requested devices."""
         devices = (obj["spec"].get("spec") or {}).get("devices") or {}
-        errors = admin_access.authorize_requests(devices, obj["metadata"].get("namespace", ""), judge)
-        return errors + self._validate(obj["spec"], judge)
+        errors = admin_access.authorize_requests(devices, obj["metadata"].get("namespace", ""), context)
+        return errors + self._validate(obj["spec"], context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject changes."""
         spec = new["spec"]
-        errors = self._validate(spec, judge)
+        errors = self._validate(spec, context)
         if spec != old["spec"]:
             shown = order_metadata(spec.get("metadata") or {})
-            shown["Spec"] = internal(spec.get("spec") or {}, CLAIM_SPEC)
+            shown["Spec"] = to_internal(spec.get("spec") or {}, CLAIM_SPEC)
             errors.append(invalid("spec", shown, _IMMUTABLE))
         return errors
 
-    def _validate(self, spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def _validate(self, spec: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         errors = _validate_metadata(spec.get("metadata") or {}, "spec.metadata")
-        validator = DeviceClaimValidator(judge, self.check_expression, self.extensions)
+        validator = DeviceClaimValidator(context, self.check_expression, self.extensions)
         return errors + validator.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
 
@@ -188,7 +192,7 @@ def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ResourceClaim."""
-    return [name_of(obj), ",".join(_find_states(obj)), age(obj, now)]
+    return [name_of(obj), ",".join(_find_states(obj)), format_age(obj, now)]
 
 
 def _find_states(obj: ReadOnlyObject) -> list[str]:
@@ -200,7 +204,9 @@ def _find_states(obj: ReadOnlyObject) -> list[str]:
     return [*states, "allocated", *reserved]
 
 
-RESOURCE_CLAIM = Printer((NAME, text_column("State", "Whether devices are allocated and reserved."), AGE), claim_cells)
+RESOURCE_CLAIM = Printer(
+    (NAME_COLUMN, text_column("State", "Whether devices are allocated and reserved."), AGE_COLUMN), claim_cells
+)
 
 RESOURCE_CLAIM_KIND: Final = Kind(
     "resource.k8s.io",
@@ -210,8 +216,8 @@ RESOURCE_CLAIM_KIND: Final = Kind(
     subresources=(STATUS,),
     strategy=lambda dependencies: ResourceClaimStrategy(dependencies.device_expression, dependencies.extensions),
     defaults={
-        "v1": default_claim,
-        "v1beta2": default_claim,
+        "v1": default_resource_claim,
+        "v1beta2": default_resource_claim,
         "v1beta1": default_resource_claim_v1beta1,
         "v1alpha3": default_resource_claim_v1beta1,
     },
@@ -231,5 +237,5 @@ RESOURCE_CLAIM_TEMPLATE_KIND: Final = Kind(
         "v1beta1": default_resource_claim_template_v1beta1,
         "v1alpha3": default_resource_claim_template_v1beta1,
     },
-    printer=PLAIN,
+    printer=NAME_AND_AGE_PRINTER,
 )

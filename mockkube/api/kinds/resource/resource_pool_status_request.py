@@ -6,9 +6,9 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import since
+from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.reading import elements, name_of, number, sections, string, value_at
-from mockkube.api.printers.table import NAME, NONE, Cell, Printer, integer_column, text_column
+from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer, integer_column, text_column
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -47,7 +47,7 @@ def _find_outcome(obj: ReadOnlyObject, now: datetime) -> _Outcome:
     for condition in sections(obj, "status", "conditions"):
         match condition.get("type"), condition.get("status"):
             case "Complete", "True":
-                return _Outcome(_format_complete(obj), since(string(condition, "lastTransitionTime"), now))
+                return _Outcome(_format_complete(obj), format_time_since(string(condition, "lastTransitionTime"), now))
             case "Failed", "True":
                 return _Outcome("Failed")
     return _Outcome("Pending")
@@ -69,7 +69,7 @@ def _sum_devices(obj: ReadOnlyObject, status: str) -> list[str]:
 
 RESOURCE_POOL_STATUS_REQUEST = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Driver", "The driver of the requested pools."),
         text_column("Total", "Number of devices."),
         text_column("Available", "Devices that are free."),

@@ -6,17 +6,17 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.resource.device_fields import by_name, drop_fields, validate_pool_name, validate_set
+from mockkube.api.kinds.resource.device_fields import drop_fields, name_key, validate_pool_name, validate_set
 from mockkube.api.kinds.resource.device_forms import TERMS
 from mockkube.api.kinds.resource.devices import LIST_ATTRIBUTES, validate_counters, validate_device
 from mockkube.api.kinds.resource.taint_times import set_slice_taint_times
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import label, subdomain, validate_csi_driver_name
-from mockkube.api.validation.internal_form import internal
+from mockkube.api.validation.formats import validate_csi_driver_name, validate_label, validate_subdomain
+from mockkube.api.validation.internal_form import to_internal
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
@@ -58,41 +58,41 @@ class ResourceSliceStrategy(Strategy):
     """Strategy of ResourceSlice."""
 
     tracks_generation = True
-    selectable = ("spec.nodeName", "spec.driver")
+    selectable_field_names = ("spec.nodeName", "spec.driver")
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return node name and driver."""
         spec = obj["spec"]
         return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver", "")}
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields of disabled gates."""
-        super().prepare_for_create(obj, judge)
-        _drop_disabled_fields(obj["spec"], {}, judge)
+        super().prepare_for_create(obj, context)
+        _drop_disabled_fields(obj["spec"], {}, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Raise the generation for changes; drop fields of disabled gates that are not in use."""
-        super().prepare_for_update(new, old, judge)
-        _drop_disabled_fields(new["spec"], old["spec"], judge)
+        super().prepare_for_update(new, old, context)
+        _drop_disabled_fields(new["spec"], old["spec"], context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate pool, node selection and every device."""
         return _validate_spec(obj["spec"], None)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject another pool, driver or node."""
         return _validate_spec(new["spec"], old["spec"])
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about capitals in the driver name."""
         driver = obj["spec"].get("driver", "")
         if driver == driver.lower():
             return []
         return [f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters']
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation."""
-        return self.warnings_on_create(new, judge)
+        return self.warnings_on_create(new, context)
 
 
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
@@ -109,13 +109,13 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[
         devices,
         "spec.devices",
         lambda device, at: validate_device(device, stored.get(device.get("name")), at, per_device=per_device),
-        key=by_name,
+        key=name_key,
         # Devices with taints, counters or lists are larger: the lower limit keeps a slice below etcd's limit for
         # objects.
         items_max=DEVICES_WITH_ADVANCED_FEATURES_MAX if _uses_advanced_features(devices or ()) else DEVICES_MAX,
     )
     return errors + validate_set(
-        counters, "spec.sharedCounters", _validate_counter_set, key=by_name, items_max=COUNTER_SETS_MAX
+        counters, "spec.sharedCounters", _validate_counter_set, key=name_key, items_max=COUNTER_SETS_MAX
     )
 
 
@@ -144,12 +144,12 @@ def _validate_node_selection(spec: ReadOnlyObject) -> list[FieldError]:
     errors: list[FieldError] = []
     if node is not None:
         detail = "must be either unset or set to a non-empty string"
-        errors += subdomain(node, "spec.nodeName") if node else [invalid("spec.nodeName", node, detail)]
+        errors += validate_subdomain(node, "spec.nodeName") if node else [invalid("spec.nodeName", node, detail)]
     if selector is not None:
         errors += validate_node_selector(selector, "spec.nodeSelector", NodeSelectorOptions())
         terms = selector.get("nodeSelectorTerms") or []
         if len(terms) != 1:
-            shown = [internal(term, TERMS) for term in terms] or None
+            shown = [to_internal(term, TERMS) for term in terms] or None
             at = "spec.nodeSelector.nodeSelectorTerms"
             errors.append(invalid(at, shown, "must have exactly one node selector term"))
     for name in ("allNodes", "perDeviceNodeSelection"):
@@ -170,7 +170,7 @@ def _validate_node_selection(spec: ReadOnlyObject) -> list[FieldError]:
 
 def _validate_counter_set(counters: ReadOnlyObject, at: str) -> list[FieldError]:
     name = counters.get("name", "")
-    errors = label(name, f"{at}.name") if name else [required(f"{at}.name")]
+    errors = validate_label(name, f"{at}.name") if name else [required(f"{at}.name")]
     return errors + validate_counters(counters, at)
 
 
@@ -189,8 +189,8 @@ def _uses_request_policies(device: ReadOnlyObject) -> bool:
     return policies or "allowMultipleAllocations" in device
 
 
-def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    devices, stored, enabled = spec.get("devices") or (), before.get("devices") or (), judge.caps.enabled
+def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, context: StrategyContext) -> None:
+    devices, stored, enabled = spec.get("devices") or (), before.get("devices") or (), context.caps.enabled
     if not enabled("DRADeviceTaints") and not any(each.get("taints") for each in stored):
         drop_fields(devices, "taints")
     if not enabled("DRAPartitionableDevices") and not _uses_partitionable_devices(before, stored):
@@ -223,17 +223,17 @@ def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "nodeName"),
         string(obj, "spec", "driver"),
         string(obj, "spec", "pool", "name"),
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
 RESOURCE_SLICE = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Node", "The node the devices are on."),
         text_column("Driver", "The driver of the devices."),
         text_column("Pool", "The pool they belong to."),
-        AGE,
+        AGE_COLUMN,
     ),
     slice_cells,
 )

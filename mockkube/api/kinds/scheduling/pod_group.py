@@ -10,22 +10,22 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.scheduling.pod_group_terms import (
     CLAIMS_GATE,
     CLAIMS_MAX,
-    changed,
     drop_disabled_pod_group_fields,
-    named,
-    repeated,
     validate_exactly_one,
     validate_pod_group_spec,
     validate_pod_group_spec_update,
+    validate_required_label,
+    validate_unchanged,
+    validate_unique_names,
 )
 from mockkube.api.kinds.scheduling.priority_class import PREEMPT_LOWER_PRIORITY
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.formats import subdomain
+from mockkube.api.validation.formats import validate_subdomain
 from mockkube.api.validation.status_metadata import reset_metadata_for_status
 from mockkube.features.capabilities import Capabilities
 
@@ -53,25 +53,25 @@ class PodGroupStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_for_create(obj, judge)
-        drop_disabled_pod_group_fields(obj["spec"], {}, judge, vacant={})
+        super().prepare_for_create(obj, context)
+        drop_disabled_pod_group_fields(obj["spec"], {}, context, replacements={})
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
-        super().prepare_for_update(new, old, judge)
-        if judge.subresource != "status":
-            drop_disabled_pod_group_fields(new["spec"], old["spec"], judge, vacant={})
+        super().prepare_for_update(new, old, context)
+        if context.subresource != "status":
+            drop_disabled_pod_group_fields(new["spec"], old["spec"], context, replacements={})
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata; drop claim statuses if their gate is off."""
-        super().prepare_for_status_update(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
         reset_metadata_for_status(new, old)
-        if not judge.caps.enabled(CLAIMS_GATE) and not old["spec"].get("resourceClaims"):
+        if not context.caps.enabled(CLAIMS_GATE) and not old["spec"].get("resourceClaims"):
             (new.get("status") or {}).pop("resourceClaimStatuses", None)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the template reference and the spec."""
         spec = obj["spec"]
         errors: list[FieldError] = []
@@ -79,21 +79,21 @@ class PodGroupStrategy(StatusStrategy):
             errors += _validate_template_reference(spec["podGroupTemplateRef"], "spec.podGroupTemplateRef")
         return errors + validate_pod_group_spec(spec, "spec")
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject changes of the spec, or validate the status."""
-        if judge.subresource == "status":
+        if context.subresource == "status":
             return _validate_status(new, old.get("status") or {})
         # Controllers and scheduler plan for a group as a whole, so its spec cannot change under them.
-        errors = changed(new["spec"], old["spec"], "podGroupTemplateRef", "spec")
-        return errors + validate_pod_group_spec_update(new["spec"], old["spec"], "spec", judge)
+        errors = validate_unchanged(new["spec"], old["spec"], "podGroupTemplateRef", "spec")
+        return errors + validate_pod_group_spec_update(new["spec"], old["spec"], "spec", context)
 
 
 def _validate_template_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = validate_exactly_one(reference, at, ("workload",))
     if (workload := reference.get("workload")) is not None:
         name, place = workload.get("workloadName"), f"{at}.workload.workloadName"
-        errors += subdomain(name, place) if name else [required(place)]
-        errors += named(workload, f"{at}.workload", "podGroupTemplateName")
+        errors += validate_subdomain(name, place) if name else [required(place)]
+        errors += validate_required_label(workload, f"{at}.workload", "podGroupTemplateName")
     return errors
 
 
@@ -116,10 +116,10 @@ def _validate_claim_statuses(
 ) -> list[FieldError]:
     if len(claims) > CLAIMS_MAX:
         return [too_many(at, len(claims), CLAIMS_MAX)]
-    errors = repeated(claims, at, _CLAIM_FIELDS)
+    errors = validate_unique_names(claims, at, _CLAIM_FIELDS)
     for index, claim in enumerate(claims):
         if claim.get("resourceClaimName") is not None and claim not in before:
-            errors += subdomain(claim["resourceClaimName"], f"{at}[{index}].resourceClaimName")
+            errors += validate_subdomain(claim["resourceClaimName"], f"{at}[{index}].resourceClaimName")
     return errors
 
 
@@ -133,7 +133,7 @@ def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         "Gang" if is_gang else "Basic",
         NONE if template is None else workload,
         _format_status(obj),
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
@@ -149,11 +149,11 @@ def _format_status(obj: ReadOnlyObject) -> str:
 
 POD_GROUP = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Policy", "Scheduling policy of the group."),
         text_column("Workload", "The workload of the group's template."),
         text_column("Status", "Scheduling status of the group."),
-        AGE,
+        AGE_COLUMN,
     ),
     pod_group_cells,
 )

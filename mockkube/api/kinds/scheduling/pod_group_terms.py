@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, required, too_many
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import label, one_of, qualified, subdomain
+from mockkube.api.validation.formats import validate_label, validate_one_of, validate_qualified_name, validate_subdomain
 
 CLAIMS_MAX: Final = 4
 TOPOLOGIES_MAX: Final = 1
@@ -23,16 +23,18 @@ _GATED_FIELDS: Final = (
 _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
 
 
-def drop_disabled_pod_group_fields(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
+def drop_disabled_pod_group_fields(
+    new: Object, old: ReadOnlyObject, context: StrategyContext, replacements: ReadOnlyObject
+) -> None:
     """Drop fields of disabled gates; the last argument has values that replace dropped fields."""
     # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
     for gate, fields in _GATED_FIELDS:
-        if judge.caps.enabled(gate):
+        if context.caps.enabled(gate):
             continue
         for name in fields:
             if name in new and not _is_set(old.get(name)):
                 del new[name]
-                new.update({name: vacant[name]} if name in vacant else {})
+                new.update({name: replacements[name]} if name in replacements else {})
 
 
 def validate_pod_group_spec(terms: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -44,9 +46,9 @@ def validate_pod_group_spec(terms: ReadOnlyObject, at: str) -> list[FieldError]:
     errors += validate_resource_claims(terms.get("resourceClaims") or [], f"{at}.resourceClaims")
     # A string in v1alpha2, an object in later versions.
     if isinstance(mode := terms.get("disruptionMode"), str):
-        errors += one_of(mode, f"{at}.disruptionMode", DISRUPTION_MODES)
+        errors += validate_one_of(mode, f"{at}.disruptionMode", DISRUPTION_MODES)
     if terms.get("priorityClassName"):
-        errors += subdomain(terms["priorityClassName"], f"{at}.priorityClassName")
+        errors += validate_subdomain(terms["priorityClassName"], f"{at}.priorityClassName")
     if terms.get("priority") is not None:
         errors += _validate_priority(terms["priority"], f"{at}.priority")
     return errors
@@ -69,20 +71,20 @@ def validate_resource_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[
     """Validate the claims that the pods of the group share."""
     if len(claims) > CLAIMS_MAX:
         return [too_many(at, len(claims), CLAIMS_MAX)]
-    errors = repeated(claims, at, _CLAIM_FIELDS)
+    errors = validate_unique_names(claims, at, _CLAIM_FIELDS)
     for index, claim in enumerate(claims):
         place = f"{at}[{index}]"
         errors += validate_exactly_one(claim, place, _CLAIM_FIELDS[1:])
-        errors += named(claim, place, "name")
+        errors += validate_required_label(claim, place, "name")
         for name in _CLAIM_FIELDS[1:]:
             if claim.get(name) is not None:
-                errors += subdomain(claim[name], f"{place}.{name}")
+                errors += validate_subdomain(claim[name], f"{place}.{name}")
     return errors
 
 
-def named(obj: ReadOnlyObject, at: str, field: str) -> list[FieldError]:
+def validate_required_label(obj: ReadOnlyObject, at: str, field: str) -> list[FieldError]:
     """Require a field to be a DNS label."""
-    return label(obj[field], f"{at}.{field}") if obj.get(field) else [required(f"{at}.{field}")]
+    return validate_label(obj[field], f"{at}.{field}") if obj.get(field) else [required(f"{at}.{field}")]
 
 
 def validate_exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[FieldError]:
@@ -96,7 +98,7 @@ def validate_exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str])
     return [invalid(at, f"{{{', '.join(given)}}}", f"must specify exactly one of: {choices}")]
 
 
-def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) -> list[FieldError]:
+def validate_unique_names(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) -> list[FieldError]:
     """Reject items with the name of an earlier one, printed with `fields` in that order."""
     seen: set[str] = set()
     errors: list[FieldError] = []
@@ -108,20 +110,22 @@ def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) ->
     return errors
 
 
-def changed(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) -> list[FieldError]:
+def validate_unchanged(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) -> list[FieldError]:
     """Reject a changed field; the error does not print its value."""
     return [invalid(f"{at}.{name}", None, "field is immutable")] if new.get(name) != old.get(name) else []
 
 
-def validate_pod_group_spec_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
+def validate_pod_group_spec_update(
+    new: ReadOnlyObject, old: ReadOnlyObject, at: str, context: StrategyContext
+) -> list[FieldError]:
     """Reject changes of the spec; fields of disabled gates may only be removed."""
-    errors = changed(new, old, "schedulingPolicy", at)
-    errors += _validate_unchanged_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))
-    if claim_errors := changed(new, old, "resourceClaims", at):
+    errors = validate_unchanged(new, old, "schedulingPolicy", at)
+    errors += _validate_unchanged_by_gate(new, old, "schedulingConstraints", at, context.caps.enabled(TOPOLOGY_GATE))
+    if claim_errors := validate_unchanged(new, old, "resourceClaims", at):
         claims = new.get("resourceClaims") or []
         excess = len(claims) > CLAIMS_MAX
         errors += [*claim_errors, too_many(f"{at}.resourceClaims", len(claims), CLAIMS_MAX)] if excess else claim_errors
-    preempts = judge.caps.enabled(PREEMPTION_GATE)
+    preempts = context.caps.enabled(PREEMPTION_GATE)
     for name in ("disruptionMode", "priorityClassName", "priority"):
         if preempts and name == "disruptionMode" and new.get(name) is None and old.get(name) is not None:
             errors.append(required(f"{at}.{name}"))
@@ -132,7 +136,7 @@ def validate_pod_group_spec_update(new: ReadOnlyObject, old: ReadOnlyObject, at:
 def _validate_unchanged_by_gate(
     new: ReadOnlyObject, old: ReadOnlyObject, name: str, at: str, enabled: bool
 ) -> list[FieldError]:
-    errors = changed(new, old, name, at)
+    errors = validate_unchanged(new, old, name, at)
     if enabled or not errors:
         return errors
     # Upstream's declarative validation forbids a gated field without a message.
@@ -149,7 +153,7 @@ def _validate_topology(topology: Sequence[ReadOnlyObject], at: str) -> list[Fiel
     errors: list[FieldError] = []
     for index, constraint in enumerate(topology):
         key, place = constraint.get("key", ""), f"{at}[{index}].key"
-        errors += qualified(key, place) if key else [required(place)]
+        errors += validate_qualified_name(key, place) if key else [required(place)]
     return errors
 
 

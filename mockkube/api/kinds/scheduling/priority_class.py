@@ -5,12 +5,20 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, number, string, truth
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, boolean_column, integer_column, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import (
+    AGE_COLUMN,
+    NAME_COLUMN,
+    Cell,
+    Printer,
+    boolean_column,
+    integer_column,
+    text_column,
+)
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import immutable, validate_required_one_of
+from mockkube.api.validation.formats import validate_immutable_field, validate_required_one_of
 from mockkube.features.capabilities import Capabilities
 
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
@@ -32,11 +40,11 @@ _SYSTEM_PRIORITIES: Final = {
 class PriorityClassStrategy(Strategy):
     """Strategy of PriorityClass; value and preemption policy are immutable."""
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set the first generation, which never rises."""
         obj["metadata"]["generation"] = 1
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate name, value and preemption policy."""
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         errors = []
@@ -57,12 +65,12 @@ class PriorityClassStrategy(Strategy):
             )
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject another value or preemption policy."""
         # Pods keep the number that admission resolved, so a changed value would split the pods of one class.
         changed = new.get("value", 0) != old.get("value", 0)
         errors = [forbidden("value", "may not be changed in an update.")] if changed else []
-        return errors + immutable(new, old, "preemptionPolicy")
+        return errors + validate_immutable_field(new, old, "preemptionPolicy")
 
 
 def _find_system_class_error(name: str, value: int, *, default: bool) -> str | None:
@@ -79,17 +87,17 @@ def priority_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         number(obj, "value"),
         truth(obj, "globalDefault"),
-        age(obj, now),
+        format_age(obj, now),
         string(obj, "preemptionPolicy"),
     ]
 
 
 PRIORITY_CLASS = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         integer_column("Value", "Priority of the pods; higher values are scheduled first."),
         boolean_column("Global-Default", "Whether pods without a priority class get this one."),
-        AGE,
+        AGE_COLUMN,
         text_column("PreemptionPolicy", "Whether pods may preempt others."),
     ),
     priority_class_cells,

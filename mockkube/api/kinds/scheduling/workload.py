@@ -7,16 +7,16 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, required, too_many
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.scheduling.pod_group_terms import (
-    changed,
     drop_disabled_pod_group_fields,
-    named,
-    repeated,
     validate_pod_group_spec,
+    validate_required_label,
+    validate_unchanged,
+    validate_unique_names,
 )
-from mockkube.api.printers.plain import PLAIN
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.plain import NAME_AND_AGE_PRINTER
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import subdomain, validate_format
+from mockkube.api.validation.formats import validate_format, validate_subdomain
 
 TEMPLATES_MAX: Final = 8
 _DROPPED_REPLACEMENTS: Final = {"schedulingConstraints": None}
@@ -29,20 +29,20 @@ _TEMPLATE_FIELDS: Final = (
 class WorkloadStrategy(Strategy):
     """Strategy of Workload; its spec is immutable."""
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields of disabled gates."""
         for template in _pod_group_templates(obj):
-            drop_disabled_pod_group_fields(template, {}, judge, _DROPPED_REPLACEMENTS)
+            drop_disabled_pod_group_fields(template, {}, context, _DROPPED_REPLACEMENTS)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Drop fields of disabled gates that the stored template at the same index does not use."""
         before = _pod_group_templates(old)
         for index, template in enumerate(_pod_group_templates(new)):
             drop_disabled_pod_group_fields(
-                template, before[index] if index < len(before) else {}, judge, _DROPPED_REPLACEMENTS
+                template, before[index] if index < len(before) else {}, context, _DROPPED_REPLACEMENTS
             )
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the controller reference and each template."""
         # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
         errors: list[FieldError] = []
@@ -53,16 +53,16 @@ class WorkloadStrategy(Strategy):
         templates, at = _pod_group_templates(obj), "spec.podGroupTemplates"
         if count_errors := _validate_count(templates, at):
             return errors + count_errors
-        errors += repeated(templates, at, _TEMPLATE_FIELDS)
+        errors += validate_unique_names(templates, at, _TEMPLATE_FIELDS)
         for index, template in enumerate(templates):
-            errors += named(template, f"{at}[{index}]", "name")
+            errors += validate_required_label(template, f"{at}[{index}]", "name")
             errors += validate_pod_group_spec(template, f"{at}[{index}]")
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject another controller or other templates."""
-        errors = changed(new["spec"], old["spec"], "controllerRef", "spec")
-        if change_errors := changed(new["spec"], old["spec"], "podGroupTemplates", "spec"):
+        errors = validate_unchanged(new["spec"], old["spec"], "controllerRef", "spec")
+        if change_errors := validate_unchanged(new["spec"], old["spec"], "podGroupTemplates", "spec"):
             errors += change_errors + _validate_count(_pod_group_templates(new), "spec.podGroupTemplates")
         return errors
 
@@ -78,7 +78,7 @@ def _validate_count(templates: Sequence[ReadOnlyObject], at: str) -> list[FieldE
 
 
 def _validate_controller_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = subdomain(reference["apiGroup"], f"{at}.apiGroup") if reference.get("apiGroup") else []
+    errors = validate_subdomain(reference["apiGroup"], f"{at}.apiGroup") if reference.get("apiGroup") else []
     for field in ("kind", "name"):
         value, place = reference.get(field), f"{at}.{field}"
         errors += validate_format(value, place, names.check_path_segment) if value else [required(place)]
@@ -91,5 +91,5 @@ KIND: Final = Kind(
     "workloads",
     versions=("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"),
     strategy=lambda _: WorkloadStrategy(),
-    printer=PLAIN,
+    printer=NAME_AND_AGE_PRINTER,
 )

@@ -5,12 +5,12 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import elements, name_of, sections, string, truth
-from mockkube.api.printers.table import AGE, NAME, NONE, UNSET, Cell, Printer, boolean_column, text_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, boolean_column, text_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import immutable
+from mockkube.api.validation.formats import validate_immutable_field
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -52,22 +52,22 @@ class CSIDriverStrategy(Strategy):
 
     allow_unconditional_update = False
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields of disabled gates."""
         for name, gate in _FIELD_GATES.items():
-            if not judge.caps.enabled(gate):
+            if not context.caps.enabled(gate):
                 obj["spec"].pop(name, None)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Drop fields of disabled gates that are not in use; raise the generation for changes."""
         for name, gate in _FIELD_GATES.items():
-            if name not in old["spec"] and not judge.caps.enabled(gate):
+            if name not in old["spec"] and not context.caps.enabled(gate):
                 new["spec"].pop(name, None)
         # Upstream raises the generation on update but does not set it on creation.
         if new["spec"] != old["spec"]:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""
         spec = obj["spec"]
         # `attachedRequired` is upstream's path, here and in the update.
@@ -79,28 +79,28 @@ class CSIDriverStrategy(Strategy):
         errors += _validate_token_requests(spec.get("tokenRequests") or [])
         unknown = [mode for mode in spec.get("volumeLifecycleModes") or [] if mode not in _LIFECYCLE_MODES]
         errors += [not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLE_MODES) for mode in unknown]
-        if spec.get("seLinuxMount") is None and judge.caps.enabled("SELinuxMountReadWriteOncePod"):
+        if spec.get("seLinuxMount") is None and context.caps.enabled("SELinuxMountReadWriteOncePod"):
             errors.append(required("spec.seLinuxMount"))
-        return errors + _validate_gated_fields(spec, judge)
+        return errors + _validate_gated_fields(spec, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject changes of immutable fields."""
-        errors = self.validate_create(new, judge)
+        errors = self.validate(new, context)
         attach = new["spec"].get("attachRequired")
         if attach != old["spec"].get("attachRequired"):
             errors.append(invalid("spec.attachedRequired", attach, "field is immutable"))
-        return errors + immutable(new["spec"], old["spec"], "volumeLifecycleModes", "spec")
+        return errors + validate_immutable_field(new["spec"], old["spec"], "volumeLifecycleModes", "spec")
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about tokens that drivers may log."""
         spec = obj["spec"]
         may_log_tokens = spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
-        return [_TOKENS_WARNING] if may_log_tokens and judge.caps.enabled("CSIServiceAccountTokenSecrets") else []
+        return [_TOKENS_WARNING] if may_log_tokens and context.caps.enabled("CSIServiceAccountTokenSecrets") else []
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn when the token requests change."""
         changed = new["spec"].get("tokenRequests") != old["spec"].get("tokenRequests")
-        return self.warnings_on_create(new, judge) if changed else []
+        return self.warnings_on_create(new, context) if changed else []
 
 
 def _validate_token_requests(requests: list[ReadOnlyObject]) -> list[FieldError]:
@@ -123,7 +123,7 @@ def _validate_token_requests(requests: list[ReadOnlyObject]) -> list[FieldError]
     return errors
 
 
-def _validate_gated_fields(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_gated_fields(spec: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     errors = []
     period, in_secrets = spec.get("nodeAllocatableUpdatePeriodSeconds"), spec.get("serviceAccountTokenInSecrets")
     if period is not None and period < 10:
@@ -132,7 +132,7 @@ def _validate_gated_fields(spec: ReadOnlyObject, judge: Judge) -> list[FieldErro
     if in_secrets is not None and not spec.get("tokenRequests"):
         detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         errors.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail))
-    if spec.get("preventPodSchedulingIfMissing") is None and judge.caps.enabled("VolumeLimitScaling"):
+    if spec.get("preventPodSchedulingIfMissing") is None and context.caps.enabled("VolumeLimitScaling"):
         errors.append(required("spec.preventPodSchedulingIfMissing"))
     return errors
 
@@ -148,20 +148,20 @@ def csi_driver_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         ",".join(audiences) if audiences else UNSET,
         truth(obj, "spec", "requiresRepublish"),
         ",".join(str(mode) for mode in elements(obj, "spec", "volumeLifecycleModes")) or NONE,
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
 CSI_DRIVER = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         boolean_column("AttachRequired", "Whether volumes need to be attached before they are mounted."),
         boolean_column("PodInfoOnMount", "Whether the driver gets information about the pod on mount."),
         boolean_column("StorageCapacity", "Whether the scheduler considers the capacity that the driver reports."),
         text_column("TokenRequests", "Audiences of the tokens that the driver gets."),
         boolean_column("RequiresRepublish", "Whether volumes are published periodically after the mount."),
         text_column("Modes", "Volume lifecycle modes that the driver supports."),
-        AGE,
+        AGE_COLUMN,
     ),
     csi_driver_cells,
 )

@@ -6,22 +6,22 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, duplicate, find_duplicate_indexes, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import elements, name_of
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import qualified, validate_csi_driver_name
-from mockkube.api.validation.internal_form import Shape, internal, optional
+from mockkube.api.validation.formats import validate_csi_driver_name, validate_qualified_name
+from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.api.validation.numbers import validate_nonnegative
 
 NODE_ID_LENGTH_MAX: Final = 256
-_RESOURCES: Final[Shape] = (("Count", "count", None),)
-_DRIVER: Final[Shape] = (
+_RESOURCES: Final[InternalShape] = (("Count", "count", None),)
+_DRIVER: Final[InternalShape] = (
     ("Name", "name", ""),
     ("NodeID", "nodeID", ""),
     ("TopologyKeys", "topologyKeys", None),
-    ("Allocatable", "allocatable", optional(_RESOURCES)),
+    ("Allocatable", "allocatable", make_optional(_RESOURCES)),
 )
 
 
@@ -30,7 +30,7 @@ class CSINodeStrategy(Strategy):
 
     allow_unconditional_update = False
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate each driver."""
         seen: set[str] = set()
         errors: list[FieldError] = []
@@ -45,10 +45,10 @@ class CSINodeStrategy(Strategy):
             errors += _validate_topology_keys(driver.get("topologyKeys") or [], at)
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject changed drivers."""
-        errors = self.validate_create(new, judge)
-        ignored = ("allocatable",) if judge.caps.enabled("MutableCSINodeAllocatableCount") else ()
+        errors = self.validate(new, context)
+        ignored = ("allocatable",) if context.caps.enabled("MutableCSINodeAllocatableCount") else ()
         # Drivers are paired by name; one that appears or disappears is no change of another.
         for before in _drivers(old):
             for driver in _drivers(new):
@@ -56,7 +56,7 @@ class CSINodeStrategy(Strategy):
                     continue
                 immutable_fields = {name: value for name, value in driver.items() if name not in ignored}
                 if immutable_fields != {name: value for name, value in before.items() if name not in ignored}:
-                    errors.append(invalid("spec.drivers", internal(immutable_fields, _DRIVER), "field is immutable"))
+                    errors.append(invalid("spec.drivers", to_internal(immutable_fields, _DRIVER), "field is immutable"))
         return errors
 
 
@@ -80,16 +80,18 @@ def _validate_topology_keys(keys: list[str], at: str) -> list[FieldError]:
             errors.append(required(at))
         if index in repeated:
             errors.append(duplicate(at, key))
-        errors += qualified(key, at)
+        errors += validate_qualified_name(key, at)
     return errors
 
 
 def csi_node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a CSINode."""
-    return [name_of(obj), len(elements(obj, "spec", "drivers")), age(obj, now)]
+    return [name_of(obj), len(elements(obj, "spec", "drivers")), format_age(obj, now)]
 
 
-CSI_NODE = Printer((NAME, integer_column("Drivers", "Number of CSI drivers on the node."), AGE), csi_node_cells)
+CSI_NODE = Printer(
+    (NAME_COLUMN, integer_column("Drivers", "Number of CSI drivers on the node."), AGE_COLUMN), csi_node_cells
+)
 
 KIND: Final = Kind(
     "storage.k8s.io",

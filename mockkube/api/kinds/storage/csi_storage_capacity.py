@@ -5,9 +5,9 @@ from typing import Final
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kind import Kind
 from mockkube.api.quantity import parse
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import immutable, subdomain
+from mockkube.api.validation.formats import validate_immutable_field, validate_subdomain
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.node_labels import get_node_label_warnings
 
@@ -17,27 +17,31 @@ class CSIStorageCapacityStrategy(Strategy):
 
     allow_unconditional_update = False
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate topology, storage class and capacity."""
         return _validate(obj, lenient=False)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject another topology or storage class."""
         errors = _validate(new, lenient=is_invalid_selector(old.get("nodeTopology")))
-        return errors + immutable(new, old, "nodeTopology") + immutable(new, old, "storageClassName")
+        return (
+            errors
+            + validate_immutable_field(new, old, "nodeTopology")
+            + validate_immutable_field(new, old, "storageClassName")
+        )
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about deprecated node labels."""
         return get_node_label_warnings(obj.get("nodeTopology"), "nodeTopology")
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation."""
-        return self.warnings_on_create(new, judge)
+        return self.warnings_on_create(new, context)
 
 
 def _validate(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
     errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology", allow_invalid_values=lenient)
-    errors += subdomain(obj.get("storageClassName", ""), "storageClassName")
+    errors += validate_subdomain(obj.get("storageClassName", ""), "storageClassName")
     capacity = obj.get("capacity")
     if capacity is not None and parse(capacity).sign < 0:
         errors.append(invalid("capacity", capacity, "must be greater than or equal to 0"))

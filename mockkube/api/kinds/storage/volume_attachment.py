@@ -10,14 +10,14 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import validate_access_modes
 from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
 from mockkube.api.kinds.core.pod.volumes.sources import check_csi_persistent_volume
-from mockkube.api.printers.ages import age
+from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.reading import name_of, string, truth
-from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer, boolean_column, text_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer, boolean_column, text_column
 from mockkube.api.resource_lists import round_up_resource_list
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import subdomain, validate_csi_driver_name
-from mockkube.api.validation.internal_form import Shape, internal
+from mockkube.api.validation.formats import validate_csi_driver_name, validate_subdomain
+from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.status_metadata import reset_metadata_for_status
 from mockkube.features.capabilities import Capabilities
 
@@ -32,12 +32,16 @@ def default_volume_attachment(attachment: Object, caps: Capabilities) -> None:
 
 
 ATTACHMENT_METADATA_BYTES_MAX: Final = 256 * 1024
-MESSAGE_BYTES_MAX: Final = 1024
-_SOURCE: Final[Shape] = (
+ERROR_MESSAGE_BYTES_MAX: Final = 1024
+_SOURCE: Final[InternalShape] = (
     ("PersistentVolumeName", "persistentVolumeName", None),
     ("InlineVolumeSpec", "inlineVolumeSpec", None),
 )
-_SPEC: Final[Shape] = (("Attacher", "attacher", ""), ("Source", "source", _SOURCE), ("NodeName", "nodeName", ""))
+_SPEC: Final[InternalShape] = (
+    ("Attacher", "attacher", ""),
+    ("Source", "source", _SOURCE),
+    ("NodeName", "nodeName", ""),
+)
 _ONE_SOURCE_DETAIL: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _FORBIDDEN_INLINE_FIELDS: Final = ("claimRef", "capacity")
 _ERROR_FIELDS: Final = ("attachError", "detachError")
@@ -53,35 +57,35 @@ class VolumeAttachmentStrategy(StatusStrategy):
         """Return the status of a new attachment: not attached."""
         return {"attached": False}
 
-    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata; drop error codes if their gate is off."""
-        super().prepare_for_status_update(new, old, judge)
+        super().prepare_for_status_update(new, old, context)
         reset_metadata_for_status(new, old)
-        if judge.caps.enabled("MutableCSINodeAllocatableCount"):
+        if context.caps.enabled("MutableCSINodeAllocatableCount"):
             return
         for name in _ERROR_FIELDS:
             error, before = new["status"].get(name), (old.get("status") or {}).get(name) or {}
             if error and "errorCode" not in before:
                 error.pop("errorCode", None)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate spec and status."""
         spec = obj["spec"]
         source = spec.get("source") or {}
         errors = validate_csi_driver_name(spec.get("attacher", ""), "spec.attacher")
         errors += _validate_source(source)
-        errors += subdomain(spec.get("nodeName", ""), "spec.nodeName")
+        errors += validate_subdomain(spec.get("nodeName", ""), "spec.nodeName")
         errors += _validate_status(obj.get("status") or {})
         # Upstream checks the form of the name after everything else, in its validation for v1.
         if source.get("persistentVolumeName") is not None:
-            errors += subdomain(source["persistentVolumeName"], "spec.source.persistentVolumeName")
+            errors += validate_subdomain(source["persistentVolumeName"], "spec.source.persistentVolumeName")
         return errors
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate as on creation, and reject a changed spec."""
-        errors = self.validate_create(new, judge)
+        errors = self.validate(new, context)
         if new["spec"] != old["spec"]:
-            errors.append(invalid("spec", internal(new["spec"], _SPEC), "field is immutable"))
+            errors.append(invalid("spec", to_internal(new["spec"], _SPEC), "field is immutable"))
         return errors
 
 
@@ -119,7 +123,7 @@ def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
         errors.append(too_long("status.attachmentMetadata", ATTACHMENT_METADATA_BYTES_MAX))
     for name in _ERROR_FIELDS:
         error = status.get(name) or {}
-        if len(error.get("message", "").encode()) > MESSAGE_BYTES_MAX:
+        if len(error.get("message", "").encode()) > ERROR_MESSAGE_BYTES_MAX:
             # upstream 1.36 prints the limit of the metadata here.
             errors.append(too_long(f"status.{name}.message", ATTACHMENT_METADATA_BYTES_MAX))
         code = error.get("errorCode")
@@ -136,18 +140,18 @@ def volume_attachment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "source", "persistentVolumeName"),
         string(obj, "spec", "nodeName"),
         truth(obj, "status", "attached"),
-        age(obj, now),
+        format_age(obj, now),
     ]
 
 
 VOLUME_ATTACHMENT = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         Column("Attacher", format="name", description="The driver that attaches."),
         text_column("PV", "The volume."),
         text_column("Node", "The node it is attached to."),
         boolean_column("Attached", "Whether the volume is attached."),
-        AGE,
+        AGE_COLUMN,
     ),
     volume_attachment_cells,
 )

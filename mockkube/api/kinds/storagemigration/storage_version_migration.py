@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.kind import Kind
 from mockkube.api.printers.reading import name_of, sections, string
-from mockkube.api.printers.table import NAME, Cell, Column, Printer, text_column
+from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 _PROGRESS_CONDITIONS = ("Running", "Failed", "Succeeded")
@@ -25,7 +25,7 @@ def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 STORAGE_VERSION_MIGRATION = Printer(
     (
-        Column(NAME.name, description=NAME.description),
+        Column(NAME_COLUMN.name, description=NAME_COLUMN.description),
         text_column("Resource", "The resource that is migrated."),
         text_column("Status", "Progress of the migration."),
     ),

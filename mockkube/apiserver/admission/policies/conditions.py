@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from mockkube_cel.environment import Compiled
 
-from mockkube.api.errors import aggregate
+from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.admission.policies.evaluation import (
     CONDITIONS_COST_MAX,
     Activation,
@@ -18,7 +18,7 @@ from mockkube.apiserver.admission.policies.evaluation import (
 def met(conditions: Sequence[Compiled], found: Activation, *, fails: bool) -> bool:
     """Return whether no condition is false.
 
-    If a condition cannot be evaluated, raise Failed; without `fails` the conditions are not met.
+    If a condition cannot be evaluated, raise EvaluationError; without `fail_closed` the conditions are not met.
     """
     budget, errors = Budget(CONDITIONS_COST_MAX), []
     for condition in conditions:
@@ -33,5 +33,5 @@ def met(conditions: Sequence[Compiled], found: Activation, *, fails: bool) -> bo
                 raise Failed(str(error)) from error
             return False
     if errors and fails:
-        raise Failed(aggregate(errors))
+        raise Failed(aggregate_messages(errors))
     return not errors

@@ -14,7 +14,7 @@ from mockkube.apiserver.admission.policies.matching import Subject
 from mockkube.apiserver.admission.policies.rights import names_of_rights
 from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.matching.cel.metered import evaluate
+from mockkube.matching.cel.metered import evaluate_metered
 
 # Cost limit of one expression, in units of CEL's cost model.
 CALL_COST_MAX: Final = 1_000_000
@@ -44,7 +44,7 @@ class Budget:
     left: int
 
     def spend(self, cost: int) -> None:
-        """Subtract a cost; raise OutOfBudget if too little is left."""
+        """Subtract a cost; raise CelBudgetExceeded if too little is left."""
         if cost > self.left:
             raise OutOfBudget
         self.left -= cost
@@ -73,7 +73,7 @@ class Variables(dict[str, Any]):
     def _computed(self, name: str, found: Compiled) -> Any:
         if found.program is None:
             return CelError(f'composited variable "{name}" fails to compile: {found.error}')
-        evaluation = evaluate(found.program, self._names, CALL_COST_MAX)
+        evaluation = evaluate_metered(found.program, self._names, CALL_COST_MAX)
         self.cost += evaluation.cost
         if isinstance(evaluation.value, CelError):
             return CelError(f'composited variable "{name}" fails to evaluate: {evaluation.value.message}')
@@ -94,10 +94,10 @@ class Activation:
     variables: Variables
 
     def evaluate(self, found: Compiled, budget: Budget) -> Any:
-        """Return the value of an expression; raise Failed or OutOfBudget."""
+        """Return the value of an expression; raise EvaluationError or CelBudgetExceeded."""
         if found.program is None:
             raise Failed(f"compilation error: {found.error}")
-        evaluation = evaluate(found.program, self.names, CALL_COST_MAX)
+        evaluation = evaluate_metered(found.program, self.names, CALL_COST_MAX)
         budget.spend(self.variables.take_cost())
         budget.spend(evaluation.cost)
         if isinstance(evaluation.value, CelError):
@@ -128,7 +128,7 @@ class Occasion:
     def take(self, value: Any) -> bool:
         """Set the changed object of the request, decoded and defaulted; return whether it differs."""
         scope, resource = self.request.call, self.resource
-        # A scope of its own, so that warnings about the changed object do not reach the client.
+        # A scope of its own: decoding sets fields of the scope that must keep describing the client's body.
         asking = Call(scope.user, scope.namespace, scope.name, scope.subresource, scope.user_agent)
         try:
             new = self.request.resource.judged(resource.stored(resource.decode(value, asking, "Ignore")))

@@ -14,7 +14,7 @@ from mockkube_cel.types import CelType
 
 from mockkube.api.fields import FieldError, internal, invalid
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel.environment import environment
+from mockkube.matching.cel.environment import kubernetes_environment
 
 _TEXTS: Final = types.list_of(types.STRING)
 _LABELS: Final = types.map_of(types.STRING, types.STRING)
@@ -141,7 +141,9 @@ def _environment(scope: Scope) -> Environment:
     if scope.variables is not None:
         variables["variables"] = types.struct(_VARIABLES)
         messages[_VARIABLES] = dict(scope.variables)
-    return environment(Schema(variables=variables, messages=messages, builds=scope.builds), {})
+    return kubernetes_environment(
+        Schema(variables=variables, messages=messages, allows_object_literals=scope.builds), {}
+    )
 
 
 @lru_cache(maxsize=_KEPT_MAX)

@@ -56,7 +56,7 @@ class Subject:
             return labels_of(request.given)
         labels = request.resource.services.namespace_labels(self.namespace)
         if labels is None:
-            raise NotFound.object("", "namespaces", self.namespace)
+            raise NotFound.for_object("", "namespaces", self.namespace)
         return labels
 
     def namespace_object(self) -> ReadOnlyObject | None:
@@ -69,12 +69,12 @@ class Subject:
     def selected(self, criteria: ReadOnlyObject) -> bool:
         """Return whether the namespace selector and the object selector match."""
         namespaces = from_label_selector(criteria.get("namespaceSelector") or {})
-        if not namespaces.empty and (self.namespace or self.is_namespace) and not namespaces.matches(self.labels()):
+        if not namespaces.is_empty and (self.namespace or self.is_namespace) and not namespaces.matches(self.labels()):
             return False
         objects = from_label_selector(criteria.get("objectSelector") or {})
         sides = (self.request.obj, self.request.old)
         # Old or new object may match, so that an update cannot escape by changing labels.
-        return objects.empty or any(objects.matches(labels_of(obj)) for obj in sides if obj is not None)
+        return objects.is_empty or any(objects.matches(labels_of(obj)) for obj in sides if obj is not None)
 
     def matched(self, rules: Sequence[ReadOnlyObject], policy: str | None) -> Resource | None:
         """Return the version of the resource that the rules match, if any.

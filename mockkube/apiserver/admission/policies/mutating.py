@@ -72,7 +72,7 @@ class Policy:
         )
 
     def meets_conditions(self, one: Invocation) -> bool:
-        """Return whether the match conditions are met; raise Failed if they cannot be evaluated."""
+        """Return whether the match conditions are met; raise EvaluationError if they cannot be evaluated."""
         names = one.occasion.names(one.params, None)
         return met(self.conditions, activation(names, self.variables), fails=self.fails)
 

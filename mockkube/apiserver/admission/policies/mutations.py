@@ -39,7 +39,7 @@ class Mutation:
         return cls(compiled(given.get("expression", "").strip(), scope.building(), wanted), patches)
 
     def play(self, occasion: Occasion, found: Activation) -> None:
-        """Change the object of the request; raise Failed if that is impossible."""
+        """Change the object of the request; raise EvaluationError if that is impossible."""
         value = found.evaluate(self.program, Budget(COST_MAX))
         before = occasion.shown(occasion.request.obj)
         assert before is not None, "only what has an object is changed"

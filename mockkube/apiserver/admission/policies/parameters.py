@@ -14,7 +14,7 @@ class BadParameters(Exception):
 
 
 def resource_of(kind: ReadOnlyObject, services: Services) -> Resource:
-    """Return the resource of a paramKind; raise BadParameters if there is none."""
+    """Return the resource of a paramKind; raise ParametersError if there is none."""
     api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
     found = services.of_kind(api_version, name)
     if found is None:

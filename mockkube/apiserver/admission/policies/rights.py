@@ -10,13 +10,19 @@ from mockkube.api.selectors.errors import BadSelector
 from mockkube.apiserver.admission.policies.matching import Subject
 from mockkube.apiserver.registry.admission import Request
 from mockkube.apiserver.registry.authorizer import Attributes
-from mockkube.matching.cel.libraries.authorization import Authorize, Authorizer, Decision, Question, ResourceCheck
+from mockkube.matching.cel.libraries.authorization import (
+    Authorize,
+    Authorizer,
+    CheckAttributes,
+    Decision,
+    ResourceCheck,
+)
 
 
 def names_of_rights(request: Request) -> Mapping[str, Any]:
     """Return the variables for permission checks by name."""
     ask, subject = _asking(request), Subject(request)
-    resource = Question(
+    resource = CheckAttributes(
         group=request.resource.group,
         resource=request.resource.plural,
         subresource=request.call.subresource,
@@ -27,14 +33,14 @@ def names_of_rights(request: Request) -> Mapping[str, Any]:
 
 
 def _asking(request: Request) -> Authorize:
-    def ask(question: Question) -> Decision:
+    def ask(question: CheckAttributes) -> Decision:
         decision = request.resource.services.authorize(_attributes(request, question))
         return Decision(decision.allowed, decision.reason)
 
     return ask
 
 
-def _attributes(request: Request, question: Question) -> Attributes:
+def _attributes(request: Request, question: CheckAttributes) -> Attributes:
     user = request.call.user
     if question.account is not None:
         namespace, name = question.account

@@ -81,7 +81,7 @@ class Hook:
         # A webhook with side effects must not be called in a dry run, and not skipped either.
         if request.dry_run and self.raw.get("sideEffects") not in _HARMLESS:
             raise BadRequest(f'admission webhook "{self.name}" does not support dry run')
-        uid, version = services.chance.uid(), self._version()
+        uid, version = services.chance.new_uid(), self._version()
         admission_review = await occasion.resource.decided(partial(review, occasion, uid, version))
         seconds = self.raw.get("timeoutSeconds") or SECONDS
         try:

@@ -40,7 +40,7 @@ def review(occasion: Occasion, uid: str, version: str) -> Object:
 
 
 def verdict(answer: Any, uid: str, version: str, *, changes: bool) -> Verdict:
-    """Parse a response; raise CallFailed if it is malformed. `changes`: whether the webhook may change the object."""
+    """Parse a response; raise WebhookCallError if it is malformed. `is_mutating`: it may change the object."""
     response = answer.get("response") if isinstance(answer, dict) else None
     if not isinstance(response, dict):
         raise _invalid("webhook response was absent")
@@ -85,7 +85,7 @@ def _patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     if not encoded:
         return ()
     try:
-        operations = json_patch.read(orjson.loads(base64.b64decode(encoded)), typed=False)
+        operations = json_patch.parse_operations(orjson.loads(base64.b64decode(encoded)), typed=False)
     except (ValueError, BadPatch, TooManyOperations) as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from error
     if operations and patch_type not in (None, "JSONPatch"):

@@ -112,7 +112,7 @@ class Edition:
         return replace(operation, query=tuple(name for name in operation.query if name not in later))
 
     def _of_kind(self, kind: KindInfo, version: str) -> Iterator[Operation]:
-        node = self._schema.kind(kind.group, version, kind.kind)
+        node = self._schema.find_kind_type(kind.group, version, kind.kind)
         if node is None:
             return custom.operations_of(kind, version, self._find)
         if "status" not in node.fields:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.schema import Field, Node, Schema, Shape
+from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version
 
@@ -109,14 +109,14 @@ class Schemas:
         if "type" in raw:
             whole["type"] = _type(raw)
         if properties := raw.get("properties"):
-            fields = self._schema.node(definition).fields
+            fields = self._schema.get_type(definition).fields
             whole["properties"] = {
                 name: self._property(definition, fields[name], properties[name]) for name in properties
             }
         return whole
 
-    def _property(self, definition: str, field: Field, raw: Mapping[str, Any]) -> Object:
-        if field.name in self._schema.added(self._schema.node(definition)):
+    def _property(self, definition: str, field: TypeField, raw: Mapping[str, Any]) -> Object:
+        if field.name in self._schema.added_fields(self._schema.get_type(definition)):
             return self._added_value(field.node, raw)
         shown = self._value(field.node, raw)
         # The published schemas restrict apiVersion and kind of each type to one value, which OpenAPI documents do not.
@@ -141,7 +141,7 @@ class Schemas:
                 [f"{description}\n\nPossible enum values:" if description else "Possible enum values:", *lines]
             )
 
-    def _value(self, node: Node, raw: Mapping[str, Any]) -> Object:
+    def _value(self, node: TypeNode, raw: Mapping[str, Any]) -> Object:
         shown = {key: value for key, value in raw.items() if key not in ("type", "enum", "items", "$ref")}
         if "$ref" in raw:
             return self.described(raw["$ref"].rpartition("/")[2], shown)
@@ -156,7 +156,7 @@ class Schemas:
             shown["additionalProperties"] = self._item(node.item, raw["additionalProperties"], pointers=pointers)
         return shown
 
-    def _added_value(self, node: Node, raw: Mapping[str, Any]) -> Object:
+    def _added_value(self, node: TypeNode, raw: Mapping[str, Any]) -> Object:
         """Return the schema of a field that a proposal adds, with its enums and inner objects."""
         shown = {**self._value(node, raw), **({"enum": raw["enum"]} if "enum" in raw else {})}
         if "items" in raw and node.item is not None:
@@ -168,7 +168,7 @@ class Schemas:
             shown["properties"] = {name: self._added_value(node.fields[name].node, inner[name]) for name in inner}
         return shown
 
-    def _item(self, node: Node, raw: Mapping[str, Any], *, pointers: bool) -> Object:
+    def _item(self, node: TypeNode, raw: Mapping[str, Any], *, pointers: bool) -> Object:
         without = pointers or self._schema.version > _LAST_WITH_DEFAULT_ITEMS
         default = None if without else _ZERO.get(node.shape)
         return self._with_default(self._value(node, raw), default)
@@ -183,7 +183,7 @@ class Schemas:
         return {**shown, "default": default}
 
 
-def default_of_type(field: Field) -> object:
+def default_of_type(field: TypeField) -> object:
     """Return the default implied by the Go type; None for a field that is absent when empty."""
     # upstream 1.36: kube-openapi/pkg/generators/openapi.go, mustEnforceDefault
     shape = field.node.shape

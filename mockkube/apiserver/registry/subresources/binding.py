@@ -1,6 +1,6 @@
 """`pods/binding`: assign a pod to a node."""
 
-from mockkube.api.errors import Conflict, aggregate
+from mockkube.api.errors import Conflict, aggregate_messages
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.options import WriteOptions
@@ -13,7 +13,7 @@ async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: Wri
     from mockkube.api.kinds.core.pod import binding as pod_binding
 
     if errors := pod_binding.validate_binding(binding):
-        raise result_without_reason(500, aggregate(errors))
+        raise result_without_reason(500, aggregate_messages(errors))
     preconditions = binding.get("metadata", {})
 
     def assigned(pod: Object) -> Object:
@@ -22,9 +22,9 @@ async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: Wri
         for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
             if preconditions.get(field) and preconditions[field] != metadata[field]:
                 raise updating.broken_precondition(pods, call, what, preconditions[field], metadata[field])
-        bound = pod_binding.bind(pod, binding, pods.judge("binding"))
+        bound = pod_binding.assign_pod(pod, binding, pods.judge("binding"))
         if isinstance(bound, pod_binding.BindingConflict):
-            raise Conflict.object("", "pods/binding", call.name, bound.text)
+            raise Conflict.for_object("", "pods/binding", call.name, bound.message)
         return bound
 
     own = Call(call.user, call.namespace, call.name, "binding", call.user_agent)

@@ -24,7 +24,7 @@ async def evict(pods: Resource, call: Call, options: DeleteOptions) -> None:
     await pods.services.cache.fresh()
     record = pods.record(call.namespace, call.name)
     if record is None:
-        raise NotFound.object("", "pods", call.name)
+        raise NotFound.for_object("", "pods", call.name)
     pod = record.load()
     if not _ignores_budget(pod):
         budgets = _budgets_of(pods, record)
@@ -90,10 +90,10 @@ def _check(budget: ReadOnlyObject) -> None:
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _refusal(f"The disruption budget {name} is still being processed by the server.", retry_after_seconds=10)
     if allowed < 0:
-        raise Forbidden.object("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
+        raise Forbidden.for_object("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
     if len(status.get("disruptedPods", {})) > DISRUPTED_PODS_MAX:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise Forbidden.object("policy", "poddisruptionbudget", name, why)
+        raise Forbidden.for_object("policy", "poddisruptionbudget", name, why)
     if not allowed:
         needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
         raise _refusal(f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently")

@@ -85,7 +85,7 @@ async def read(pods: Resource, call: Call, query: Query) -> str:
     await pods.services.cache.fresh()
     record = pods.record(call.namespace, call.name)
     if record is None:
-        raise NotFound.object("", "pods", call.name)
+        raise NotFound.for_object("", "pods", call.name)
     pod = record.load()
     container = choose(pod, first(query, "container"))
     # A pod without a node has no kubelet that could be asked; upstream answers with an empty log, too.

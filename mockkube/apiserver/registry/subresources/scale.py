@@ -27,7 +27,7 @@ async def read(resource: Resource, call: Call) -> Object:
     await resource.services.cache.fresh()
     record = resource.record(call.namespace, call.name)
     if record is None:
-        raise NotFound.object(resource.group, resource.plural, call.name)
+        raise NotFound.for_object(resource.group, resource.plural, call.name)
     return await _of(resource, record)
 
 
@@ -74,7 +74,7 @@ async def patch(
     resource: Resource, call: Call, given: Patch, options: WriteOptions, decode: Callable[[Any], Object]
 ) -> Object:
     """Patch the Scale of a stored object; `decode` decodes the patched Scale."""
-    node = resource.services.codec.schema.node(SCALE)
+    node = resource.services.codec.schema.get_type(SCALE)
     if given.type is PatchType.JSON:
         typed = options.field_validation != "Ignore"
         given = replace(given, document=patching.operations(given, typed=typed))

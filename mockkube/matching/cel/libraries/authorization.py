@@ -25,7 +25,7 @@ _DECISION: Final = types.struct("kubernetes.authorization.Decision")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckAttributes:
     """Attributes of one check, for the requesting user or a service account."""
 
     verb: str = ""
@@ -49,15 +49,15 @@ class Decision:
     reason: str = ""
 
 
-Authorize = Callable[[Question], Decision]
+Authorize = Callable[[CheckAttributes], Decision]
 
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
     """Authorizer before any path or group is chosen."""
 
-    ask: Authorize
-    question: Question = Question()
+    authorize: Authorize
+    attributes: CheckAttributes = CheckAttributes()
 
 
 class PathCheck(Authorizer):
@@ -89,19 +89,19 @@ for _type, _cel_type in (
     (ResourceCheck, _RESOURCE),
     (Decision, _DECISION),
 ):
-    values.register(_type, values.Opaque(_cel_type, f"library.{_type.__name__}", _incomparable))
+    values.register_opaque_type(_type, values.OpaqueType(_cel_type, f"library.{_type.__name__}", _incomparable))
 
 
 def path(authorizer: Authorizer, text: str) -> Any:
     """Compute `authorizer.path(text)`."""
     if not text.strip():
         return CelError("path must not be empty")
-    return PathCheck(authorizer.ask, replace(authorizer.question, path=text))
+    return PathCheck(authorizer.authorize, replace(authorizer.attributes, path=text))
 
 
 def group(authorizer: Authorizer, text: str) -> GroupCheck:
     """Compute `authorizer.group(text)`."""
-    return GroupCheck(authorizer.ask, replace(authorizer.question, group=text))
+    return GroupCheck(authorizer.authorize, replace(authorizer.attributes, group=text))
 
 
 def service_account(authorizer: Authorizer, namespace: str, name: str) -> Any:
@@ -111,17 +111,17 @@ def service_account(authorizer: Authorizer, namespace: str, name: str) -> Any:
     if names.check_dns_label(namespace):
         return CelError("Invalid service account namespace")
     # Starts from empty attributes: the account replaces the requesting user.
-    return Authorizer(authorizer.ask, Question(account=(namespace, name)))
+    return Authorizer(authorizer.authorize, CheckAttributes(account=(namespace, name)))
 
 
-def check(asked: Authorizer, verb: str) -> Decision:
+def check(authorizer: Authorizer, verb: str) -> Decision:
     """Compute `check(verb)`."""
-    return asked.ask(replace(asked.question, verb=verb))
+    return authorizer.authorize(replace(authorizer.attributes, verb=verb))
 
 
 def _set_attribute(field: str) -> Implementation:
     """Return a function that sets one attribute of a resource check."""
-    return lambda asked, text: ResourceCheck(asked.ask, replace(asked.question, **{field: text}))
+    return lambda asked, text: ResourceCheck(asked.authorize, replace(asked.attributes, **{field: text}))
 
 
 def _charge_check(operands: Sequence[Any], result: Any) -> int:

@@ -25,7 +25,7 @@ from mockkube.matching.cel.libraries import authorization, formats, patches, qua
 
 
 @cache
-def functions(*, with_patches: bool) -> Mapping[str, Function]:
+def load_functions(*, with_patches: bool) -> Mapping[str, Function]:
     """Return the functions by name; `with_patches` adds those of mutating admission policies."""
     # The order is upstream's: it decides which overloads of a function are tried first.
     libraries = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel import costs, types, values
-from mockkube_cel.declarations import CallEstimate, Function, Overload, Sized, global_overload, member_overload
+from mockkube_cel.declarations import CallEstimate, Function, Overload, SizedOperand, global_overload, member_overload
 from mockkube_cel.golang import gotime, gourl
 from mockkube_cel.sizes import REGEX_FACTOR, TRAVERSAL_FACTOR
 from mockkube_cel.types import STRING
@@ -27,7 +27,7 @@ _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class NamedFormat:
     """A named format: its check, and the length of pattern that its cost is based on."""
 
     name: str
@@ -35,7 +35,9 @@ class Format:
     pattern_length: int
 
 
-values.register(Format, values.Opaque(_FORMAT, "cel.Format", lambda one, other: one.name == other.name))
+values.register_opaque_type(
+    NamedFormat, values.OpaqueType(_FORMAT, "cel.Format", lambda one, other: one.name == other.name)
+)
 
 
 def _uri_errors(text: str) -> list[str]:
@@ -64,21 +66,23 @@ def _error_unless(test: Callable[[str], Any], complaint: str) -> Callable[[str],
 
 
 FORMATS: Final = {
-    "dns1123Label": Format("DNS1123Label", names.check_dns_label, 30),
-    "dns1123Subdomain": Format("DNS1123Subdomain", names.check_dns_subdomain, 60),
-    "dns1035Label": Format("DNS1035Label", names.check_dns1035_label, 30),
-    "qualifiedName": Format("QualifiedName", names.qualified_name, 60),
-    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", lambda text: names.check_dns_label(text, prefix=True), 30),
-    "dns1123SubdomainPrefix": Format(
+    "dns1123Label": NamedFormat("DNS1123Label", names.check_dns_label, 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", names.check_dns_subdomain, 60),
+    "dns1035Label": NamedFormat("DNS1035Label", names.check_dns1035_label, 30),
+    "qualifiedName": NamedFormat("QualifiedName", names.check_qualified_name, 60),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", lambda text: names.check_dns_label(text, prefix=True), 30),
+    "dns1123SubdomainPrefix": NamedFormat(
         "DNS1123SubdomainPrefix", lambda text: names.check_dns_subdomain(text, prefix=True), 60
     ),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.check_dns1035_label(text, prefix=True), 30),
-    "labelValue": Format("LabelValue", names.check_label_value, 40),
-    "uri": Format("URI", _uri_errors, 1103),
-    "uuid": Format("uuid", _error_unless(_UUID.fullmatch, "does not match the UUID format"), 70),
-    "byte": Format("byte", _error_unless(_BASE64.fullmatch, "invalid base64"), 84),
-    "date": Format("date", _error_unless(_is_date, "invalid date"), 71),
-    "datetime": Format("datetime", _error_unless(_is_datetime, "invalid datetime"), 71),
+    "dns1035LabelPrefix": NamedFormat(
+        "DNS1035LabelPrefix", lambda text: names.check_dns1035_label(text, prefix=True), 30
+    ),
+    "labelValue": NamedFormat("LabelValue", names.check_label_value, 40),
+    "uri": NamedFormat("URI", _uri_errors, 1103),
+    "uuid": NamedFormat("uuid", _error_unless(_UUID.fullmatch, "does not match the UUID format"), 70),
+    "byte": NamedFormat("byte", _error_unless(_BASE64.fullmatch, "invalid base64"), 84),
+    "date": NamedFormat("date", _error_unless(_is_date, "invalid date"), 71),
+    "datetime": NamedFormat("datetime", _error_unless(_is_datetime, "invalid datetime"), 71),
 }
 
 
@@ -86,23 +90,23 @@ def _find_format(name: str) -> Optional:
     return Optional(FORMATS[name]) if name in FORMATS else NONE
 
 
-def _validate(given: Format, text: str) -> Optional:
+def _validate(given: NamedFormat, text: str) -> Optional:
     errors = given.check(text)
     return Optional(errors) if errors else NONE
 
 
-def _estimate_validate(operands: Sequence[Sized]) -> CallEstimate:
+def _estimate_validate(operands: Sequence[SizedOperand]) -> CallEstimate:
     cost = operands[1].size.scale_by(TRAVERSAL_FACTOR)
     return CallEstimate(cost.scale_by(_ESTIMATED_PATTERN * REGEX_FACTOR))
 
 
 def _charge_validate(args: Sequence[Any], result: Any) -> int:
-    if type(args[0]) is not Format:
+    if type(args[0]) is not NamedFormat:
         return 1
     return costs.pattern_charge(size_of(args[1]), args[0].pattern_length)
 
 
-def _declare_constant(name: str, given: Format) -> Function:
+def _declare_constant(name: str, given: NamedFormat) -> Function:
     return Function(f"format.{name}", (Overload(f"format.{name}", (), _FORMAT, lambda: given, eager=True),))
 
 

@@ -60,7 +60,9 @@ class Amount:
         return float(number) * float(f"1e{scale}") if scale else float(number)
 
 
-values.register(Amount, values.Opaque(_QUANTITY, "cel.Quantity", lambda one, other: one.quantity == other.quantity))
+values.register_opaque_type(
+    Amount, values.OpaqueType(_QUANTITY, "cel.Quantity", lambda one, other: one.quantity == other.quantity)
+)
 
 
 def _multiply_by_power_of_ten(number: int, power: int) -> int | None:

@@ -12,10 +12,10 @@ from mockkube_cel.types import BOOL, INT, STRING, CelType
 from mockkube_cel.values import CelError
 
 from mockkube.matching import semver
-from mockkube.matching.semver import Version
+from mockkube.matching.semver import SemanticVersion
 
 _SEMVER: Final = types.struct("kubernetes.Semver")
-values.register(Version, values.Opaque(_SEMVER, "cel.Semver", lambda one, other: one == other))
+values.register_opaque_type(SemanticVersion, values.OpaqueType(_SEMVER, "cel.Semver", lambda one, other: one == other))
 
 
 def _to_int64(number: int) -> int:
@@ -30,7 +30,7 @@ def _parse_or_error(text: str, *, normalize: bool = False) -> Any:
         return CelError(str(error))
 
 
-def _declare_accessor(name: str, read: Callable[[Version], int]) -> Function:
+def _declare_accessor(name: str, read: Callable[[SemanticVersion], int]) -> Function:
     overload = member_overload(f"semver_{name}", (_SEMVER,), INT, lambda version: _to_int64(read(version)))
     return Function(name, (overload,), estimate=costs.estimate_unit)
 
@@ -59,12 +59,14 @@ FUNCTIONS: Final = (
     Function(
         "isSemver",
         (
-            global_overload("is_semver_string", (STRING,), BOOL, lambda text: type(_parse_or_error(text)) is Version),
+            global_overload(
+                "is_semver_string", (STRING,), BOOL, lambda text: type(_parse_or_error(text)) is SemanticVersion
+            ),
             global_overload(
                 "is_semver_string_bool",
                 (STRING, BOOL),
                 BOOL,
-                lambda text, flag: type(_parse_or_error(text, normalize=flag)) is Version,
+                lambda text, flag: type(_parse_or_error(text, normalize=flag)) is SemanticVersion,
             ),
         ),
         estimate=costs.estimate_traversal(),

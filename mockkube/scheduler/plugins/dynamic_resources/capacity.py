@@ -12,9 +12,9 @@ from mockkube.api.quantity import Format, Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 
 Amounts = Mapping[str, Decimal]
-Taken = Mapping[str, Quantity]
+ConsumedCapacity = Mapping[str, Quantity]
 Capacity = Mapping[str, ReadOnlyObject]
-NONE: Final[Amounts] = {}
+NO_AMOUNTS: Final[Amounts] = {}
 _WHOLE: Final = Quantity.value
 _MILLI: Final = Quantity.milli
 
@@ -25,11 +25,13 @@ class ConsumableCapacity:
 
     fractions: bool = False
 
-    def consumed_by(self, wanted: Taken, capacity: Capacity) -> Taken:
+    def consumed_by(self, wanted: ConsumedCapacity, capacity: Capacity) -> ConsumedCapacity:
         """Return what a request consumes of each capacity of a device, rounded by the request policy."""
         return {name: self._consumed_amount(wanted.get(name), one) for name, one in capacity.items()}
 
-    def fits(self, wanted: Taken, capacity: Capacity, used: Amounts = NONE, promised: Amounts = NONE) -> bool:
+    def fits(
+        self, wanted: ConsumedCapacity, capacity: Capacity, used: Amounts = NO_AMOUNTS, promised: Amounts = NO_AMOUNTS
+    ) -> bool:
         """Return whether a device has enough capacity left, beside what is used and what has just been promised."""
         # A device without one of the requested capacities can never serve the request.
         if not wanted.keys() <= capacity.keys():

@@ -7,22 +7,22 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mockkube.scheduler.plugins.dynamic_resources.capacity import ConsumableCapacity, Taken
-from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint
+from mockkube.scheduler.plugins.dynamic_resources.capacity import ConsumableCapacity, ConsumedCapacity
+from mockkube.scheduler.plugins.dynamic_resources.constraints import DeviceConstraint
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, ConsumedCounters
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, Slice
-from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
-from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
-from mockkube.scheduler.plugins.dynamic_resources.requests import Request
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, ResourceSlice
+from mockkube.scheduler.plugins.dynamic_resources.ledger import AllocatedDevices
+from mockkube.scheduler.plugins.dynamic_resources.pools import ResourcePool
+from mockkube.scheduler.plugins.dynamic_resources.requests import DeviceRequest
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class DeviceCandidate:
     """Device with the slice and pool that publish it."""
 
-    pool: Pool
-    slice: Slice
+    pool: ResourcePool
+    slice: ResourceSlice
     device: Device
 
 
@@ -30,41 +30,41 @@ class Candidate:
 class ChosenDevice:
     """Device chosen for a request, with the consumed capacity if it is shared."""
 
-    request: Request
-    candidate: Candidate
-    taken: Taken
-    shared: bool = False
+    request: DeviceRequest
+    candidate: DeviceCandidate
+    consumed: ConsumedCapacity
+    is_shared: bool = False
 
 
-class Choice:
+class TentativeAllocation:
     """Chosen devices by claim, in order of choice."""
 
     def __init__(
         self,
-        constraints: Sequence[Sequence[Constraint]],
-        allocated: Allocated,
+        constraints: Sequence[Sequence[DeviceConstraint]],
+        allocated: AllocatedDevices,
         available: AvailableCounters,
-        rules: Rules,
+        features: DynamicResourcesFeatures,
     ) -> None:
         self.chosen: list[list[ChosenDevice]] = [[] for _ in constraints]
         # Whether the last rejection came from a constraint of the claim.
-        self.violated = False
-        self._constraints, self._allocated, self._rules = constraints, allocated, rules
-        self._capacity = ConsumableCapacity(rules.fractions)
+        self.constraint_violated = False
+        self._constraints, self._allocated, self._features = constraints, allocated, features
+        self._capacity = ConsumableCapacity(features.fractional_capacity)
         # Claims for which a device is chosen exclusively.
         self._holders: dict[DeviceId, set[int]] = {}
         # Capacity of shared devices that was chosen.
-        self._chosen_capacity: dict[DeviceId, list[Taken]] = {}
+        self._chosen_capacity: dict[DeviceId, list[ConsumedCapacity]] = {}
         self._counters = ConsumedCounters(available)
 
-    def in_use(self, claim: int, request: Request, device: DeviceId) -> bool:
+    def is_in_use(self, claim: int, request: DeviceRequest, device: DeviceId) -> bool:
         """Return whether the device is not available to the request."""
         # Admin access ignores other allocations; only one claim cannot have a device twice.
-        if request.admin:
+        if request.admin_access:
             return claim in self._holders.get(device, ())
         return device in self._allocated.devices or device in self._holders
 
-    def outlook(self, claim: int) -> Hashable | None:
+    def search_state(self, claim: int) -> Hashable | None:
         """Return a key for the state that decides about the remaining requests; None if states cannot be compared."""
         # Amounts of shared capacity make too many different states to be worth comparing.
         if self._chosen_capacity:
@@ -72,9 +72,9 @@ class Choice:
         constraints = tuple(constraint.state for constraint in self._constraints[claim])
         return len(self.chosen[claim]), frozenset(self._holders), constraints
 
-    def has_room(self, request: Request, device: Device) -> bool:
+    def has_capacity(self, request: DeviceRequest, device: Device) -> bool:
         """Return whether the device has the capacity that the request needs."""
-        if not self._rules.consumable_capacity:
+        if not self._features.consumable_capacity:
             return True
         used = self._allocated.capacity.get(device.id, {})
         promised: dict[str, Decimal] = {}
@@ -83,20 +83,20 @@ class Choice:
                 promised[name] = promised.get(name, Decimal(0)) + amount.amount
         return self._capacity.fits(request.capacity, device.capacity, used, promised)
 
-    def could_have_capacity(self, request: Request, device: Device) -> bool:
+    def could_have_capacity(self, request: DeviceRequest, device: Device) -> bool:
         """Return whether the device counts for a request for all devices, by its capacity."""
-        if not self._rules.consumable_capacity or not self._rules.all_devices_by_total_capacity:
-            return self.has_room(request, device)
+        if not self._features.consumable_capacity or not self._features.all_devices_by_total_capacity:
+            return self.has_capacity(request, device)
         return self._capacity.fits(request.capacity, device.capacity)
 
-    def take(self, claim: int, request: Request, candidate: Candidate) -> bool:  # hot: per device tried
+    def allocate(self, claim: int, request: DeviceRequest, candidate: DeviceCandidate) -> bool:  # hot: per device tried
         """Choose a device for a request unless counters, constraints or capacity forbid it."""
-        self.violated = False
+        self.constraint_violated = False
         device = candidate.device
-        shared = device.shared and self._rules.consumable_capacity
+        shared = device.allows_multiple_allocations and self._features.consumable_capacity
         # As upstream, counters come before constraints, so `constraint_violated` is set only where a constraint is the
         # reason.
-        if device.consumes and not self._consume_counters(candidate, shared=shared):
+        if device.consumed_counters and not self._consume_counters(candidate, shared=shared):
             return False
         if not self._is_permitted(claim, request, device, shared=shared):
             self._release_counters(candidate, shared=shared)
@@ -104,11 +104,11 @@ class Choice:
         self._record(claim, request, candidate, shared=shared)
         return True
 
-    def give_back(self, claim: int) -> None:
+    def deallocate(self, claim: int) -> None:
         """Return the device that was chosen last for a claim."""
         chosen = self.chosen[claim].pop()
         device = chosen.candidate.device
-        if chosen.shared:
+        if chosen.is_shared:
             self._chosen_capacity[device.id].pop()
             if not self._chosen_capacity[device.id]:
                 del self._chosen_capacity[device.id]
@@ -117,34 +117,34 @@ class Choice:
             if not self._holders[device.id]:
                 del self._holders[device.id]
         _remove_from_constraints(self._constraints[claim], chosen.request)
-        self._release_counters(chosen.candidate, shared=chosen.shared)
+        self._release_counters(chosen.candidate, shared=chosen.is_shared)
 
-    def _is_permitted(self, claim: int, request: Request, device: Device, *, shared: bool) -> bool:
+    def _is_permitted(self, claim: int, request: DeviceRequest, device: Device, *, shared: bool) -> bool:
         """Return whether constraints and capacity permit the device; if so, the constraints include it."""
         if not self._meet_constraints(claim, request, device):
-            self.violated = True
+            self.constraint_violated = True
             return False
-        if shared and not self.has_room(request, device):
+        if shared and not self.has_capacity(request, device):
             _remove_from_constraints(self._constraints[claim], request)
             return False
         return True
 
-    def _consume_counters(self, candidate: Candidate, *, shared: bool) -> bool:
+    def _consume_counters(self, candidate: DeviceCandidate, *, shared: bool) -> bool:
         device = candidate.device
-        if not self._rules.partitions:
+        if not self._features.partitionable_devices:
             return False
-        return self._is_shared_already(device, shared=shared) or self._counters.take(candidate.pool, device)
+        return self._is_shared_already(device, shared=shared) or self._counters.consume(candidate.pool, device)
 
-    def _release_counters(self, candidate: Candidate, *, shared: bool) -> None:
+    def _release_counters(self, candidate: DeviceCandidate, *, shared: bool) -> None:
         device = candidate.device
-        if device.consumes and not self._is_shared_already(device, shared=shared):
-            self._counters.give_back(candidate.pool, device)
+        if device.consumed_counters and not self._is_shared_already(device, shared=shared):
+            self._counters.release(candidate.pool, device)
 
     def _is_shared_already(self, device: Device, *, shared: bool) -> bool:
         """Return whether a share of the device is allocated or chosen, whose counters are consumed already."""
         return shared and (device.id in self._allocated.capacity or device.id in self._chosen_capacity)
 
-    def _meet_constraints(self, claim: int, request: Request, device: Device) -> bool:
+    def _meet_constraints(self, claim: int, request: DeviceRequest, device: Device) -> bool:
         constraints = self._constraints[claim]
         for index, constraint in enumerate(constraints):
             if not constraint.add(request.base_name, request.sub_name, device):
@@ -152,9 +152,9 @@ class Choice:
                 return False
         return True
 
-    def _record(self, claim: int, request: Request, candidate: Candidate, *, shared: bool) -> None:
+    def _record(self, claim: int, request: DeviceRequest, candidate: DeviceCandidate, *, shared: bool) -> None:
         device = candidate.device
-        taken: Taken = {}
+        taken: ConsumedCapacity = {}
         if shared:
             taken = self._capacity.consumed_by(request.capacity, device.capacity)
             self._chosen_capacity.setdefault(device.id, []).append(taken)
@@ -163,12 +163,12 @@ class Choice:
         self.chosen[claim].append(ChosenDevice(request, candidate, taken, shared))
 
 
-def _remove_from_constraints(constraints: Sequence[Constraint], request: Request) -> None:
+def _remove_from_constraints(constraints: Sequence[DeviceConstraint], request: DeviceRequest) -> None:
     for constraint in constraints:
         constraint.remove(request.base_name, request.sub_name)
 
 
-def is_tainted(device: Device, request: Request) -> bool:
+def is_tainted(device: Device, request: DeviceRequest) -> bool:
     """Return whether a device has a taint that the request does not tolerate."""
     return any(
         taint.get("effect") in ("NoSchedule", "NoExecute")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId
 
-Value = tuple[str, frozenset[Any]]
+AttributeValues = tuple[str, frozenset[Any]]
 """Type of an attribute and its values: one value, or several if lists are supported."""
 
 _SCALAR_TYPES: Final = ("string", "int", "bool", "version")
@@ -22,11 +22,11 @@ _LIST_TYPES: Final = ("ints", "bools", "strings", "versions")
 class AttributeReading:
     """Attribute of a device: missing, of an unknown type (None), or with values."""
 
-    there: bool
-    value: Value | None = None
+    exists: bool
+    value: AttributeValues | None = None
 
 
-class Constraint(ABC):
+class DeviceConstraint(ABC):
     """Constraint of a claim, with the devices chosen so far for its requests."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
@@ -40,12 +40,12 @@ class Constraint(ABC):
         reading = self._read.get(device.id)
         if reading is None:
             reading = self._read[device.id] = self._read_attribute(device)
-        return reading.there and self._accept(request, reading.value)
+        return reading.exists and self._accept(request, reading.value)
 
     def remove(self, request: str, sub_request: str) -> None:
         """Remove the device that was added last for a request."""
         if self._applies_to(request, sub_request):
-            self._withdraw(request)
+            self._remove(request)
 
     @property
     @abstractmethod
@@ -53,11 +53,11 @@ class Constraint(ABC):
         """Everything that decides which devices may still be added."""
 
     @abstractmethod
-    def _accept(self, request: str, value: Value | None) -> bool:
+    def _accept(self, request: str, value: AttributeValues | None) -> bool:
         """Add a device with this value, None for an unknown type; return whether it is permitted."""
 
     @abstractmethod
-    def _withdraw(self, request: str) -> None:
+    def _remove(self, request: str) -> None:
         """Remove a device of a request."""
 
     def _applies_to(self, request: str, sub_request: str) -> bool:
@@ -69,47 +69,47 @@ class Constraint(ABC):
         attribute = find_attribute(device, self._attribute)
         return AttributeReading(False) if attribute is None else AttributeReading(True, self._parse_values(attribute))
 
-    def _parse_values(self, attribute: ReadOnlyObject) -> Value | None:
+    def _parse_values(self, attribute: ReadOnlyObject) -> AttributeValues | None:
         for kind in _LIST_TYPES if self._lists else ():
             if attribute.get(kind):
                 return kind.removesuffix("s"), frozenset(attribute[kind])
         return next(((kind, frozenset((attribute[kind],))) for kind in _SCALAR_TYPES if kind in attribute), None)
 
 
-class MatchAttributeConstraint(Constraint):
+class MatchAttributeConstraint(DeviceConstraint):
     """Requires the same value of all devices."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         super().__init__(attribute, requests, lists=lists)
         # Values that all devices have in common, after each device.
-        self._common_values: list[Value | None] = []
+        self._common_values: list[AttributeValues | None] = []
 
     @property
     def state(self) -> Hashable:
         """Values that all devices have in common, if there are devices."""
         return tuple(self._common_values[-1:])
 
-    def _accept(self, request: str, value: Value | None) -> bool:
+    def _accept(self, request: str, value: AttributeValues | None) -> bool:
         if not self._common_values:
             if value is None and self._lists:
                 return False
             self._common_values.append(value)
             return True
-        common = _common(self._common_values[-1], value)
+        common = _common_values(self._common_values[-1], value)
         if common is not None:
             self._common_values.append(common)
         return common is not None
 
-    def _withdraw(self, request: str) -> None:
+    def _remove(self, request: str) -> None:
         self._common_values.pop()
 
 
-class DistinctAttributeConstraint(Constraint):
+class DistinctAttributeConstraint(DeviceConstraint):
     """Requires different values of all devices, as far as upstream remembers them: the last one of each request."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         super().__init__(attribute, requests, lists=lists)
-        self._values: dict[str, Value | None] = {}
+        self._values: dict[str, AttributeValues | None] = {}
         self._count = 0
 
     @property
@@ -117,7 +117,7 @@ class DistinctAttributeConstraint(Constraint):
         """Remembered values."""
         return self._count > 0, frozenset(self._values.items())
 
-    def _accept(self, request: str, value: Value | None) -> bool:
+    def _accept(self, request: str, value: AttributeValues | None) -> bool:
         if self._count and not self._is_distinct(value):
             return False
         # upstream: the map has one entry per request, so a request for several devices compares with its last one only.
@@ -125,17 +125,17 @@ class DistinctAttributeConstraint(Constraint):
         self._count += 1
         return True
 
-    def _withdraw(self, request: str) -> None:
+    def _remove(self, request: str) -> None:
         self._values.pop(request, None)
         self._count -= 1
 
-    def _is_distinct(self, value: Value | None) -> bool:
+    def _is_distinct(self, value: AttributeValues | None) -> bool:
         if value is None:
             return not self._lists and not self._values
-        return all(_common(other, value) is None for other in self._values.values())
+        return all(_common_values(other, value) is None for other in self._values.values())
 
 
-def _common(one: Value | None, other: Value | None) -> Value | None:
+def _common_values(one: AttributeValues | None, other: AttributeValues | None) -> AttributeValues | None:
     """Return the values that both have; None if there are none, or their types differ."""
     if one is None or other is None or one[0] != other[0]:
         return None

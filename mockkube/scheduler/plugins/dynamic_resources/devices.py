@@ -13,7 +13,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.node_info import NodeInfo
 
-Verdict = bool | str
+SelectorVerdict = bool | str
 """Whether a selector matches a device, or the error of its evaluation."""
 
 # Cached selector verdicts per device; when there are more, the cache is cleared.
@@ -42,7 +42,7 @@ class DeviceId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class NodeScope:
     """Nodes from which a slice or device can be used."""
 
     node_name: str = ""
@@ -52,7 +52,7 @@ class Reach:
     selector: NodeSelector | None = None
 
     @classmethod
-    def read(cls, spec: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "Reach":
+    def from_spec(cls, spec: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "NodeScope":
         """Parse the node fields of a slice or device."""
         source = spec.get("nodeSelector")
         selector = None
@@ -61,7 +61,7 @@ class Reach:
         return cls(spec.get("nodeName", ""), bool(spec.get("allNodes")), source, selector)
 
     @property
-    def stated(self) -> bool:
+    def is_specified(self) -> bool:
         """True if any node field is set."""
         return bool(self.node_name) or self.everywhere or self.selector is not None
 
@@ -90,19 +90,19 @@ class Device:
     obj: ReadOnlyObject
     taints: Sequence[ReadOnlyObject]
     """Taints of the device itself and of DeviceTaintRules."""
-    reach: Reach
+    node_scope: NodeScope
     """Nodes that can use it, if its slice leaves that to its devices."""
-    consumes: tuple[CounterConsumption, ...]
-    shared: bool
+    consumed_counters: tuple[CounterConsumption, ...]
+    allows_multiple_allocations: bool
     """Whether several claims may share it."""
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, SelectorVerdict] = field(default_factory=dict)
 
     @classmethod
-    def read(
+    def from_object(
         cls,
         device_id: DeviceId,
         obj: ReadOnlyObject,
-        rules: Sequence[ReadOnlyObject],
+        added_taints: Sequence[ReadOnlyObject],
         operators: Mapping[str, LabelOperator],
     ) -> "Device":
         """Compile a device of a slice, with the taints of DeviceTaintRules added."""
@@ -110,9 +110,16 @@ class Device:
             CounterConsumption(one["counterSet"], parse_counters(one.get("counters")))
             for one in obj.get("consumesCounters") or ()
         )
-        taints = [*(obj.get("taints") or ()), *rules]
-        node_scope = Reach.read(obj, operators)
-        return cls(device_id, obj, taints, node_scope, consumes, shared=bool(obj.get("allowMultipleAllocations")))
+        taints = [*(obj.get("taints") or ()), *added_taints]
+        node_scope = NodeScope.from_spec(obj, operators)
+        return cls(
+            device_id,
+            obj,
+            taints,
+            node_scope,
+            consumes,
+            allows_multiple_allocations=bool(obj.get("allowMultipleAllocations")),
+        )
 
     @property
     def binding_conditions(self) -> Sequence[str]:
@@ -126,7 +133,7 @@ class Device:
         capacity: Mapping[str, ReadOnlyObject] = self.obj.get("capacity") or {}
         return capacity
 
-    def remember(self, selector: str, verdict: Verdict) -> Verdict:
+    def cache_verdict(self, selector: str, verdict: SelectorVerdict) -> SelectorVerdict:
         """Cache and return the verdict of a selector."""
         if len(self.verdicts) >= _VERDICTS_MAX:
             self.verdicts.clear()
@@ -135,7 +142,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slice:
+class ResourceSlice:
     """Part of a pool: devices, or counters that devices of the pool consume."""
 
     name: str
@@ -143,7 +150,7 @@ class Slice:
     generation: int
     count: int
     """Number of slices in the pool."""
-    reach: Reach
+    node_scope: NodeScope
     per_device: bool | None
     """Whether each device has node fields of its own."""
     counters: Mapping[str, Mapping[str, Decimal]]
@@ -152,7 +159,9 @@ class Slice:
     devices: tuple[Device, ...]
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject, rules: "TaintRulesOfPool", operators: Mapping[str, LabelOperator]) -> "Slice":
+    def from_object(
+        cls, obj: ReadOnlyObject, pool_taints: "PoolTaints", operators: Mapping[str, LabelOperator]
+    ) -> "ResourceSlice":
         """Compile a ResourceSlice."""
         spec = obj["spec"]
         pool = spec["pool"]
@@ -164,28 +173,28 @@ class Slice:
             pool=pool_id,
             generation=pool.get("generation", 0),
             count=pool["resourceSliceCount"],
-            reach=Reach.read(spec, operators),
+            node_scope=NodeScope.from_spec(spec, operators),
             per_device=spec.get("perDeviceNodeSelection"),
             counters={one["name"]: parse_counters(one.get("counters")) for one in sets},
             duplicate_counter_set=next((name for name in names if names.count(name) > 1), ""),
             devices=tuple(
-                Device.read(DeviceId(*pool_id, one["name"]), one, rules.on(one["name"]), operators)
+                Device.from_object(DeviceId(*pool_id, one["name"]), one, pool_taints.taints_of(one["name"]), operators)
                 for one in spec.get("devices") or ()
             ),
         )
 
-    def node_scope_of(self, device: Device) -> Reach:
+    def node_scope_of(self, device: Device) -> NodeScope:
         """Return the nodes that can use a device of the slice."""
-        return device.reach if self.per_device else self.reach
+        return device.node_scope if self.per_device else self.node_scope
 
 
 @dataclass(frozen=True, slots=True)
-class TaintRulesOfPool:
+class PoolTaints:
     """Taints that DeviceTaintRules add to devices of one pool; those of the empty name apply to all."""
 
     by_device: Mapping[str, tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
 
-    def on(self, device: str) -> tuple[ReadOnlyObject, ...]:
+    def taints_of(self, device: str) -> tuple[ReadOnlyObject, ...]:
         """Return the added taints of a device."""
         return self.by_device.get("", ()) + self.by_device.get(device, ())
 

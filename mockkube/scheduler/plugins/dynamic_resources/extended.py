@@ -12,8 +12,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.chance import new_uid, random_for
 from mockkube.scheduler.framework.pod_info import PodInfo
 
-ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
-PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+EXTENDED_RESOURCE_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+IMPLICIT_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 # Name of the claim in the scheduler's memory, before the API server has generated one.
 UNWRITTEN_CLAIM_NAME: Final = "<extended-resources>"
 
@@ -37,7 +37,7 @@ def build_extended_resource_claim(pod: PodInfo) -> Object:
             "generateName": f"{pod.name}-extended-resources-",
             # Derived from the pod, so that the same decision made again has the same uid.
             "uid": new_uid(random_for(pod.uid, UNWRITTEN_CLAIM_NAME)),
-            "annotations": {ANNOTATION: "true"},
+            "annotations": {EXTENDED_RESOURCE_CLAIM_ANNOTATION: "true"},
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
             ],
@@ -46,10 +46,10 @@ def build_extended_resource_claim(pod: PodInfo) -> Object:
     }
 
 
-def belongs_to(claim: ReadOnlyObject, pod: PodInfo) -> bool:
+def is_extended_resource_claim_of(claim: ReadOnlyObject, pod: PodInfo) -> bool:
     """Return whether a claim is the special claim of the pod."""
     metadata = claim["metadata"]
-    if (metadata.get("annotations") or {}).get(ANNOTATION) != "true":
+    if (metadata.get("annotations") or {}).get(EXTENDED_RESOURCE_CLAIM_ANNOTATION) != "true":
         return False
     owners = metadata.get("ownerReferences") or ()
     return any(one["name"] == pod.name and one.get("controller") and one["uid"] == pod.uid for one in owners)
@@ -62,7 +62,7 @@ class _Container:
     index: int
     name: str
     requests: Mapping[str, str]
-    brief: bool
+    is_init: bool
 
 
 def _containers(pod: PodInfo) -> Iterator[_Container]:
@@ -115,13 +115,13 @@ def _add_requests(
     """
     request_by_container: dict[int, Object] = {}
     for container in containers:
-        if not container.brief and (amount := resource.amount(container)):
+        if not container.is_init and (amount := resource.amount(container)):
             request_by_container[container.index] = resource.request(container, amount)
             mappings.append(resource.mapping(container, request_by_container[container.index]["name"]))
     extra: list[Object] = []
     init_mappings: list[Object] = []
     for container in containers:
-        if container.brief and (amount := resource.amount(container)):
+        if container.is_init and (amount := resource.amount(container)):
             reusable = [request for index, request in request_by_container.items() if index >= container.index]
             extra += _map_init_container(container, resource, amount, reusable, init_mappings)
     if extra:
@@ -137,10 +137,10 @@ def _add_requests(
 
 
 def _map_init_container(
-    container: _Container, resource: _BackedResource, amount: int, lenders: Sequence[Object], mappings: list[Object]
+    container: _Container, resource: _BackedResource, amount: int, reusable: Sequence[Object], mappings: list[Object]
 ) -> list[Object]:
     """Map an init container to requests of later containers; return a request for the rest."""
-    for lender in lenders:
+    for lender in reusable:
         mappings.append(resource.mapping(container, lender["name"]))
         amount -= lender["exactly"]["count"]
         if amount <= 0:

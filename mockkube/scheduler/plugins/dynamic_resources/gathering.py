@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mockkube.api.kinds.core.pod.containers.resources import is_extended
+from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Informer
 from mockkube.client.protocol import Key, key_of
@@ -16,68 +16,80 @@ from mockkube.scheduler.framework.pod_requests import RequestReader as PodReques
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.plugins.dynamic_resources.classes import DeviceClassSelection
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
-from mockkube.scheduler.plugins.dynamic_resources.extended import PREFIX, belongs_to, build_extended_resource_claim
-from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
-from mockkube.scheduler.plugins.dynamic_resources.note import Note
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of
-from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, RequestReader
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
-from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
-from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
+from mockkube.scheduler.plugins.dynamic_resources.extended import (
+    IMPLICIT_RESOURCE_PREFIX,
+    build_extended_resource_claim,
+    is_extended_resource_claim_of,
+)
+from mockkube.scheduler.plugins.dynamic_resources.ledger import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.note import DynamicResourcesState
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import ClaimNotUsable, allocation_of, pod_resource_claims
+from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, ClaimCompiler
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
+from mockkube.scheduler.plugins.dynamic_resources.search import AllocatorDependencies
+from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimCollector:
     """Collects the claims of pods."""
 
-    ledger: Ledger
+    claim_tracker: ClaimTracker
     device_classes: Informer
     extended_classes: DeviceClassSelection
     pod_requests: PodRequestReader
-    reader: RequestReader
-    selectors: Selectors
+    compiler: ClaimCompiler
+    selectors: DeviceSelectors
     operators: Mapping[str, LabelOperator]
-    rules: Rules
+    features: DynamicResourcesFeatures
 
-    def gather(self, note: Note, pod: PodInfo) -> Status | None:
+    def collect(self, claim_state: DynamicResourcesState, pod: PodInfo) -> Status | None:
         """Store the claims and their requests; return a status if the pod cannot be scheduled on any node."""
         try:
-            claims: list[ReadOnlyObject] = claims_of(pod, self.ledger.claims)
-        except Unusable as why:
+            claims: list[ReadOnlyObject] = pod_resource_claims(pod, self.claim_tracker.claims)
+        except ClaimNotUsable as why:
             return Status.unresolvable(str(why))
-        self._add_extended(note, claims, pod)
+        self._add_extended(claim_state, claims, pod)
         for index, claim in enumerate(claims):
-            rejection = self._check_claim(note, index, claim, extended=note.extended and index == len(claims) - 1)
+            rejection = self._check_claim(
+                claim_state, index, claim, extended=claim_state.has_extended_claim and index == len(claims) - 1
+            )
             if rejection is not None:
                 return rejection
         if any(allocation_of(claim) is None for claim in claims):
-            self._prepare_allocator(note, claims)
-        note.claims = claims
+            self._prepare_allocator(claim_state, claims)
+        claim_state.claims = claims
         return None
 
-    def _add_extended(self, note: Note, claims: list[ReadOnlyObject], pod: PodInfo) -> None:
+    def _add_extended(self, claim_state: DynamicResourcesState, claims: list[ReadOnlyObject], pod: PodInfo) -> None:
         """Add the special claim for extended resources if a device class backs any of them."""
-        if not self.rules.extended_resources:
+        if not self.features.extended_resources:
             return
         amounts = self.pod_requests.read(pod).total.scalars
         requested = {name: amount for name, amount in amounts.items() if amount and _can_be_backed_by_devices(name)}
         if not any(self.extended_classes.resources.has_class(name) for name in requested):
             return
         # An earlier attempt may have written the claim and failed afterwards.
-        known = self.ledger.claims.cache.list(pod.namespace)
-        claim: ReadOnlyObject | None = next((one for one in known if belongs_to(one, pod)), None)
+        known = self.claim_tracker.claims.informer.list(pod.namespace)
+        claim: ReadOnlyObject | None = next((one for one in known if is_extended_resource_claim_of(one, pod)), None)
         claim = claim or build_extended_resource_claim(pod)
         claims.append(claim)
-        note.extended, note.resources, note.promised_uid = True, requested, claim["metadata"]["uid"]
+        claim_state.has_extended_claim, claim_state.extended_resources, claim_state.extended_claim_uid = (
+            True,
+            requested,
+            claim["metadata"]["uid"],
+        )
 
-    def _check_claim(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
+    def _check_claim(
+        self, claim_state: DynamicResourcesState, index: int, claim: ReadOnlyObject, *, extended: bool
+    ) -> Status | None:
         """Return a status if the claim keeps the pod from being scheduled on any node."""
         allocation = allocation_of(claim)
         if allocation is not None:
             if (selector := self._compile_node_selector(allocation)) is not None:
-                note.reach[index] = selector
+                claim_state.node_selectors[index] = selector
             return None
-        if self.ledger.pending(claim["metadata"]["uid"]) is not None:
+        if self.claim_tracker.pending_allocation(claim["metadata"]["uid"]) is not None:
             return Status.unresolvable(f"resource claim {key_of(claim)} is in the process of being allocated")
         return None if extended else self._check_classes(claim)
 
@@ -92,7 +104,7 @@ class ClaimCollector:
             alternatives = request.get("firstAvailable")
             if "exactly" not in request and not alternatives:
                 return Status.unresolvable(f"{where}: unknown request type")
-            if alternatives and not self.rules.prioritized_lists:
+            if alternatives and not self.features.prioritized_lists:
                 return Status.unresolvable(f"{where}: has subrequests, but the DRAPrioritizedList feature is disabled")
             for name, form in _request_variants(request):
                 if (rejection := self._check_class(name, form)) is not None:
@@ -107,18 +119,20 @@ class ClaimCollector:
             return Status.unresolvable(f"request {request}: device class {name} does not exist", device_class=name)
         return None
 
-    def _prepare_allocator(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
+    def _prepare_allocator(self, claim_state: DynamicResourcesState, claims: Sequence[ReadOnlyObject]) -> None:
         """Prepare the allocator for claims without an allocation."""
-        allocated = self.ledger.allocated
+        allocated = self.claim_tracker.allocated
         available = AvailableCounters(allocated)
-        note.allocator = Allocator(self.reader, self.selectors, allocated, available, self.rules)
+        claim_state.allocator = AllocatorDependencies(
+            self.compiler, self.selectors, allocated, available, self.features
+        )
         try:
             for index, claim in enumerate(claims):
                 if allocation_of(claim) is None:
-                    note.wanted[index] = self.reader.read(claim)
+                    claim_state.claims_to_allocate[index] = self.compiler.compile(claim)
         except AllocationError as error:
             # upstream reports such errors in Filter, once per node, not in PreFilter.
-            note.broken = str(error)
+            claim_state.allocation_error = str(error)
 
 
 def _request_variants(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
@@ -131,4 +145,4 @@ def _request_variants(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
 
 def _can_be_backed_by_devices(resource: str) -> bool:
     """Return whether device classes may back a resource of this kind."""
-    return resource.startswith(PREFIX) or is_extended(resource)
+    return resource.startswith(IMPLICIT_RESOURCE_PREFIX) or is_extended_resource(resource)

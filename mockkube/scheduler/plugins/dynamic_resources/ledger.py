@@ -12,14 +12,14 @@ from decimal import Decimal
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.protocol import Key, key_of
 from mockkube.scheduler.plugins.assumed import AssumeCache
 from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
 
 
 @dataclass(slots=True)
-class Allocated:
+class AllocatedDevices:
     """Allocated devices: exclusive ones, shared ones, and consumed capacity."""
 
     devices: Counter[DeviceId] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class Allocated:
                 continue
             device = DeviceId(result["driver"], result["pool"], result["device"])
             is_shared = sharing and "shareID" in result
-            _count(self.shared if is_shared else self.devices, device, sign)
+            _adjust_count(self.shared if is_shared else self.devices, device, sign)
             if is_shared and result.get("consumedCapacity"):
                 self._adjust_capacity(device, result["consumedCapacity"], sign)
 
@@ -49,41 +49,41 @@ class Allocated:
             del self.capacity[device]
 
 
-def _count(counter: Counter[DeviceId], device: DeviceId, sign: int) -> None:
+def _adjust_count(counter: Counter[DeviceId], device: DeviceId, sign: int) -> None:
     counter[device] += sign
     if not counter[device]:
         del counter[device]
 
 
-class Ledger:
+class ClaimTracker:
     """All claims and their allocations, shared by the profiles of a scheduler."""
 
-    def __init__(self, cache: Informer, *, sharing: bool) -> None:
-        self.claims = AssumeCache(cache)
-        self.allocated = Allocated()
+    def __init__(self, informer: Informer, *, sharing: bool) -> None:
+        self.claims = AssumeCache(informer)
+        self.allocated = AllocatedDevices()
         self._sharing = sharing
         # Allocations that are decided and not written yet, by claim uid.
         self._pending: dict[str, ReadOnlyObject] = {}
         # The counted allocation of each claim, by uid: what was added is what will be removed.
         self._counted: dict[str, ReadOnlyObject] = {}
-        cache.subscribe(self._on_change)
+        informer.add_event_handler(self._on_change)
 
-    def pending(self, uid: str) -> ReadOnlyObject | None:
+    def pending_allocation(self, uid: str) -> ReadOnlyObject | None:
         """Return the pending allocation of a claim."""
         return self._pending.get(uid)
 
-    def promise(self, uid: str, allocation: ReadOnlyObject) -> None:
+    def add_pending_allocation(self, uid: str, allocation: ReadOnlyObject) -> None:
         """Add a pending allocation."""
         self._pending[uid] = allocation
         self._recount(uid, allocation)
 
-    def withdraw(self, uid: str, key: Key) -> None:
+    def remove_pending_allocation(self, uid: str, key: Key) -> None:
         """Remove the pending allocation of a claim."""
         if self._pending.pop(uid, None) is not None:
             claim = self.claims.get(key)
             self._recount(uid, None if claim is None or claim["metadata"]["uid"] != uid else _allocation_of(claim))
 
-    def written(self, claim: ReadOnlyObject, promised: str = "") -> None:
+    def assume_after_write(self, claim: ReadOnlyObject, promised: str = "") -> None:
         """Assume a claim as the API server returned it.
 
         `promised` is the uid of its pending allocation, if that is another one: the special claim gets its real uid
@@ -97,7 +97,7 @@ class Ledger:
             self._pending.pop(uid, None)
         self._recount(uid, _allocation_of(claim))
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: ObjectChange) -> None:
         uid = change.object["metadata"]["uid"]
         # The claim was deleted and created again under the same name between two events.
         if change.old is not None and change.old["metadata"]["uid"] != uid:

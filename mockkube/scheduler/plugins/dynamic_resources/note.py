@@ -6,11 +6,11 @@ from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.matching.node_selectors import NodeSelector
-from mockkube.scheduler.framework.interface import Slot
+from mockkube.scheduler.framework.interface import StateKey
 from mockkube.scheduler.plugins.dynamic_resources.extended import UNWRITTEN_CLAIM_NAME
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
 from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimRequests
-from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
+from mockkube.scheduler.plugins.dynamic_resources.search import AllocatorDependencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,36 +21,36 @@ class NodeAllocation:
     """
 
     allocations: tuple[Object, ...]
-    extended: Object | None = None
+    extended_claim: Object | None = None
     mappings: tuple[Object, ...] = ()
 
 
 @dataclass(slots=True)
-class Note:
+class DynamicResourcesState:
     """Claims of the pod; the special claim for extended resources, if there is one, is the last."""
 
     claims: list[ReadOnlyObject] = field(default_factory=list)
-    extended: bool = False
+    has_extended_claim: bool = False
     """Whether the last claim is the special claim."""
-    promised_uid: str = ""
+    extended_claim_uid: str = ""
     """Uid of the special claim before it is written."""
-    resources: dict[str, int] = field(default_factory=dict)
+    extended_resources: dict[str, int] = field(default_factory=dict)
     """Extended resources that the pod requests."""
-    reach: dict[int, NodeSelector] = field(default_factory=dict)
+    node_selectors: dict[int, NodeSelector] = field(default_factory=dict)
     """Node selectors of allocated claims, by index; claims without one can be used on all nodes."""
-    allocator: Allocator | None = None
-    wanted: dict[int, ClaimRequests] = field(default_factory=dict)
+    allocator: AllocatorDependencies | None = None
+    claims_to_allocate: dict[int, ClaimRequests] = field(default_factory=dict)
     """Compiled requests of unallocated claims, by index."""
-    broken: str = ""
+    allocation_error: str = ""
     """Reason why they cannot be allocated on any node."""
     unavailable: set[int] = field(default_factory=set)
     """Indexes of allocated claims that cannot be used on some node."""
-    on_node: dict[str, NodeAllocation] = field(default_factory=dict)
-    decided: dict[int, Object] = field(default_factory=dict)
+    node_allocations: dict[str, NodeAllocation] = field(default_factory=dict)
+    chosen_allocations: dict[int, Object] = field(default_factory=dict)
     """Allocations on the chosen node, by index."""
-    remedy: int | None = None
+    claim_to_release: int | None = None
     """Index of the claim that PostFilter releases so that the pod can be scheduled later."""
-    prepared_by: float | None = None
+    preparation_deadline: float | None = None
     """Deadline for the preparation of devices; None before all claims are written."""
 
     @property
@@ -58,14 +58,14 @@ class Note:
         """Indexes of the claims without an allocation."""
         return (index for index, claim in enumerate(self.claims) if allocation_of(claim) is None)
 
-    def is_extended(self, index: int) -> bool:
+    def is_extended_claim(self, index: int) -> bool:
         """Return whether a claim is the special claim."""
-        return self.extended and index == len(self.claims) - 1
+        return self.has_extended_claim and index == len(self.claims) - 1
 
     @property
     def extended_claim(self) -> ReadOnlyObject | None:
         """The special claim, if there is one."""
-        return self.claims[-1] if self.extended else None
+        return self.claims[-1] if self.has_extended_claim else None
 
     @property
     def is_extended_claim_written(self) -> bool:
@@ -76,7 +76,7 @@ class Note:
     @property
     def has_only_extended_claim(self) -> bool:
         """True if the special claim is the only one."""
-        return self.extended and len(self.claims) == 1
+        return self.has_extended_claim and len(self.claims) == 1
 
 
-STATE: Final = Slot[Note]("DynamicResources")
+STATE: Final = StateKey[DynamicResourcesState]("DynamicResources")

@@ -13,21 +13,21 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
-    Context,
     CycleState,
     FilterPlugin,
+    NodeToStatus,
+    PluginDependencies,
     PostFilterPlugin,
+    PostFilterResult,
     PreBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    Remedy,
     ReservePlugin,
     ScorePlugin,
-    Verdicts,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.scores import default_normalize_score
@@ -37,21 +37,21 @@ from mockkube.scheduler.plugins.dynamic_resources import hints
 from mockkube.scheduler.plugins.dynamic_resources.classes import DeviceClassSelection
 from mockkube.scheduler.plugins.dynamic_resources.filtering import NodeFilter
 from mockkube.scheduler.plugins.dynamic_resources.gathering import ClaimCollector
-from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
-from mockkube.scheduler.plugins.dynamic_resources.note import STATE, Note
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claims_of, reserved_for
-from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
-from mockkube.scheduler.plugins.dynamic_resources.preparation import Preparation
+from mockkube.scheduler.plugins.dynamic_resources.ledger import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.note import STATE, DynamicResourcesState
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import ClaimNotUsable, is_reserved_for, pod_resource_claims
+from mockkube.scheduler.plugins.dynamic_resources.pools import PoolCache
+from mockkube.scheduler.plugins.dynamic_resources.preparation import DevicePreparation
 from mockkube.scheduler.plugins.dynamic_resources.readiness import needs_preparation
-from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader as DeviceRequestReader
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
-from mockkube.scheduler.plugins.dynamic_resources.scoring import preference
-from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
+from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimCompiler as DeviceRequestReader
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
+from mockkube.scheduler.plugins.dynamic_resources.scoring import score_alternatives
+from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
 from mockkube.scheduler.plugins.dynamic_resources.slices import ResourceSliceTracker
 from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriteError, ClaimWriter
 
 # Shared state of pods without claims; nothing is ever stored in it.
-NOTHING: Final = Note()
+NO_STATE: Final = DynamicResourcesState()
 NO_CLAIMS: Final = PreFilterResult(SKIP)
 
 _BINDING_SECONDS: Final = 600.0
@@ -71,52 +71,54 @@ class DynamicResources(
 
     name = "DynamicResources"
 
-    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        informers, caps = context.caches, context.caps
-        self._features = features = Rules.of(caps)
-        self._handle = context.handle
+    def __init__(self, dependencies: PluginDependencies, arguments: ReadOnlyObject) -> None:
+        informers, caps = dependencies.informers, dependencies.caps
+        self._features = features = DynamicResourcesFeatures.from_capabilities(caps)
+        self._handle = dependencies.handle
         seconds = _parse_seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
-        self._device_classes = informers.of("DeviceClass")
-        self._claim_tracker = _shared_claim_tracker(context, features)
-        slices = ResourceSliceTracker(informers, context.selector_operators, taint_rules=features.taint_rules)
-        pools = Pools(slices, partitions=features.partitions)
-        classes = DeviceClassSelection(ExtendedResourceClasses.of(context))
+        self._device_classes = informers.informer_for("DeviceClass")
+        self._claim_tracker = _shared_claim_tracker(dependencies, features)
+        slices = ResourceSliceTracker(
+            informers, dependencies.selector_operators, taint_rules=features.device_taint_rules
+        )
+        pools = PoolCache(slices, partitions=features.partitionable_devices)
+        classes = DeviceClassSelection(ExtendedResourceClasses.from_dependencies(dependencies))
         self._claim_collector = ClaimCollector(
-            ledger=self._claim_tracker,
+            claim_tracker=self._claim_tracker,
             device_classes=self._device_classes,
             extended_classes=classes,
             pod_requests=RequestReader(caps),
-            reader=DeviceRequestReader(self._device_classes, context.device_taints, features),
-            selectors=Selectors(features),
-            operators=context.selector_operators,
-            rules=features,
+            compiler=DeviceRequestReader(self._device_classes, dependencies.device_taints, features),
+            selectors=DeviceSelectors(features),
+            operators=dependencies.selector_operators,
+            features=features,
         )
-        self._node_filter = NodeFilter(pools, classes, context.clock, features, seconds)
-        self._preparation = Preparation(self._claim_tracker, context.clock, seconds, features.version)
-        self._writer = ClaimWriter(context.client, self._claim_tracker, context.clock, features)
+        self._node_filter = NodeFilter(pools, classes, dependencies.clock, features, seconds)
+        self._preparation = DevicePreparation(self._claim_tracker, dependencies.clock, seconds, features.version)
+        self._writer = ClaimWriter(dependencies.client, self._claim_tracker, dependencies.clock, features)
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for nodes, claims, classes and devices."""
-        return hints.interests(self._claim_tracker.claims, self._features)
+        return hints.events_to_register(self._claim_tracker.claims, self._features)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject the pod while one of its claims does not exist."""
         try:
-            claims_of(pod, self._claim_tracker.claims)
-        except Unusable as why:
+            pod_resource_claims(pod, self._claim_tracker.claims)
+        except ClaimNotUsable as why:
             return Status.unresolvable(str(why))
         return SUCCESS
 
     # PreFilter to Score
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Collect the claims and their requests; skip pods without claims."""
         if not pod.spec.get("resourceClaims") and not self._device_classes.objects:  # hot: most pods
-            state.put(STATE, NOTHING)
+            state.put(STATE, NO_STATE)
             return NO_CLAIMS
-        claim_state = Note()
+        claim_state = DynamicResourcesState()
         state.put(STATE, claim_state)
-        rejection = self._claim_collector.gather(claim_state, pod)
+        rejection = self._claim_collector.collect(claim_state, pod)
         if rejection is not None:
             return PreFilterResult(rejection)
         return PreFilterResult() if claim_state.claims else NO_CLAIMS
@@ -125,21 +127,27 @@ class DynamicResources(
         """Find devices that the node can use, and store them."""
         claim_state = state.get(STATE)
         return (
-            SUCCESS if claim_state is None or not claim_state.claims else self._node_filter.ask(claim_state, pod, node)
+            SUCCESS
+            if claim_state is None or not claim_state.claims
+            else self._node_filter.filter(claim_state, pod, node)
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without claims, and requests without prioritized alternatives."""
         # differs: upstream scores each node 0 instead; the sums are the same
         claim_state = state.get(STATE)
-        return SUCCESS if claim_state is not None and claim_state.on_node and self._features.prioritized_lists else SKIP
+        return (
+            SUCCESS
+            if claim_state is not None and claim_state.node_allocations and self._features.prioritized_lists
+            else SKIP
+        )
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a higher score for alternatives that are listed earlier."""
         claim_state = state.get(STATE)
-        if claim_state is None or not self._features.prioritized_lists or node.name not in claim_state.on_node:
+        if claim_state is None or not self._features.prioritized_lists or node.name not in claim_state.node_allocations:
             return 0
-        return preference(claim_state, node.name)
+        return score_alternatives(claim_state, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the best node to the highest score."""
@@ -147,31 +155,31 @@ class DynamicResources(
 
     # PostFilter
 
-    def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
+    def post_filter(self, state: CycleState, pod: PodInfo, node_to_status: NodeToStatus) -> PostFilterResult:
         """Choose a claim that can be deallocated, which `apply_result` then does."""
         claim_state = state.get(STATE)
         if claim_state is None:
-            return Remedy(Status.error("not found"))
+            return PostFilterResult(Status.error("not found"))
         if not claim_state.claims:
-            return Remedy(self._unchanged_status("no new claims to deallocate"))
+            return PostFilterResult(self._unchanged_status("no new claims to deallocate"))
         for index in sorted(claim_state.unavailable):
             users = (claim_state.claims[index].get("status") or {}).get("reservedFor") or ()
             # Only a claim that no other pod uses may lose its devices. Two entries are enough to see that.
-            if not claim_state.is_extended(index) and all(user.get("uid") == pod.uid for user in users[:2]):
-                claim_state.remedy = index
-                return Remedy(Status.unschedulable("deallocation of ResourceClaim completed"))
+            if not claim_state.is_extended_claim(index) and all(user.get("uid") == pod.uid for user in users[:2]):
+                claim_state.claim_to_release = index
+                return PostFilterResult(Status.unschedulable("deallocation of ResourceClaim completed"))
         if claim_state.is_extended_claim_written:
-            claim_state.remedy = len(claim_state.claims) - 1
-            return Remedy(Status.unschedulable("deletion of ResourceClaim completed"))
-        return Remedy(self._unchanged_status("still not schedulable"))
+            claim_state.claim_to_release = len(claim_state.claims) - 1
+            return PostFilterResult(Status.unschedulable("deletion of ResourceClaim completed"))
+        return PostFilterResult(self._unchanged_status("still not schedulable"))
 
     async def apply_result(self, state: CycleState, pod: PodInfo) -> None:
         """Deallocate the claim that `post_filter` chose, or delete the special claim."""
         claim_state = state.get(STATE)
-        if claim_state is None or claim_state.remedy is None:
+        if claim_state is None or claim_state.claim_to_release is None:
             return
-        claim = claim_state.claims[claim_state.remedy]
-        if claim_state.is_extended(claim_state.remedy):
+        claim = claim_state.claims[claim_state.claim_to_release]
+        if claim_state.is_extended_claim(claim_state.claim_to_release):
             await self._writer.delete(claim)
         else:
             await self._writer.deallocate(claim)
@@ -184,14 +192,14 @@ class DynamicResources(
         unallocated = list(claim_state.unallocated) if claim_state is not None else []
         if claim_state is None or not unallocated or claim_state.allocator is None:
             return SUCCESS
-        node_allocation = claim_state.on_node.get(node_name)
+        node_allocation = claim_state.node_allocations.get(node_name)
         if node_allocation is None or not node_allocation.allocations:
-            if all(claim_state.is_extended(index) for index in unallocated):
+            if all(claim_state.is_extended_claim(index) for index in unallocated):
                 return SUCCESS
             return Status.error("claim allocation not found for node")
         for index, allocation in zip(unallocated, node_allocation.allocations, strict=True):
-            claim_state.decided[index] = allocation
-            self._claim_tracker.promise(claim_state.claims[index]["metadata"]["uid"], allocation)
+            claim_state.chosen_allocations[index] = allocation
+            self._claim_tracker.add_pending_allocation(claim_state.claims[index]["metadata"]["uid"], allocation)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -199,10 +207,10 @@ class DynamicResources(
         claim_state = state.get(STATE)
         if claim_state is None:
             return
-        for index in claim_state.decided:
+        for index in claim_state.chosen_allocations:
             claim = claim_state.claims[index]
-            uid = claim_state.promised_uid if claim_state.is_extended(index) else claim["metadata"]["uid"]
-            self._claim_tracker.withdraw(uid, key_of(claim))
+            uid = claim_state.extended_claim_uid if claim_state.is_extended_claim(index) else claim["metadata"]["uid"]
+            self._claim_tracker.remove_pending_allocation(uid, key_of(claim))
 
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Remove the pod from the claims that were reserved for it, and delete the special claim."""
@@ -221,13 +229,13 @@ class DynamicResources(
         if claim_state is None or not claim_state.claims:
             return SUCCESS
         try:
-            if claim_state.prepared_by is None:
+            if claim_state.preparation_deadline is None:
                 await self._write_claims(claim_state, pod, node_name)
                 if not self._features.binding_conditions or not any(map(needs_preparation, claim_state.claims)):
                     return SUCCESS
                 self._record_pending_event(pod, node_name)
-                self._preparation.begin(claim_state)
-            return self._preparation.status(claim_state)
+                self._preparation.start_timeout(claim_state)
+            return self._preparation.check(claim_state)
         except ClaimWriteError as error:
             return Status.error(str(error))
         except ApiError as error:
@@ -236,22 +244,24 @@ class DynamicResources(
     def _record_pending_event(self, pod: PodInfo, node_name: str) -> None:
         if self._handle is not None:
             text = f"waiting for binding conditions for device on node {node_name}"
-            self._handle.tell(pod, "BindingConditionsPending", text)
+            self._handle.record_event(pod, "BindingConditionsPending", text)
 
-    async def _write_claims(self, note: Note, pod: PodInfo, node_name: str) -> None:
-        for index, claim in enumerate(note.claims):
-            if not reserved_for(claim, pod):
-                await self._writer.bind(note, index, pod, node_name)
+    async def _write_claims(self, claim_state: DynamicResourcesState, pod: PodInfo, node_name: str) -> None:
+        for index, claim in enumerate(claim_state.claims):
+            if not is_reserved_for(claim, pod):
+                await self._writer.bind_claim(claim_state, index, pod, node_name)
 
     def _unchanged_status(self, reason: str) -> Status:
         return Status.unschedulable() if self._features.post_filter_omits_reason else Status.unschedulable(reason)
 
 
-def _shared_claim_tracker(context: Context, rules: Rules) -> Ledger:
+def _shared_claim_tracker(dependencies: PluginDependencies, features: DynamicResourcesFeatures) -> ClaimTracker:
     """Return the claim tracker of all profiles."""
-    if Ledger not in context.shared:
-        context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.consumable_capacity)
-    claim_tracker: Ledger = context.shared[Ledger]
+    if ClaimTracker not in dependencies.shared:
+        dependencies.shared[ClaimTracker] = ClaimTracker(
+            dependencies.informers.informer_for("ResourceClaim"), sharing=features.consumable_capacity
+        )
+    claim_tracker: ClaimTracker = dependencies.shared[ClaimTracker]
     return claim_tracker
 
 

@@ -10,11 +10,11 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumeCache
 
 
-class Unusable(Exception):
+class ClaimNotUsable(Exception):
     """Raised when a claim of the pod does not exist, belongs to another pod, or is being deleted."""
 
 
-def claims_of(pod: PodInfo, claims: AssumeCache) -> list[ReadOnlyObject]:
+def pod_resource_claims(pod: PodInfo, claims: AssumeCache) -> list[ReadOnlyObject]:
     """Return the pod's claims, except those that it does not need; raise ClaimNotUsable."""
     pod_claims = []
     for wanted in pod.spec.get("resourceClaims") or ():
@@ -26,7 +26,7 @@ def claims_of(pod: PodInfo, claims: AssumeCache) -> list[ReadOnlyObject]:
             pod_claims.append(claim)
         # The controller may record that a template needs no claim for this pod; that is no error.
         elif not known.unneeded:
-            raise Unusable(_missing_claim_message(pod, wanted))
+            raise ClaimNotUsable(_missing_claim_message(pod, wanted))
     return pod_claims
 
 
@@ -39,9 +39,9 @@ def _missing_claim_message(pod: PodInfo, wanted: ReadOnlyObject) -> str:
 def _get_claim(key: Key, claims: AssumeCache) -> ReadOnlyObject:
     claim = claims.get(key)
     if claim is None:
-        raise Unusable(f'could not find ResourceClaim "{key}"')
+        raise ClaimNotUsable(f'could not find ResourceClaim "{key}"')
     if claim["metadata"].get("deletionTimestamp"):
-        raise Unusable(f'resourceclaim "{key.name}" is being deleted')
+        raise ClaimNotUsable(f'resourceclaim "{key.name}" is being deleted')
     return claim
 
 
@@ -49,7 +49,7 @@ def _check_owner(pod: PodInfo, claim: ReadOnlyObject) -> None:
     metadata = claim["metadata"]
     if not any(one.get("controller") and one["uid"] == pod.uid for one in metadata.get("ownerReferences") or ()):
         name = f"{metadata['namespace']}/{metadata['name']}"
-        raise Unusable(f"ResourceClaim {name} was not created for Pod {pod.key} (Pod is not owner)")
+        raise ClaimNotUsable(f"ResourceClaim {name} was not created for Pod {pod.key} (Pod is not owner)")
 
 
 def allocation_of(claim: ReadOnlyObject) -> ReadOnlyObject | None:
@@ -58,6 +58,6 @@ def allocation_of(claim: ReadOnlyObject) -> ReadOnlyObject | None:
     return allocation
 
 
-def reserved_for(claim: ReadOnlyObject, pod: PodInfo) -> bool:
+def is_reserved_for(claim: ReadOnlyObject, pod: PodInfo) -> bool:
     """Return whether the claim is reserved for the pod."""
     return any(one.get("uid") == pod.uid for one in (claim.get("status") or {}).get("reservedFor") or ())

@@ -12,13 +12,13 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations
-from mockkube.scheduler.plugins.dynamic_resources.capacity import Taken
+from mockkube.scheduler.plugins.dynamic_resources.capacity import ConsumedCapacity
 from mockkube.scheduler.plugins.dynamic_resources.constraints import (
-    Constraint,
+    DeviceConstraint,
     DistinctAttributeConstraint,
     MatchAttributeConstraint,
 )
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
 
 # Devices per claim. upstream: AllocationResultsMaxSize
 DEVICES_MAX: Final = 32
@@ -29,7 +29,7 @@ class AllocationError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class DeviceRequest:
     """Request, or one alternative of a request."""
 
     name: str
@@ -37,12 +37,12 @@ class Request:
     """Request that has this alternative; empty for a request of its own."""
     obj: ReadOnlyObject
     device_class: ReadOnlyObject
-    everything: bool
+    all_devices: bool
     count: int
-    admin: bool
+    admin_access: bool
     selectors: tuple[str, ...]
     tolerations: tuple[CompiledToleration, ...]
-    capacity: Taken
+    capacity: ConsumedCapacity
 
     @property
     def full_name(self) -> str:
@@ -65,7 +65,7 @@ class ClaimRequests:
     """Claim to allocate, with the alternatives of each request (one if it has none)."""
 
     claim: ReadOnlyObject
-    requests: tuple[tuple[Request, ...], ...]
+    requests: tuple[tuple[DeviceRequest, ...], ...]
 
     @property
     def name(self) -> str:
@@ -79,65 +79,65 @@ class ClaimRequests:
         return uid
 
 
-class RequestReader:
+class ClaimCompiler:
     """Compiles claims with their device classes."""
 
-    def __init__(self, classes: Informer, tolerations: TaintRules, rules: Rules) -> None:
-        self._classes, self._tolerations, self._rules = classes, tolerations, rules
+    def __init__(self, classes: Informer, tolerations: TaintRules, features: DynamicResourcesFeatures) -> None:
+        self._classes, self._tolerations, self._features = classes, tolerations, features
 
-    def read(self, claim: ReadOnlyObject) -> ClaimRequests:
+    def compile(self, claim: ReadOnlyObject) -> ClaimRequests:
         """Compile a claim; raise AllocationError."""
         requests = _device_claim(claim).get("requests") or ()
         return ClaimRequests(
             claim, tuple(self._compile_alternatives(str(key_of(claim)), request) for request in requests)
         )
 
-    def constraints(self, wanted: ClaimRequests) -> list[Constraint]:
+    def compile_constraints(self, wanted: ClaimRequests) -> list[DeviceConstraint]:
         """Return the constraints of a claim, without devices; raise AllocationError."""
-        constraints: list[Constraint] = []
+        constraints: list[DeviceConstraint] = []
         for index, one in enumerate(_device_claim(wanted.claim).get("constraints") or ()):
-            requests, lists = frozenset(one.get("requests") or ()), self._rules.list_constraints
+            requests, lists = frozenset(one.get("requests") or ()), self._features.list_constraints
             if "matchAttribute" in one:
                 constraints.append(MatchAttributeConstraint(one["matchAttribute"], requests, lists=lists))
-            elif "distinctAttribute" in one and self._rules.consumable_capacity:
+            elif "distinctAttribute" in one and self._features.consumable_capacity:
                 constraints.append(DistinctAttributeConstraint(one["distinctAttribute"], requests, lists=lists))
             else:
                 text = "empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {wanted.name}, constraint #{index}: {text}")
         return constraints
 
-    def _compile_alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[Request, ...]:
+    def _compile_alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[DeviceRequest, ...]:
         name, alternatives = request["name"], request.get("firstAvailable") or ()
-        if alternatives and not self._rules.prioritized_lists:
+        if alternatives and not self._features.prioritized_lists:
             text = "has subrequests, but the DRAPrioritizedList feature is disabled"
             raise AllocationError(f"claim {claim}, request {name}: {text}")
         forms = alternatives or (request.get("exactly") or {},)
         for form in forms:
-            if "capacity" in form and not self._rules.consumable_capacity:
+            if "capacity" in form and not self._features.consumable_capacity:
                 subject = f"subrequest {form['name']}" if alternatives else f"request {name}"
                 text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
                 raise AllocationError(f"claim {claim}, {subject}: {text}")
         if alternatives:
-            return tuple(self._request(claim, form["name"], name, form) for form in forms)
-        return (self._request(claim, name, "", forms[0]),)
+            return tuple(self._compile_request(claim, form["name"], name, form) for form in forms)
+        return (self._compile_request(claim, name, "", forms[0]),)
 
-    def _request(self, claim: str, name: str, parent: str, form: ReadOnlyObject) -> Request:
+    def _compile_request(self, claim: str, name: str, parent: str, form: ReadOnlyObject) -> DeviceRequest:
         where = f"claim {claim}, request {name}"
-        if "adminAccess" in form and not self._rules.admin_access:
+        if "adminAccess" in form and not self._features.admin_access:
             raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
         mode = form.get("allocationMode", "ExactCount")
         if mode not in ("ExactCount", "All"):
             raise AllocationError(f"{where}: unsupported count mode {mode}")
         tolerations = form.get("tolerations") or ()
-        return Request(
+        return DeviceRequest(
             name=name,
             parent=parent,
             obj=form,
             device_class=self._get_class(where, form.get("deviceClassName", "")),
-            everything=mode == "All",
+            all_devices=mode == "All",
             count=form.get("count", 1),
-            admin=bool(form.get("adminAccess")),
-            selectors=_selectors(where, form.get("selectors") or ()),
+            admin_access=bool(form.get("adminAccess")),
+            selectors=_check_selectors(where, form.get("selectors") or ()),
             tolerations=compile_tolerations(tolerations, self._tolerations),
             capacity=_parse_amounts((form.get("capacity") or {}).get("requests") or {}),
         )
@@ -157,7 +157,7 @@ def _device_claim(claim: ReadOnlyObject) -> ReadOnlyObject:
     return devices
 
 
-def _selectors(where: str, selectors: Sequence[ReadOnlyObject]) -> tuple[str, ...]:
+def _check_selectors(where: str, selectors: Sequence[ReadOnlyObject]) -> tuple[str, ...]:
     for index, one in enumerate(selectors):
         if "cel" not in one:
             text = "CEL expression empty (unsupported selector type?)"
@@ -165,5 +165,5 @@ def _selectors(where: str, selectors: Sequence[ReadOnlyObject]) -> tuple[str, ..
     return tuple(one["cel"]["expression"] for one in selectors)
 
 
-def _parse_amounts(requests: Mapping[str, object]) -> Taken:
+def _parse_amounts(requests: Mapping[str, object]) -> ConsumedCapacity:
     return {name: parse(str(text)) for name, text in requests.items()}

@@ -9,20 +9,24 @@ from typing import Any
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.chance import new_uid, random_for
 from mockkube.scheduler.plugins.dynamic_resources.choice import ChosenDevice
-from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimRequests, Request
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimRequests, DeviceRequest
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
 
 
-def allocation(
-    wanted: ClaimRequests, chosen: Sequence[ChosenDevice], selected: Mapping[int, int], node_name: str, rules: Rules
+def build_allocation(
+    wanted: ClaimRequests,
+    chosen: Sequence[ChosenDevice],
+    selected: Mapping[int, int],
+    node_name: str,
+    features: DynamicResourcesFeatures,
 ) -> Object:
     """Return the allocation of a claim; `selected` is the index of the chosen alternative, by request."""
     result: Object = {"devices": {}}
     if chosen:
         result["devices"]["results"] = [
-            {**_device_result(one, rules), **_share_fields(wanted, index, one)} for index, one in enumerate(chosen)
+            {**_device_result(one, features), **_share_fields(wanted, index, one)} for index, one in enumerate(chosen)
         ]
-    once = rules.short_configurations
+    once = features.short_configurations
     config = [*_class_configurations(wanted, selected), *_claim_configurations(wanted, selected, once=once)]
     if once:
         config = _omit_requests_of_all(config, wanted, selected)
@@ -33,7 +37,7 @@ def allocation(
     return result
 
 
-def _device_result(chosen: ChosenDevice, rules: Rules) -> Object:
+def _device_result(chosen: ChosenDevice, features: DynamicResourcesFeatures) -> Object:
     request, device = chosen.request, chosen.candidate.device
     result: Object = {
         "request": request.full_name,
@@ -41,11 +45,11 @@ def _device_result(chosen: ChosenDevice, rules: Rules) -> Object:
         "pool": device.id.pool,
         "device": device.id.name,
     }
-    if request.admin:
+    if request.admin_access:
         result["adminAccess"] = True
     if tolerations := request.obj.get("tolerations"):
         result["tolerations"] = list(tolerations)
-    for name in ("bindingConditions", "bindingFailureConditions") if rules.binding_conditions else ():
+    for name in ("bindingConditions", "bindingFailureConditions") if features.binding_conditions else ():
         if conditions := device.obj.get(name):
             result[name] = list(conditions)
     return result
@@ -56,17 +60,17 @@ def _share_fields(wanted: ClaimRequests, index: int, chosen: ChosenDevice) -> Ob
 
     The id is derived from claim and device, so that the same decision made again has the same id.
     """
-    if not chosen.shared:
+    if not chosen.is_shared:
         return {}
     share: Object = {"shareID": new_uid(random_for(f"{wanted.uid}/{index}", str(chosen.candidate.device.id)))}
-    if chosen.taken:
-        share["consumedCapacity"] = {name: str(amount) for name, amount in chosen.taken.items()}
+    if chosen.consumed:
+        share["consumedCapacity"] = {name: str(amount) for name, amount in chosen.consumed.items()}
     return share
 
 
 def _class_configurations(wanted: ClaimRequests, selected: Mapping[int, int]) -> Iterable[Object]:
     """Yield the configurations of device classes, each once, with all requests of the class."""
-    requests: dict[str, list[Request]] = {}
+    requests: dict[str, list[DeviceRequest]] = {}
     for index, alternatives in enumerate(wanted.requests):
         request = alternatives[selected.get(index, 0)]
         requests.setdefault(request.device_class["metadata"]["name"], []).append(request)

@@ -14,46 +14,46 @@ _BINDING_GATES: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceSt
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class DynamicResourcesFeatures:
     """Features, read once, and differences between versions."""
 
     admin_access: bool = True
     prioritized_lists: bool = True
-    partitions: bool = True
-    taints: bool = True
-    taint_rules: bool = False
+    partitionable_devices: bool = True
+    device_taints: bool = True
+    device_taint_rules: bool = False
     """Whether DeviceTaintRules add taints to devices."""
     binding_conditions: bool = True
     consumable_capacity: bool = True
-    fractions: bool = False
+    fractional_capacity: bool = False
     """Whether steps of consumable capacity may be fractions."""
     list_selectors: bool = False
     """Whether selectors may read attributes that are lists."""
     list_constraints: bool = False
     """Whether constraints compare attributes that are lists."""
     extended_resources: bool = True
-    limited: bool = True
+    has_filter_timeout: bool = True
     """Whether the search on one node has a timeout."""
     version: Version = DEFAULT
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "Rules":
+    def from_capabilities(cls, caps: Capabilities) -> "DynamicResourcesFeatures":
         """Return the features of a scheduler."""
         lists = caps.enabled(LIST_ATTRIBUTES_GATE)
         return cls(
             admin_access=caps.enabled("DRAAdminAccess"),
             prioritized_lists=caps.enabled("DRAPrioritizedList"),
-            partitions=caps.enabled("DRAPartitionableDevices"),
-            taints=caps.enabled("DRADeviceTaints"),
-            taint_rules=caps.enabled("DRADeviceTaintRules"),
+            partitionable_devices=caps.enabled("DRAPartitionableDevices"),
+            device_taints=caps.enabled("DRADeviceTaints"),
+            device_taint_rules=caps.enabled("DRADeviceTaintRules"),
             binding_conditions=all(caps.enabled(gate) for gate in _BINDING_GATES),
             consumable_capacity=caps.enabled(CONSUMABLE_CAPACITY_GATE),
-            fractions=caps.enabled("DRAFractionalCapacityRange"),
+            fractional_capacity=caps.enabled("DRAFractionalCapacityRange"),
             list_selectors=lists,
             # upstream 1.36 implements such constraints, but its scheduler does not enable them.
             list_constraints=lists and caps.version >= Version(1, 37),
             extended_resources=caps.enabled(EXTENDED_GATE),
-            limited=caps.enabled(TIMEOUT_GATE),
+            has_filter_timeout=caps.enabled(TIMEOUT_GATE),
             version=caps.version,
         )
 

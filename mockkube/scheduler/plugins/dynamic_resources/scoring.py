@@ -5,17 +5,17 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 
 from typing import Final
 
-from mockkube.scheduler.plugins.dynamic_resources.note import Note
+from mockkube.scheduler.plugins.dynamic_resources.note import DynamicResourcesState
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
 
 _ALTERNATIVES_MAX: Final = 8
 
 
-def preference(note: Note, node_name: str) -> int:
+def score_alternatives(claim_state: DynamicResourcesState, node_name: str) -> int:
     """Return more points the earlier the chosen alternatives are listed."""
-    allocations = iter(note.on_node[node_name].allocations)
+    allocations = iter(claim_state.node_allocations[node_name].allocations)
     score = 0
-    for claim in note.claims:
+    for claim in claim_state.claims:
         allocation = allocation_of(claim)
         if allocation is None:
             allocation = next(allocations, None) or {}

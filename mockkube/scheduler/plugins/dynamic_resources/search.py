@@ -14,20 +14,20 @@ from typing import Final
 from mockkube_cel.recursion import raised_recursion_limit
 
 from mockkube.scheduler.framework.node_info import NodeInfo
-from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice, is_tainted
+from mockkube.scheduler.plugins.dynamic_resources.choice import DeviceCandidate, TentativeAllocation, is_tainted
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device
-from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
-from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
+from mockkube.scheduler.plugins.dynamic_resources.ledger import AllocatedDevices
+from mockkube.scheduler.plugins.dynamic_resources.pools import ResourcePool
 from mockkube.scheduler.plugins.dynamic_resources.requests import (
     DEVICES_MAX,
     AllocationError,
+    ClaimCompiler,
     ClaimRequests,
-    Request,
-    RequestReader,
+    DeviceRequest,
 )
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
-from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
+from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
 
 # Limit of the search on one node. differs: upstream stops after ten seconds, which would not give the same result each
 # time.
@@ -45,7 +45,7 @@ class _TooManyDevices(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class SearchProgress:
     """Request at which the search ended, for explanations."""
 
     claim: str
@@ -55,27 +55,31 @@ class Stuck:
     """Number of devices that the node can use."""
 
 
-class Search:
+class DeviceSearch:
     """Search on one node."""
 
     def __init__(
-        self, wanted: Sequence[ClaimRequests], pools: Sequence[Pool], node: NodeInfo, allocator: "Allocator"
+        self,
+        claims: Sequence[ClaimRequests],
+        pools: Sequence[ResourcePool],
+        node: NodeInfo,
+        allocator: "AllocatorDependencies",
     ) -> None:
-        self._claims, self._pools, self._node, self._allocator = wanted, pools, node, allocator
-        self._features, self._selectors = allocator.rules, allocator.selectors
-        self._candidates = list(_candidates(pool for pool in pools if pool.usable))
-        self._all_devices: dict[Request, list[Candidate]] = {}
+        self._claims, self._pools, self._node, self._allocator = claims, pools, node, allocator
+        self._features, self._selectors = allocator.features, allocator.selectors
+        self._candidates = list(_list_candidates(pool for pool in pools if pool.is_usable))
+        self._all_devices: dict[DeviceRequest, list[DeviceCandidate]] = {}
         # Index of the chosen alternative, by claim and request.
-        self.selected: list[dict[int, int]] = [{} for _ in wanted]
-        constraints = [allocator.reader.constraints(one) for one in wanted]
-        self.choice = Choice(constraints, allocator.allocated, allocator.available, allocator.rules)
+        self.selected: list[dict[int, int]] = [{} for _ in claims]
+        constraints = [allocator.compiler.compile_constraints(one) for one in claims]
+        self.allocation = TentativeAllocation(constraints, allocator.allocated, allocator.available, allocator.features)
         # Whether each candidate suits a request, whatever else is chosen; None where it was not evaluated yet.
-        self._suitability: dict[Request, list[bool | None]] = {}
+        self._suitability: dict[DeviceRequest, list[bool | None]] = {}
         # States from which no solution exists: different orders of choices lead to the same state.
         self._failed_states: set[Hashable] = set()
         # With admin access the assignment of devices to claims matters, so states cannot be compared.
         self._has_admin_requests = any(
-            request.admin for one in wanted for alternatives in one.requests for request in alternatives
+            request.admin_access for one in claims for alternatives in one.requests for request in alternatives
         )
         self._steps = 0
         self._furthest = (0, 0)
@@ -91,17 +95,17 @@ class Search:
                 return False
 
     @property
-    def stuck(self) -> Stuck:
+    def progress(self) -> SearchProgress:
         """Furthest request that the search reached."""
         claim, request = self._furthest
         wanted = self._claims[claim]
         first = wanted.requests[request][0]
-        return Stuck(wanted.name, first.base_name, self._num_devices(first), len(self._candidates))
+        return SearchProgress(wanted.name, first.base_name, self._num_devices(first), len(self._candidates))
 
     def _count_minimum_devices(self, claim: int) -> int:
         """Return the minimum number of devices of a claim."""
         wanted = self._claims[claim]
-        for request in (one for alternatives in wanted.requests for one in alternatives if one.everything):
+        for request in (one for alternatives in wanted.requests for one in alternatives if one.all_devices):
             self._all_devices[request] = self._find_all_devices(claim, request)
         least = sum(min(map(self._num_devices, alternatives)) for alternatives in wanted.requests)
         if least > DEVICES_MAX:
@@ -109,10 +113,10 @@ class Search:
             raise AllocationError(f"claim {wanted.name}: {text}")
         return least
 
-    def _find_all_devices(self, claim: int, request: Request) -> list[Candidate]:
+    def _find_all_devices(self, claim: int, request: DeviceRequest) -> list[DeviceCandidate]:
         name = self._claims[claim].name
         for pool in self._pools:
-            if not pool.usable:
+            if not pool.is_usable:
                 state = "being updated" if pool.incomplete else "invalid"
                 text = f"asks for all devices, but resource pool {pool.id} is currently {state}"
                 raise AllocationError(f"claim {name}, request {request.name}: {text}")
@@ -120,11 +124,11 @@ class Search:
             candidate
             for candidate in self._candidates
             if self._is_selectable(claim, request, candidate)
-            and self.choice.could_have_capacity(request, candidate.device)
+            and self.allocation.could_have_capacity(request, candidate.device)
         ]
 
-    def _num_devices(self, request: Request) -> int:
-        return len(self._all_devices[request]) if request.everything else request.count
+    def _num_devices(self, request: DeviceRequest) -> int:
+        return len(self._all_devices[request]) if request.all_devices else request.count
 
     def _allocate_claim(self, claim: int) -> bool:
         if claim >= len(self._claims):
@@ -142,7 +146,7 @@ class Search:
         if index >= len(requests):
             return self._allocate_claim(claim + 1)
         self._furthest = max(self._furthest, (claim, index))
-        outlook = None if self._has_admin_requests else self.choice.outlook(claim)
+        outlook = None if self._has_admin_requests else self.allocation.search_state(claim)
         if outlook is not None and (claim, index, outlook) in self._failed_states:
             return False
         if requests[index][0].parent:
@@ -153,7 +157,7 @@ class Search:
             self._failed_states.add((claim, index, outlook))
         return allocated
 
-    def _allocate_first_available(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
+    def _allocate_first_available(self, claim: int, index: int, alternatives: Sequence[DeviceRequest]) -> bool:
         all_exceed_limit = True
         for number, alternative in enumerate(alternatives):
             try:
@@ -168,101 +172,101 @@ class Search:
             raise _TooManyDevices
         return False
 
-    def _allocate_devices(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
+    def _allocate_devices(self, claim: int, index: int, request: DeviceRequest, number: int, start: int) -> bool:
         """Find the remaining devices of a request, from the given number on.
 
         `start` is the first candidate to try: earlier ones were tried for earlier devices.
         """
         self._count_step()
         count = self._num_devices(request)
-        if request.everything and not count:
+        if request.all_devices and not count:
             return False
         if number >= count:
             return self._allocate_request(claim, index + 1)
-        if len(self.choice.chosen[claim]) + count - number > DEVICES_MAX:
+        if len(self.allocation.chosen[claim]) + count - number > DEVICES_MAX:
             raise _TooManyDevices
-        if request.everything:
+        if request.all_devices:
             return self._allocate_next_of_all(claim, index, request, number)
         return self._allocate_next_of_count(claim, index, request, number, start)
 
-    def _allocate_next_of_count(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
-        choice, suitability = self.choice, self._suitability.get(request)
+    def _allocate_next_of_count(self, claim: int, index: int, request: DeviceRequest, number: int, start: int) -> bool:
+        choice, suitability = self.allocation, self._suitability.get(request)
         if suitability is None:
             suitability = self._suitability[request] = [None] * len(self._candidates)
         for place in range(start, len(self._candidates)):  # hot: per device
             candidate = self._candidates[place]
-            if choice.in_use(claim, request, candidate.device.id):
+            if choice.is_in_use(claim, request, candidate.device.id):
                 continue
             verdict = suitability[place]
             if verdict is None:
                 verdict = suitability[place] = self._is_suitable(claim, request, candidate)
-            if not verdict or not choice.take(claim, request, candidate):
+            if not verdict or not choice.allocate(claim, request, candidate):
                 continue
             if self._continue_or_return(claim, index, request, number + 1, place + 1):
                 return True
         return False
 
-    def _allocate_next_of_all(self, claim: int, index: int, request: Request, number: int) -> bool:
+    def _allocate_next_of_all(self, claim: int, index: int, request: DeviceRequest, number: int) -> bool:
         candidate = self._all_devices[request][number]
         device = candidate.device
-        if self.choice.in_use(claim, request, device.id) or self._is_tainted(request, device):
+        if self.allocation.is_in_use(claim, request, device.id) or self._is_tainted(request, device):
             return False
-        if self.choice.has_room(request, device) and self.choice.take(claim, request, candidate):
+        if self.allocation.has_capacity(request, device) and self.allocation.allocate(claim, request, candidate):
             return self._continue_or_return(claim, index, request, number + 1, 0)
         # upstream: "all devices" that violate a constraint can never be allocated, so the claim fails on every node.
-        if self.choice.violated:
+        if self.allocation.constraint_violated:
             text = f"cannot add device {candidate.device.id} because a claim constraint would not be satisfied"
             raise AllocationError(f"claim {self._claims[claim].name}, request {request.name}: {text}")
         return False
 
-    def _continue_or_return(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
+    def _continue_or_return(self, claim: int, index: int, request: DeviceRequest, number: int, start: int) -> bool:
         """Continue after a device was chosen; return it if there is no solution."""
         allocated = False
         try:
             allocated = self._allocate_devices(claim, index, request, number, start)
         finally:
             if not allocated:
-                self.choice.give_back(claim)
+                self.allocation.deallocate(claim)
         return allocated
 
-    def _is_suitable(self, claim: int, request: Request, candidate: Candidate) -> bool:
+    def _is_suitable(self, claim: int, request: DeviceRequest, candidate: DeviceCandidate) -> bool:
         """Return whether a device suits a request, regardless of other choices."""
         device = candidate.device
         if not self._is_selectable(claim, request, candidate) or self._is_tainted(request, device):
             return False
         # The capacity left of a shared device depends on other choices, so it is checked when the device is taken.
-        return device.shared or self.choice.has_room(request, device)
+        return device.allows_multiple_allocations or self.allocation.has_capacity(request, device)
 
-    def _is_tainted(self, request: Request, device: Device) -> bool:
-        return self._features.taints and is_tainted(device, request)
+    def _is_tainted(self, request: DeviceRequest, device: Device) -> bool:
+        return self._features.device_taints and is_tainted(device, request)
 
-    def _is_selectable(self, claim: int, request: Request, candidate: Candidate) -> bool:
+    def _is_selectable(self, claim: int, request: DeviceRequest, candidate: DeviceCandidate) -> bool:
         device = candidate.device
         if not self._features.binding_conditions and device.binding_conditions:
             return False
-        if not self._selectors.take(self._claims[claim].name, request, device):
+        if not self._selectors.match(self._claims[claim].name, request, device):
             return False
-        return not candidate.slice.per_device or device.reach.includes(self._node)
+        return not candidate.slice.per_device or device.node_scope.includes(self._node)
 
     def _count_step(self) -> None:
         self._steps += 1
-        if self._steps > _STEPS_MAX and self._features.limited:
+        if self._steps > _STEPS_MAX and self._features.has_filter_timeout:
             raise SearchTimeout
 
 
 @dataclass(frozen=True, slots=True)
-class Allocator:
+class AllocatorDependencies:
     """Everything that the searches of one cycle share."""
 
-    reader: RequestReader
-    selectors: Selectors
-    allocated: Allocated
+    compiler: ClaimCompiler
+    selectors: DeviceSelectors
+    allocated: AllocatedDevices
     available: AvailableCounters
-    rules: Rules
+    features: DynamicResourcesFeatures
 
 
-def _candidates(pools: Iterator[Pool]) -> Iterator[Candidate]:
+def _list_candidates(pools: Iterator[ResourcePool]) -> Iterator[DeviceCandidate]:
     for pool in pools:
         for one in pool.slices:
             for device in one.devices:
-                yield Candidate(pool, one, device)
+                yield DeviceCandidate(pool, one, device)

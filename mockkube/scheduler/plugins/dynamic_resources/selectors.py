@@ -6,20 +6,20 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 from collections.abc import Sequence
 
 from mockkube.features.versions import Version
-from mockkube.matching.cel.device_selection import matches, selector
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device, Verdict
-from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, Request
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.matching.cel.device_selection import compile_device_selector, device_matches
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device, SelectorVerdict
+from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, DeviceRequest
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
 
 
-class Selectors:
+class DeviceSelectors:
     """Evaluates selectors; each expression is evaluated once per device."""
 
-    def __init__(self, rules: Rules) -> None:
-        self._shared, self._lists = rules.consumable_capacity, rules.list_selectors
-        self._names_devices = rules.version >= Version(1, 37)
+    def __init__(self, features: DynamicResourcesFeatures) -> None:
+        self._shared, self._lists = features.consumable_capacity, features.list_selectors
+        self._names_devices = features.version >= Version(1, 37)
 
-    def take(self, claim: str, request: Request, device: Device) -> bool:
+    def match(self, claim: str, request: DeviceRequest, device: Device) -> bool:
         """Return whether the selectors of a request and its class match; raise AllocationError if one fails."""
         device_class = request.device_class
         expressions = [one["cel"]["expression"] for one in device_class["spec"].get("selectors") or () if "cel" in one]
@@ -31,7 +31,9 @@ class Selectors:
         for index, expression in enumerate(expressions):
             verdict = device.verdicts.get(expression)
             if verdict is None:
-                verdict = device.remember(expression, self._evaluate(f"{owner}: selector #{index}", expression, device))
+                verdict = device.cache_verdict(
+                    expression, self._evaluate(f"{owner}: selector #{index}", expression, device)
+                )
             # Runtime errors are cached, too: the same device gives the same error.
             if isinstance(verdict, str):
                 place = f" on device {device.id}" if self._names_devices else ""
@@ -40,8 +42,8 @@ class Selectors:
                 return False
         return True
 
-    def _evaluate(self, where: str, expression: str, device: Device) -> Verdict:
-        compiled = selector(expression, shared=self._shared, lists=self._lists)
+    def _evaluate(self, where: str, expression: str, device: Device) -> SelectorVerdict:
+        compiled = compile_device_selector(expression, shared=self._shared, lists=self._lists)
         if compiled.error is not None:
             raise AllocationError(f"{where}: CEL compile error: {compiled.error}")
-        return matches(compiled, device.id.driver, device.obj, lists=self._lists)
+        return device_matches(compiled, device.id.driver, device.obj, lists=self._lists)

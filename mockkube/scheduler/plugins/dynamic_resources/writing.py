@@ -12,10 +12,10 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType, key_of
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
-from mockkube.scheduler.plugins.dynamic_resources.note import Note
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of, reserved_for
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.ledger import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.note import DynamicResourcesState
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of, is_reserved_for
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
@@ -33,29 +33,29 @@ class ClaimWriter:
     """Writes the claims of assumed pods."""
 
     client: Client
-    ledger: Ledger
+    claim_tracker: ClaimTracker
     clock: Clock
-    rules: Rules
+    features: DynamicResourcesFeatures
 
-    async def bind(self, note: Note, index: int, pod: PodInfo, node_name: str) -> None:
+    async def bind_claim(self, claim_state: DynamicResourcesState, index: int, pod: PodInfo, node_name: str) -> None:
         """Write a claim's allocation and its reservation for the pod; raise ClaimWriteError if that fails."""
-        allocation = note.decided.get(index)
-        extended = note.is_extended(index)
-        claim = note.claims[index]
+        allocation = claim_state.chosen_allocations.get(index)
+        extended = claim_state.is_extended_claim(index)
+        claim = claim_state.claims[index]
         if extended and allocation is None and not (claim["spec"].get("devices") or {}).get("requests"):
             return
-        promised = note.promised_uid if extended else claim["metadata"]["uid"]
+        promised = claim_state.extended_claim_uid if extended else claim["metadata"]["uid"]
         try:
-            if extended and not note.is_extended_claim_written:
-                claim = note.claims[index] = await self._create_extended_claim(note, node_name)
+            if extended and not claim_state.is_extended_claim_written:
+                claim = claim_state.claims[index] = await self._create_extended_claim(claim_state, node_name)
             claim = await self._write_with_retries(claim, allocation, pod)
         except (ApiError, ClaimWriteError) as error:
-            self.ledger.withdraw(promised, key_of(note.claims[index]))
+            self.claim_tracker.remove_pending_allocation(promised, key_of(claim_state.claims[index]))
             raise ClaimWriteError(error.message if isinstance(error, ApiError) else str(error)) from None
-        self.ledger.written(claim, promised)
+        self.claim_tracker.assume_after_write(claim, promised)
         if extended:
-            await self._patch_pod_status(note, claim, pod, node_name)
-        note.claims[index] = claim
+            await self._patch_pod_status(claim_state, claim, pod, node_name)
+        claim_state.claims[index] = claim
 
     async def deallocate(self, claim: ReadOnlyObject) -> None:
         """Remove a claim's allocation, so that other devices can be found for it."""
@@ -88,20 +88,20 @@ class ClaimWriter:
                 continue
         await self.client.delete(_KIND, key)
 
-    async def clean_up(self, note: Note, pod: PodInfo) -> None:
+    async def clean_up(self, claim_state: DynamicResourcesState, pod: PodInfo) -> None:
         """Undo what was written for a pod that is not bound after all."""
-        for index, claim in enumerate(note.claims):
-            if note.is_extended(index):
-                if note.is_extended_claim_written:
+        for index, claim in enumerate(claim_state.claims):
+            if claim_state.is_extended_claim(index):
+                if claim_state.is_extended_claim_written:
                     await self.delete(claim)
-            elif allocation_of(claim) is not None and reserved_for(claim, pod):
+            elif allocation_of(claim) is not None and is_reserved_for(claim, pod):
                 await self.unreserve(claim, pod)
 
-    async def _create_extended_claim(self, note: Note, node_name: str) -> ReadOnlyObject:
-        node_allocation = note.on_node.get(node_name)
-        if node_allocation is None or node_allocation.extended is None:
+    async def _create_extended_claim(self, claim_state: DynamicResourcesState, node_name: str) -> ReadOnlyObject:
+        node_allocation = claim_state.node_allocations.get(node_name)
+        if node_allocation is None or node_allocation.extended_claim is None:
             raise ClaimWriteError(f"extended resource claim not found for node {node_name}")
-        claim = node_allocation.extended
+        claim = node_allocation.extended_claim
         metadata = {name: value for name, value in claim["metadata"].items() if name not in ("name", "uid")}
         try:
             return await self.client.create(_KIND, {**claim, "metadata": metadata})
@@ -163,16 +163,18 @@ class ClaimWriter:
             status["allocation"] = allocation
         user = {"resource": "pods", "name": pod.name, "uid": pod.uid}
         status["reservedFor"] = [*(status.get("reservedFor") or ()), user]
-        if self.rules.binding_conditions:
+        if self.features.binding_conditions:
             if "allocation" not in status:
                 raise ClaimWriteError(f"claim {key_of(claim)} got deallocated elsewhere in the meantime")
             stamp = {"allocationTimestamp": render_time(self.clock.now())}
             status["allocation"] = {**stamp, **status["allocation"]}
         return status
 
-    async def _patch_pod_status(self, note: Note, claim: ReadOnlyObject, pod: PodInfo, node_name: str) -> None:
+    async def _patch_pod_status(
+        self, claim_state: DynamicResourcesState, claim: ReadOnlyObject, pod: PodInfo, node_name: str
+    ) -> None:
         """Write the name of the special claim and its mappings into the pod's status."""
-        mappings = note.on_node[node_name].mappings if node_name in note.on_node else ()
+        mappings = claim_state.node_allocations[node_name].mappings if node_name in claim_state.node_allocations else ()
         if not mappings:
             text = f"no update of pod {pod.key} ExtendedResourceClaimStatus"
             raise ClaimWriteError(f"nil or empty request mappings, {text}")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.domain_counts import Contribution, ContributionReader, Counts, DomainCountsCache
 from mockkube.scheduler.plugins.inter_pod_affinity.terms import (
@@ -21,13 +21,13 @@ from mockkube.scheduler.plugins.inter_pod_affinity.terms import (
 class AffinityCounts:
     """Cached counts of the plugin, without domains that have no pods."""
 
-    def __init__(self, nodes: Nodes, hard_weight: int) -> None:
+    def __init__(self, nodes: NodeInfoLister, hard_weight: int) -> None:
         self._hard_weight = hard_weight
         self._matching = DomainCountsCache[int](nodes)
         self._anti_affinity = DomainCountsCache[Term](nodes)
         self._preferred = DomainCountsCache[WeightedTerm](nodes)
 
-    def matching_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
+    def matching_all(self, terms: tuple[Term, ...], nodes: NodeInfoLister) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that all terms match."""
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
@@ -36,7 +36,7 @@ class AffinityCounts:
 
         return self._counts_by_term("all", terms, nodes, read)
 
-    def matching_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
+    def matching_each(self, terms: tuple[Term, ...], nodes: NodeInfoLister) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that it matches."""
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
@@ -47,20 +47,20 @@ class AffinityCounts:
         return self._counts_by_term("each", terms, nodes, read)
 
     def _counts_by_term(
-        self, how: str, terms: tuple[Term, ...], nodes: Nodes, read: ContributionReader[int]
+        self, how: str, terms: tuple[Term, ...], nodes: NodeInfoLister, read: ContributionReader[int]
     ) -> Sequence[tuple[Term, Counts]]:
         if not terms:
             return ()
-        counts = self._matching.ask((how, terms), nodes, read)
+        counts = self._matching.get((how, terms), nodes, read)
         return [(term, counts.table(at)) for at, term in enumerate(terms)]
 
-    def refusing(self, nodes: Nodes) -> Mapping[Term, Counts]:
+    def by_anti_affinity_term(self, nodes: NodeInfoLister) -> Mapping[Term, Counts]:
         """Return the pods by required anti-affinity term."""
-        return self._anti_affinity.ask("required anti-affinity", nodes, _anti_affinity_contributions).tables
+        return self._anti_affinity.get("required anti-affinity", nodes, _anti_affinity_contributions).tables
 
-    def preferring(self, nodes: Nodes) -> Mapping[WeightedTerm, Counts]:
+    def by_preferred_term(self, nodes: NodeInfoLister) -> Mapping[WeightedTerm, Counts]:
         """Return the pods by preferred term; required affinity of existing pods counts with `hardPodAffinityWeight`."""
-        return self._preferred.ask("preferences", nodes, self._preferred_contributions).tables
+        return self._preferred.get("preferences", nodes, self._preferred_contributions).tables
 
     def _preferred_contributions(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:
         for terms, pods in _pods_by_terms(node):

@@ -22,7 +22,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 Labels = Mapping[str, str]
 NO_LABELS: Final[Labels] = {}
 # Compiled affinities in the cache: pods of one owner share one.
-REMEMBERED_MAX: Final = 1024
+CACHED_AFFINITIES_MAX: Final = 1024
 # Before this version a namespace selector that matches an empty label set selects every namespace.
 _LISTED_NAMESPACES_ONLY_SINCE: Final = Version(1, 37)
 
@@ -43,7 +43,7 @@ class Term:
         self.topology_key: str = source["topologyKey"]
         self.namespaces, self.selector, self.namespace_selector = namespaces, selector, namespace_selector
         # Whether a selector is empty is part of the key, because everything and nothing have the same text.
-        text = f"{selector.empty:d}{selector}/{namespace_selector.empty:d}{namespace_selector}"
+        text = f"{selector.is_empty:d}{selector}/{namespace_selector.is_empty:d}{namespace_selector}"
         self.key = (self.topology_key, text, namespaces)
         self._hash = hash(self.key)
 
@@ -53,7 +53,7 @@ class Term:
     def __hash__(self) -> int:
         return self._hash
 
-    def means(self, namespace: str, labels: Labels, namespace_labels: Labels = NO_LABELS) -> bool:
+    def matches(self, namespace: str, labels: Labels, namespace_labels: Labels = NO_LABELS) -> bool:
         """Return whether the term matches a pod, by namespace, labels, and labels of the namespace."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
@@ -61,10 +61,10 @@ class Term:
 
     def count_pods_on(self, node: NodeInfo) -> int:
         """Return the number of pods on a node that the term matches."""
-        return node.load(self, self._count) if node.pods else 0
+        return node.derive(self, self._count) if node.pods else 0
 
     def _count(self, node: NodeInfo) -> int:
-        return sum(self.means(pod.namespace, pod.labels) for pod in node.pods.values())
+        return sum(self.matches(pod.namespace, pod.labels) for pod in node.pods.values())
 
 
 class WeightedTerm(NamedTuple):
@@ -89,17 +89,17 @@ NO_TERMS: Final = PodTerms((), (), ())
 
 def terms_of(pod: PodInfo) -> PodTerms:
     """Return the terms of a pod, compiled once; raise BadSelector."""
-    return pod.part(PodTerms, _compile_terms)
+    return pod.derive(PodTerms, _compile_terms)
 
 
 def matches_all(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
     """Return whether all terms match a pod; without terms there is no match."""
-    return bool(terms) and all(term.means(namespace, labels) for term in terms)
+    return bool(terms) and all(term.matches(namespace, labels) for term in terms)
 
 
 def matches_any(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
     """Return whether some term matches a pod."""
-    return any(term.means(namespace, labels) for term in terms)
+    return any(term.matches(namespace, labels) for term in terms)
 
 
 def _compile_terms(pod: PodInfo) -> PodTerms:
@@ -109,7 +109,7 @@ def _compile_terms(pod: PodInfo) -> PodTerms:
     return _compile_affinity(orjson.dumps(affinity), pod.namespace)
 
 
-@lru_cache(REMEMBERED_MAX)
+@lru_cache(CACHED_AFFINITIES_MAX)
 def _compile_affinity(text: bytes, namespace: str) -> PodTerms:
     affinity = orjson.loads(text)
     near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
@@ -132,14 +132,14 @@ def _compile_term(term: ReadOnlyObject, namespace: str) -> Term:
     return Term(term, namespaces, from_label_selector(term.get("labelSelector")), from_label_selector(selector))
 
 
-class Namespaces:
+class NamespaceResolver:
     """Namespaces of the cluster, for terms with a namespace selector."""
 
-    def __init__(self, caches: InformerFactory, version: Version) -> None:
-        self._informer = caches.of("Namespace")
+    def __init__(self, informers: InformerFactory, version: Version) -> None:
+        self._informer = informers.informer_for("Namespace")
         self._listed_only = version >= _LISTED_NAMESPACES_ONLY_SINCE
 
-    def labels(self, namespace: str) -> Labels:
+    def labels_of(self, namespace: str) -> Labels:
         """Return the labels of a namespace; none if it is unknown."""
         namespace_object: Any = self._informer.get(Key("", namespace))
         return NO_LABELS if namespace_object is None else namespace_object["metadata"].get("labels") or NO_LABELS
@@ -151,7 +151,7 @@ class Namespaces:
     def _resolve(self, term: Term) -> Term:
         selector = term.namespace_selector
         # Nothing selects no namespace, and an empty selector all: neither needs a list.
-        if selector is NOTHING or selector.empty:
+        if selector is NOTHING or selector.is_empty:
             return term
         selected = (
             namespace["metadata"]["name"]

@@ -20,7 +20,7 @@ _UTILIZATION_MAX: Final = 100
 _WITH_DEFAULT_REQUESTS: Final = ("cpu", "memory")
 
 
-class Share(NamedTuple):
+class ResourceShare(NamedTuple):
     """One resource of a node: requested with the pod, allocated without it, and capacity."""
 
     requested: int
@@ -29,7 +29,7 @@ class Share(NamedTuple):
     weight: int
 
 
-Scorer = Callable[[Sequence[Share]], int]
+Scorer = Callable[[Sequence[ResourceShare]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +40,29 @@ class ResourceAllocation:
     nonzero: bool
 
     @classmethod
-    def read(cls, resources: Sequence[ReadOnlyObject], *, nonzero: bool) -> Self:
+    def from_resources(cls, resources: Sequence[ReadOnlyObject], *, nonzero: bool) -> Self:
         """Parse the resources of a strategy."""
         return cls(tuple((one["name"], one["weight"]) for one in resources), nonzero)
 
-    def of_pod(self, requests: PodRequests) -> tuple[int, ...]:
+    def pod_requests(self, requests: PodRequests) -> tuple[int, ...]:
         """Return the pod's request of each resource."""
         return tuple(
-            (requests.nonzero if self.nonzero and name in _WITH_DEFAULT_REQUESTS else requests.total).amount(name)
+            (requests.nonzero if self.nonzero and name in _WITH_DEFAULT_REQUESTS else requests.total).get_amount(name)
             for name, _ in self.weights
         )
 
-    def shares_with_pod(self, requests: Sequence[int], node: NodeInfo) -> list[Share]:
+    def shares_with_pod(self, requests: Sequence[int], node: NodeInfo) -> list[ResourceShare]:
         """Return the node's resources with the pod added; extended resources only if the pod requests them."""
         shares = []
         for (name, weight), amount in zip(self.weights, requests, strict=True):
             # upstream: an extended resource that the pod does not request does not influence the score.
             capacity = (
-                0 if name == "pods" or (amount == 0 and is_scalar_resource(name)) else node.allocatable.amount(name)
+                0 if name == "pods" or (amount == 0 and is_scalar_resource(name)) else node.allocatable.get_amount(name)
             )
             if capacity:
                 counted = self.nonzero and name in _WITH_DEFAULT_REQUESTS
-                allocated = (node.requested_nonzero if counted else node.requested).amount(name)
-                shares.append(Share(allocated + amount, allocated, capacity, weight))
+                allocated = (node.requested_nonzero if counted else node.requested).get_amount(name)
+                shares.append(ResourceShare(allocated + amount, allocated, capacity, weight))
         return shares
 
 
@@ -71,7 +71,7 @@ def is_scalar_resource(name: str) -> bool:
     return "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
 
 
-def strategy(args: ReadOnlyObject) -> Scorer:
+def scorer_for(args: ReadOnlyObject) -> Scorer:
     """Return the scorer of a scoring strategy."""
     match args["type"]:
         case "MostAllocated":
@@ -81,7 +81,7 @@ def strategy(args: ReadOnlyObject) -> Scorer:
     return _least_allocated
 
 
-def _least_allocated(shares: Sequence[Share]) -> int:
+def _least_allocated(shares: Sequence[ResourceShare]) -> int:
     weights = sum(share.weight for share in shares)
     if weights == 0:
         return 0
@@ -89,7 +89,7 @@ def _least_allocated(shares: Sequence[Share]) -> int:
     return sum(free) // weights
 
 
-def _most_allocated(shares: Sequence[Share]) -> int:
+def _most_allocated(shares: Sequence[ResourceShare]) -> int:
     weights = sum(share.weight for share in shares)
     if weights == 0:
         return 0
@@ -100,7 +100,7 @@ def _most_allocated(shares: Sequence[Share]) -> int:
 def _requested_to_capacity_ratio(shape: Sequence[Any]) -> Scorer:
     line = build_broken_linear_function(shape)
 
-    def score(shares: Sequence[Share]) -> int:
+    def score(shares: Sequence[ResourceShare]) -> int:
         total = weights = 0
         for share in shares:
             utilization = min(share.requested * _UTILIZATION_MAX // share.capacity, _UTILIZATION_MAX)

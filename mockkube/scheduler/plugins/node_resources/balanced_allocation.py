@@ -9,7 +9,14 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.interface import SCORE_MAX, Context, CycleState, PreScorePlugin, Scope, ScorePlugin
+from mockkube.scheduler.framework.interface import (
+    SCORE_MAX,
+    CacheScope,
+    CycleState,
+    PluginDependencies,
+    PreScorePlugin,
+    ScorePlugin,
+)
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
@@ -24,12 +31,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """Scores nodes by how the pod changes the balance of their resources."""
 
     name = "NodeResourcesBalancedAllocation"
-    score_scope = Scope.LOAD
+    score_scope = CacheScope.LOAD
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._reader = RequestReader(context.caps)
-        self._allocation = ResourceAllocation.read(args["resources"], nonzero=False)
-        self._scores_change = context.caps.version >= _SCORES_CHANGE_SINCE
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._reader = RequestReader(dependencies.caps)
+        self._allocation = ResourceAllocation.from_resources(args["resources"], nonzero=False)
+        self._scores_change = dependencies.caps.version >= _SCORES_CHANGE_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without requests: all of them would get the same node."""
@@ -45,7 +52,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return SCORE_MAX // 2 + (SCORE_MAX // 2 + after - before) // 2
 
     def _pod_requests(self, pod: PodInfo) -> tuple[int, ...]:
-        return pod.part(self, lambda info: self._allocation.of_pod(self._reader.read(info)))
+        return pod.derive(self, lambda info: self._allocation.pod_requests(self._reader.read(info)))
 
 
 def _balance(fractions: Sequence[float]) -> int:

@@ -7,35 +7,41 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.kinds.core.pod.containers.resources import is_extended
-from mockkube.api.requests import RequestRules, calculate_nonzero_requests, pod_requests
+from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
+from mockkube.api.requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject, is_update_of
+from mockkube.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    is_update_of,
+)
 from mockkube.scheduler.framework.interface import (
-    Context,
+    CacheScope,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    Scope,
     ScorePlugin,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.device_resources import ExtendedResourceClasses, extended_resources_of_class
-from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, strategy
+from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, scorer_for
 
 # From this version on a request larger than the whole node is unresolvable: no eviction would help.
 _UNRESOLVABLE_SINCE: Final = Version(1, 34)
 _RESIZE_GATE: Final = "InPlacePodVerticalScaling"
 # upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go passes no gates to the scorer, so
 # strategies count only the containers of the pod, although filters and the sums of nodes count pod-level requests.
-_SCORING_RULES: Final = RequestRules(status=False, pod_level=False)
+_SCORING_RULES: Final = PodResourcesOptions(use_status=False, use_pod_level=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,49 +74,54 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Filters nodes without enough free resources; scores by its scoring strategy."""
 
     name = "NodeResourcesFit"
-    filter_scope = Scope.LOAD
-    score_scope = Scope.LOAD
+    filter_scope = CacheScope.LOAD
+    score_scope = CacheScope.LOAD
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._reader, self._rules = RequestReader(context.caps), RequestRules.of(context.caps)
-        self._resource_classes = ExtendedResourceClasses.of(context)
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._reader, self._rules = (
+            RequestReader(dependencies.caps),
+            PodResourcesOptions.from_capabilities(dependencies.caps),
+        )
+        self._resource_classes = ExtendedResourceClasses.from_dependencies(dependencies)
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
-        self._reports_unresolvable = context.caps.version >= _UNRESOLVABLE_SINCE
-        self._supports_resize = context.caps.enabled(_RESIZE_GATE)
-        self._allocation = ResourceAllocation.read(args["scoringStrategy"]["resources"], nonzero=True)
-        self._score = strategy(args["scoringStrategy"])
+        self._reports_unresolvable = dependencies.caps.version >= _UNRESOLVABLE_SINCE
+        self._supports_resize = dependencies.caps.enabled(_RESIZE_GATE)
+        self._allocation = ResourceAllocation.from_resources(args["scoringStrategy"]["resources"], nonzero=True)
+        self._score = scorer_for(args["scoringStrategy"])
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for deleted or shrunken pods, new or grown nodes, and classes that back extended resources."""
-        scale_down = Action.POD_SCALE_DOWN if self._supports_resize else Action(0)
+        scale_down = ActionType.POD_SCALE_DOWN if self._supports_resize else ActionType(0)
         events = [
             ClusterEventWithHint(
-                Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._is_schedulable_after_pod_event
+                EventResource.ASSIGNED_POD, ActionType.DELETE | scale_down, self._is_schedulable_after_pod_event
             ),
             ClusterEventWithHint(
-                Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._is_schedulable_after_node_change
+                EventResource.NODE, ActionType.ADD | ActionType.NODE_ALLOCATABLE, self._is_schedulable_after_node_change
             ),
         ]
         if self._supports_resize:
-            events.append(ClusterEventWithHint(Subject.UNSCHEDULED_POD, scale_down, is_update_of))
-        if self._resource_classes.known:
+            events.append(ClusterEventWithHint(EventResource.UNSCHEDULED_POD, scale_down, is_update_of))
+        if self._resource_classes.is_enabled:
             events.append(
                 ClusterEventWithHint(
-                    Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._is_schedulable_after_device_class_event
+                    EventResource.DEVICE_CLASS,
+                    ActionType.ADD | ActionType.UPDATE,
+                    self._is_schedulable_after_device_class_event,
                 )
             )
         return events
 
     # Filtering
 
-    def scope_for(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> CacheScope:
         """Return CLUSTER where device classes may back the resources of the pod."""
-        if self._resource_classes.known and self._reader.read(pod).total.scalars:
-            return Scope.CLUSTER
-        return Scope.LOAD
+        if self._resource_classes.is_enabled and self._reader.read(pod).total.scalars:
+            return CacheScope.CLUSTER
+        return CacheScope.LOAD
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Filter for every pod: even one without requests adds to the number of pods."""
         return PreFilterResult()
 
@@ -144,11 +155,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _ignores(self, name: str) -> bool:
         if not self._ignored and not self._ignored_groups:
             return False
-        return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+        return is_extended_resource(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
 
     def _is_backed_by_devices(self, name: str, node: NodeInfo) -> bool:
         # A node that has some of the resource itself serves it by its device plugin; devices replace it elsewhere.
-        return node.allocatable.amount(name) == 0 and self._resource_classes.has_class(name)
+        return node.allocatable.get_amount(name) == 0 and self._resource_classes.has_class(name)
 
     # Scoring
 
@@ -158,7 +169,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the strategy's score of the node with the pod added."""
-        requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scoring_requests(info)))
+        requests = pod.derive((self, "score"), lambda info: self._allocation.pod_requests(_scoring_requests(info)))
         return self._score(self._allocation.shares_with_pod(requests, node))
 
     # Hints
@@ -175,8 +186,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """Return whether another pod releases a resource that this one requests."""
         if not new["spec"].get("nodeName"):
             return False
-        before, after = pod_requests(old, self._rules), pod_requests(new, self._rules)
-        return any(before.amount(name) > after.amount(name) for name in _requested_names(self._reader.read(pod).total))
+        before, after = calculate_pod_requests(old, self._rules), calculate_pod_requests(new, self._rules)
+        return any(
+            before.get_amount(name) > after.get_amount(name) for name in _requested_names(self._reader.read(pod).total)
+        )
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether the node now has more of a requested resource, and the pod would fit if it were empty."""
@@ -195,7 +208,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if event.old is None:
             return True
         now, before = node.allocatable, _empty_node(event.old).allocatable
-        more = any(now.amount(name) > before.amount(name) for name in ("pods", *_requested_names(wanted)))
+        more = any(now.get_amount(name) > before.get_amount(name) for name in ("pods", *_requested_names(wanted)))
         return more or bool(backed_by_devices)
 
     def _is_schedulable_after_device_class_event(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -209,21 +222,27 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 
 def _scoring_requests(pod: PodInfo) -> PodRequests:
-    return PodRequests(pod_requests(pod.obj, _SCORING_RULES), calculate_nonzero_requests(pod.obj, _SCORING_RULES))
+    return PodRequests(
+        calculate_pod_requests(pod.obj, _SCORING_RULES), calculate_nonzero_requests(pod.obj, _SCORING_RULES)
+    )
 
 
 def _insufficient_resources(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_InsufficientResource]:
     if len(node.pods) + 1 > node.allocatable.pods:
         yield _InsufficientResource("pods", 1, len(node.pods), node.allocatable.pods)
     for name in names:
-        amount, used, capacity = wanted.amount(name), node.requested.amount(name), node.allocatable.amount(name)
+        amount, used, capacity = (
+            wanted.get_amount(name),
+            node.requested.get_amount(name),
+            node.allocatable.get_amount(name),
+        )
         if amount > capacity - used:
             yield _InsufficientResource(name, amount, used, capacity)
 
 
 def _requested_names(wanted: Resources) -> list[str]:
     """Return the names of requested resources, the number of pods aside."""
-    return [name for name in ("cpu", "memory", "ephemeral-storage", *wanted.scalars) if wanted.amount(name) > 0]
+    return [name for name in ("cpu", "memory", "ephemeral-storage", *wanted.scalars) if wanted.get_amount(name) > 0]
 
 
 def _empty_node(obj: ReadOnlyObject) -> NodeInfo:

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.selectors.labels import EVERYTHING, LabelSelector, Operator, Requirement, from_label_selector
+from mockkube.api.selectors.labels import (
+    EVERYTHING,
+    LabelRequirement,
+    LabelSelector,
+    SelectorOperator,
+    from_label_selector,
+)
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Key
@@ -34,12 +40,12 @@ _CONTROLLER_KINDS: Final[Mapping[tuple[str, str], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class SpreadConstraint:
     """Spread constraint of a pod; equal constraints give equal results for the same nodes and pods."""
 
     max_skew: int
     topology_key: str
-    pods: str
+    selector_key: str
     """Namespace and selector of the counted pods, as text."""
     min_domains: int
     honors_affinity: bool
@@ -53,7 +59,7 @@ class Constraint:
 
     def count_pods_on(self, node: NodeInfo) -> int:
         """Return the number of counted pods on a node, without terminating ones; an empty selector counts none."""
-        return 0 if self.selector.empty else node.load(self.pods, self._count)
+        return 0 if self.selector.is_empty else node.derive(self.selector_key, self._count)
 
     def _count(self, node: NodeInfo) -> int:
         namespace, matches, count = self.namespace, self.selector.matches, 0
@@ -64,7 +70,7 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class Able:
+class SupportedFields:
     """Fields of constraints that the scheduler supports."""
 
     label_keys: bool
@@ -72,28 +78,35 @@ class Able:
     """Whether nodeAffinityPolicy and nodeTaintsPolicy (KEP-3094) count."""
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "Able":
+    def from_capabilities(cls, caps: Capabilities) -> "SupportedFields":
         """Return the supported fields; policies are supported unless a release train delays their gate."""
         return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.has_train(_POLICIES_GATE))
 
 
-def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, able: Able) -> list[Constraint]:
+def compile_constraints(
+    constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, supported: SupportedFields
+) -> list[SpreadConstraint]:
     """Compile the constraints with this action; raise BadSelector."""
     return [
         _compile_constraint(
-            constraint, _selector(constraint, pod.labels if able.label_keys else {}), pod.namespace, able
+            constraint,
+            _compile_selector(constraint, pod.labels if supported.label_keys else {}),
+            pod.namespace,
+            supported,
         )
         for constraint in constraints
         if constraint.get("whenUnsatisfiable") == action
     ]
 
 
-def _compile_constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: Able) -> Constraint:
+def _compile_constraint(
+    constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: SupportedFields
+) -> SpreadConstraint:
     policies = constraint if able.policies else {}
-    return Constraint(
+    return SpreadConstraint(
         max_skew=constraint["maxSkew"],
         topology_key=constraint["topologyKey"],
-        pods=f"spread/{namespace}/{selector.empty:d}/{selector}",
+        selector_key=f"spread/{namespace}/{selector.is_empty:d}/{selector}",
         min_domains=constraint.get("minDomains") or 1,
         honors_affinity=policies.get("nodeAffinityPolicy", "Honor") == "Honor",
         honors_taints=policies.get("nodeTaintsPolicy", "Ignore") == "Honor",
@@ -102,7 +115,7 @@ def _compile_constraint(constraint: ReadOnlyObject, selector: LabelSelector, nam
     )
 
 
-def _selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSelector:
+def _compile_selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSelector:
     """Return the selector with the pod's values of matchLabelKeys added; a selector of nothing is not changed."""
     given = constraint.get("labelSelector")
     selector = from_label_selector(given)
@@ -111,31 +124,33 @@ def _selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSel
 
 
 def _with_labels(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
-    wanted = tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
+    wanted = tuple(LabelRequirement(key, SelectorOperator.EQUALS, (value,)) for key, value in labels.items())
     return LabelSelector((*wanted, *selector.requirements)) if wanted else selector
 
 
-class Defaults:
+class DefaultConstraints:
     """Constraints for pods without their own, with the selectors of their services and controller."""
 
-    def __init__(self, constraints: Sequence[ReadOnlyObject], caches: InformerFactory, able: Able) -> None:
+    def __init__(
+        self, constraints: Sequence[ReadOnlyObject], informers: InformerFactory, able: SupportedFields
+    ) -> None:
         self._constraints = constraints
         self._able = able
         if constraints:
-            self._services = caches.of("Service").index("a label of the selector", _selector_index_key)
-            self._owners = {kind: caches.of(kind) for kind in _CONTROLLER_KINDS.values()}
+            self._services = informers.informer_for("Service").index("a label of the selector", _selector_index_key)
+            self._owners = {kind: informers.informer_for(kind) for kind in _CONTROLLER_KINDS.values()}
 
-    def of(self, pod: PodInfo, action: str) -> list[Constraint]:
+    def for_pod(self, pod: PodInfo, action: str) -> list[SpreadConstraint]:
         """Return the constraints with this action; none for a pod that nothing selects."""
         wanted = [one for one in self._constraints if one["whenUnsatisfiable"] == action]
         if not wanted:
             return []
-        selector = self._selector(pod)
-        if selector.empty:
+        selector = self._default_selector(pod)
+        if selector.is_empty:
             return []
         return [_compile_constraint(one, selector, pod.namespace, self._able) for one in wanted]
 
-    def _selector(self, pod: PodInfo) -> LabelSelector:
+    def _default_selector(self, pod: PodInfo) -> LabelSelector:
         """Return the combined selector of the pod's services and its controller."""
         labels: dict[str, str] = {}
         # Labels cannot contradict each other, because every service selects this pod.

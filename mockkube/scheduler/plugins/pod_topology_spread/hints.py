@@ -10,9 +10,9 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import ClusterEvent, is_update_of
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.pod_topology_spread.constraints import Constraint
+from mockkube.scheduler.plugins.pod_topology_spread.constraints import SpreadConstraint
 
-Constraints = Sequence[Constraint]
+Constraints = Sequence[SpreadConstraint]
 
 
 # From this version on events of nominated pods count.

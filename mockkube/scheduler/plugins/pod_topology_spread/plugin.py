@@ -15,18 +15,18 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.runtime.component_log import Level, LogLine
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
-    Context,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
-    Slot,
+    StateKey,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, DomainCounts, DomainCountsCache
@@ -35,17 +35,17 @@ from mockkube.scheduler.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
     SCHEDULE_ANYWAY,
     SYSTEM_DEFAULTS,
-    Able,
-    Constraint,
-    Defaults,
-    compiled,
+    DefaultConstraints,
+    SpreadConstraint,
+    SupportedFields,
+    compile_constraints,
 )
 from mockkube.scheduler.plugins.pod_topology_spread.hints import (
     is_schedulable_after_node_change,
     is_schedulable_after_pod_change,
 )
-from mockkube.scheduler.plugins.pod_topology_spread.scoring import Part, PreScoreState
-from mockkube.scheduler.plugins.pod_topology_spread.skew import NAME, Skew
+from mockkube.scheduler.plugins.pod_topology_spread.scoring import PreScoreState, SoftConstraint
+from mockkube.scheduler.plugins.pod_topology_spread.skew import NAME, ConstraintSkew
 from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 _FIELD: Final = "topologySpreadConstraints"
@@ -57,10 +57,10 @@ class _NodeInclusion:
 
     affinity: RequiredNodeAffinity
     tolerations: tuple[CompiledToleration, ...]
-    text: bytes
+    key: bytes
     """Equal for pods with the same affinity and tolerations."""
 
-    def admits(self, constraint: Constraint, node: NodeInfo) -> bool:
+    def includes(self, constraint: SpreadConstraint, node: NodeInfo) -> bool:
         """Return whether the constraint counts the pods on a node."""
         if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
             return False
@@ -69,16 +69,16 @@ class _NodeInclusion:
         )
 
 
-class _Skews:
+class _PreFilterState:
     """State of the filter for one pod."""
 
-    __slots__ = ("access", "skews")
+    __slots__ = ("node_inclusion", "skews")
 
-    def __init__(self, skews: Sequence[Skew], access: _NodeInclusion) -> None:
-        self.skews, self.access = skews, access
+    def __init__(self, skews: Sequence[ConstraintSkew], access: _NodeInclusion) -> None:
+        self.skews, self.node_inclusion = skews, access
 
-    def clone(self) -> "_Skews":
-        return _Skews([skew.clone() for skew in self.skews], self.access)
+    def clone(self) -> "_PreFilterState":
+        return _PreFilterState([skew.clone() for skew in self.skews], self.node_inclusion)
 
 
 _LOG_VERBOSITY: Final = 5
@@ -92,8 +92,8 @@ _LOG_LINES: Final[Mapping[Code, LogLine]] = {
         Level.INFO, '"Node doesn\'t have required topology label for spread constraint"', _LOG_VERBOSITY
     ),
 }
-_PRE_FILTER_STATE: Final = Slot[_Skews](NAME)
-_PRE_SCORE_STATE: Final = Slot[PreScoreState](NAME)
+_PRE_FILTER_STATE: Final = StateKey[_PreFilterState](NAME)
+_PRE_SCORE_STATE: Final = StateKey[PreScoreState](NAME)
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -102,28 +102,30 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     name = NAME
     log_lines: ClassVar[Mapping[Code, LogLine]] = _LOG_LINES
 
-    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._dependencies = context
-        self._supported = Able.of(context.caps)
+    def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
+        self._dependencies = dependencies
+        self._supported = SupportedFields.from_capabilities(dependencies.caps)
         self._system_defaulted = args["defaultingType"] == "System"
         defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.get("defaultConstraints") or ()
-        self._defaults = Defaults(defaults, context.caches, self._supported)
-        self._counts = DomainCountsCache[int](context.nodes)
+        self._defaults = DefaultConstraints(defaults, dependencies.informers, self._supported)
+        self._counts = DomainCountsCache[int](dependencies.nodes)
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for pods and nodes that change counts, and for labels and tolerations of the pod itself."""
         return (
             ClusterEventWithHint(
-                Subject.ASSIGNED_POD,
-                Action.ADD | Action.POD_LABEL | Action.DELETE,
+                EventResource.ASSIGNED_POD,
+                ActionType.ADD | ActionType.POD_LABEL | ActionType.DELETE,
                 self._is_schedulable_after_pod_change,
             ),
             ClusterEventWithHint(
-                Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._is_schedulable_after_pod_change
+                EventResource.UNSCHEDULED_POD,
+                ActionType.POD_LABEL | ActionType.POD_TOLERATION,
+                self._is_schedulable_after_pod_change,
             ),
             ClusterEventWithHint(
-                Subject.NODE,
-                Action.ADD | Action.DELETE | Action.NODE_LABEL | Action.NODE_TAINT,
+                EventResource.NODE,
+                ActionType.ADD | ActionType.DELETE | ActionType.NODE_LABEL | ActionType.NODE_TAINT,
                 self._is_schedulable_after_node_change,
             ),
         )
@@ -145,7 +147,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     # Filtering
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Count pods by domain; skip pods without hard constraints."""
         try:
             constraints = self._constraints(pod, DO_NOT_SCHEDULE)
@@ -158,21 +160,21 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             self._count_pods_by_domain(pod, nodes, constraints, all_keys=True),
         )
         skews = [
-            Skew(one, domains.table(at), counts.table(at), self_counts=one.selects(pod.labels))
+            ConstraintSkew(one, domains.table(at), counts.table(at), self_match=one.selects(pod.labels))
             for at, one in enumerate(constraints)
         ]
-        state.put(_PRE_FILTER_STATE, _Skews(skews, pod.part(self, self._compile_node_inclusion)))
+        state.put(_PRE_FILTER_STATE, _PreFilterState(skews, pod.derive(self, self._compile_node_inclusion)))
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes on which a constraint would be violated, or that lack its key."""
-        return self.judge(state, pod)(node)
+        return self.prepare_filter(state, pod)(node)
 
-    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+    def prepare_filter(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return the filter; with one constraint it is that of the constraint."""
         skews = state.get(_PRE_FILTER_STATE)
         assert skews is not None
-        first, *others = [skew.judge for skew in skews.skews]
+        first, *others = [skew.filter for skew in skews.skews]
         if not others:
             return first
 
@@ -232,7 +234,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         """Return the scores of nodes, constraint by constraint."""
         scoring = state.get(_PRE_SCORE_STATE)
         assert scoring is not None
-        return scoring.scores(nodes)
+        return scoring.score_nodes(nodes)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give the highest score to the node with the fewest pods in its domains."""
@@ -242,58 +244,62 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     # Counting
 
-    def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
+    def _constraints(self, pod: PodInfo, action: str) -> Sequence[SpreadConstraint]:
         """Return the pod's constraints with this action, or the default ones if it has none; raise BadSelector."""
         if _FIELD in pod.spec:
-            return pod.part((self, action), lambda info: compiled(info.spec[_FIELD], action, info, self._supported))
-        return self._defaults.of(pod, action)
+            return pod.derive(
+                (self, action), lambda info: compile_constraints(info.spec[_FIELD], action, info, self._supported)
+            )
+        return self._defaults.for_pod(pod, action)
 
     def _count_nodes_by_domain(
-        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]
+        self, pod: PodInfo, nodes: NodeInfoLister, constraints: Sequence[SpreadConstraint]
     ) -> DomainCounts[int]:
         """Return the number of nodes in each domain, by constraint."""
-        access = pod.part(self, self._compile_node_inclusion)
+        access = pod.derive(self, self._compile_node_inclusion)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
             if all(one.topology_key in node.labels for one in constraints):
                 for at, one in enumerate(constraints):
-                    if access.admits(one, node):
+                    if access.includes(one, node):
                         yield at, node.labels[one.topology_key], 1
 
         queries = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
-        return self._counts.ask(("domains", tuple(queries), access.text), nodes, read)
+        return self._counts.get(("domains", tuple(queries), access.key), nodes, read)
 
     def _count_pods_by_domain(
-        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
+        self, pod: PodInfo, nodes: NodeInfoLister, constraints: Sequence[SpreadConstraint], *, all_keys: bool
     ) -> DomainCounts[int]:
         """Return the number of pods in each domain, by constraint."""
-        access = pod.part(self, self._compile_node_inclusion)
+        access = pod.derive(self, self._compile_node_inclusion)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
             if not node.pods or (all_keys and not all(one.topology_key in node.labels for one in constraints)):
                 return
             for at, one in enumerate(constraints):
-                if (count := one.count_pods_on(node)) and access.admits(one, node):
+                if (count := one.count_pods_on(node)) and access.includes(one, node):
                     yield at, node.labels.get(one.topology_key, ""), count
 
-        queries = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
-        return self._counts.ask(("pods", tuple(queries), access.text, all_keys), nodes, read)
+        queries = [(one.topology_key, one.selector_key, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.get(("pods", tuple(queries), access.key, all_keys), nodes, read)
 
-    def _count_pods_by_node(self, constraint: Constraint) -> Counts:
+    def _count_pods_by_node(self, constraint: SpreadConstraint) -> Counts:
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
             if node.pods and (count := constraint.count_pods_on(node)):
                 yield 0, node.name, count
 
-        return self._counts.ask(("by node", constraint.pods), self._dependencies.nodes, read).table(0)
+        return self._counts.get(("by node", constraint.selector_key), self._dependencies.nodes, read).table(0)
 
-    def _prepare_scoring(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> Part:
+    def _prepare_scoring(
+        self, constraint: SpreadConstraint, counts: Counts, nodes: Sequence[NodeInfo]
+    ) -> SoftConstraint:
         """Return a constraint prepared for scoring; nodes without its key form one domain."""
         key = constraint.topology_key
         by_node = key == HOSTNAME
         domains = len(nodes) if by_node else len({node.labels.get(key, "") for node in nodes})
         # upstream: hostname domains are counted per node, without a map over all nodes of the cluster.
         counts = self._count_pods_by_node(constraint) if by_node else counts
-        return Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
+        return SoftConstraint(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
 
     def _compile_node_inclusion(self, pod: PodInfo) -> _NodeInclusion:
         spec = pod.spec
@@ -310,8 +316,8 @@ def _update_with_pod(state: CycleState, pod: PodInfo, other: PodInfo, node: Node
         return SUCCESS
     if all(skew.constraint.topology_key in node.labels for skew in skews.skews):
         for skew in skews.skews:
-            if skew.constraint.selects(other.labels) and skews.access.admits(skew.constraint, node):
-                skew.suppose(node.labels[skew.constraint.topology_key], change)
+            if skew.constraint.selects(other.labels) and skews.node_inclusion.includes(skew.constraint, node):
+                skew.update(node.labels[skew.constraint.topology_key], change)
     return SUCCESS
 
 

@@ -13,7 +13,7 @@ from mockkube.scheduler.plugins.domain_counts import Counts
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SoftConstraint:
     """Soft constraint prepared for scoring."""
 
     topology_key: str
@@ -26,7 +26,9 @@ class Part:
     slack: int
     """Constant per domain (maxSkew - 1), so that differences weigh less where more skew is allowed."""
 
-    def added(self, scores: Sequence[float], nodes: Sequence[NodeInfo]) -> list[float]:  # hot: per pod, for all nodes
+    def add_scores(
+        self, scores: Sequence[float], nodes: Sequence[NodeInfo]
+    ) -> list[float]:  # hot: per pod, for all nodes
         """Return scores plus this constraint's score of each node; nodes without the key keep theirs."""
         key, counts, weight, slack = self.topology_key, self.counts, self.weight, self.slack
         pairs = zip(scores, nodes, strict=True)
@@ -45,23 +47,25 @@ class Part:
 class PreScoreState:
     """All soft constraints of a pod."""
 
-    parts: Sequence[Part]
-    left_out: frozenset[str]
+    parts: Sequence[SoftConstraint]
+    ignored_nodes: frozenset[str]
     """Nodes without one of the topology keys; they score 0."""
 
-    def scores(self, nodes: Sequence[NodeInfo]) -> list[int]:
+    def score_nodes(self, nodes: Sequence[NodeInfo]) -> list[int]:
         """Return the weighted number of pods in the domains of each node."""
         scores = [0.0] * len(nodes)
         for part in self.parts:
-            scores = part.added(scores, nodes)
-        if self.left_out:
-            scores = [0.0 if node.name in self.left_out else score for node, score in zip(nodes, scores, strict=True)]
+            scores = part.add_scores(scores, nodes)
+        if self.ignored_nodes:
+            scores = [
+                0.0 if node.name in self.ignored_nodes else score for node, score in zip(nodes, scores, strict=True)
+            ]
         # Go rounds half away from zero, Python to even.
         return [math.floor(score + 0.5) for score in scores]
 
     def normalize(self, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Invert and scale scores in place, so that the fewest pods give the highest score."""
-        left_out = self.left_out
+        left_out = self.ignored_nodes
         counted = [score for node, score in zip(nodes, scores, strict=True) if node.name not in left_out]
         greatest = max(counted, default=0)
         span = greatest + min(counted, default=0)

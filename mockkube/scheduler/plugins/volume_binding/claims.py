@@ -8,8 +8,8 @@ from mockkube.client.protocol import Key
 from mockkube.matching.volumes import ClaimRequirements, is_fully_bound, storage_class_of
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumeCache
-from mockkube.scheduler.plugins.volume_binding.volumes import CandidateVolumes, Volumes
-from mockkube.scheduler.plugins.volumes.pod_claims import claims_of, foreign
+from mockkube.scheduler.plugins.volume_binding.volumes import CandidateVolumes, VolumeLister
+from mockkube.scheduler.plugins.volumes.pod_claims import ownership_error, pod_volume_claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +19,21 @@ class ClassifiedClaims:
     bound: tuple[ReadOnlyObject, ...]
     delayed: tuple[ClaimRequirements, ...]
     immediate: tuple[ReadOnlyObject, ...]
-    volumes: dict[str, CandidateVolumes]
+    candidates: dict[str, CandidateVolumes]
     """Volumes that suit each delayed claim, by claim name."""
 
 
-class PodClaims:
+class ClaimClassifier:
     """Classifies claims of pods, with assumed objects taken into account."""
 
-    def __init__(self, objects: AssumeCache, classes: Informer, volumes: Volumes) -> None:
+    def __init__(self, objects: AssumeCache, classes: Informer, volumes: VolumeLister) -> None:
         self._objects, self._classes, self._volumes = objects, classes, volumes
 
-    def complaint(self, pod: PodInfo) -> str:
+    def unusable_reason(self, pod: PodInfo) -> str:
         """Return why a pod's claims cannot be used; empty if they can."""
         # From the informer, not from assumed objects: a deletion must be seen here.
-        for claimed in claims_of(pod):
-            name, claim = claimed.key.name, self._objects.cache.get(claimed.key)
+        for claimed in pod_volume_claims(pod):
+            name, claim = claimed.key.name, self._objects.informer.get(claimed.key)
             if claim is None and claimed.generated:
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             if claim is None:
@@ -43,21 +43,21 @@ class PodClaims:
                 return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
             if claim["metadata"].get("deletionTimestamp"):
                 return f'persistentvolumeclaim "{name}" is being deleted'
-            if claimed.generated and (why := foreign(pod, claim)):
+            if claimed.generated and (why := ownership_error(pod, claim)):
                 return why
         return ""
 
-    def sort(self, pod: PodInfo) -> ClassifiedClaims:
+    def classify(self, pod: PodInfo) -> ClassifiedClaims:
         """Return the classified claims of a pod; raise ValueError if a class is invalid."""
         bound, immediate, delayed = [], [], []
-        for claimed in claims_of(pod):
+        for claimed in pod_volume_claims(pod):
             claim = self._objects.get(claimed.key)
             assert claim is not None, "unusable claims were rejected before"
             if is_fully_bound(claim):
                 bound.append(claim)
             # A delayed claim with a volume name is being bound to it; it counts as immediate until that is done.
             elif self._is_delayed(claim) and not claim["spec"].get("volumeName"):
-                delayed.append(ClaimRequirements.read(claim))
+                delayed.append(ClaimRequirements.from_object(claim))
             else:
                 immediate.append(claim)
         volumes = {requirements.name: self._volumes.find_candidates(requirements) for requirements in delayed}
@@ -65,7 +65,7 @@ class PodClaims:
 
     def are_all_bound(self, pod: PodInfo) -> bool:
         """Return whether every claim of the pod is bound."""
-        for claimed in claims_of(pod):
+        for claimed in pod_volume_claims(pod):
             claim = self._objects.get(claimed.key)
             if claim is None or not is_fully_bound(claim):
                 return False

@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.volume_binding.provisioning import max_volume_size
 from mockkube.scheduler.plugins.volumes.pod_claims import concerns_claim_of
@@ -48,13 +48,13 @@ def _is_schedulable_after_capacity_change(pod: PodInfo, event: ClusterEvent) -> 
     return after is not None and (before is None or after > before)
 
 
-_ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
+_ADD_OR_UPDATE: Final = ActionType.ADD | ActionType.UPDATE
 EVENTS: Final = (
-    ClusterEventWithHint(Subject.STORAGE_CLASS, _ADD_OR_UPDATE, _is_schedulable_after_storage_class_change),
-    ClusterEventWithHint(Subject.PVC, _ADD_OR_UPDATE, concerns_claim_of),
-    ClusterEventWithHint(Subject.PV, _ADD_OR_UPDATE),
-    ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL),
-    ClusterEventWithHint(Subject.CSI_NODE, _ADD_OR_UPDATE, _is_schedulable_after_csi_node_change),
-    ClusterEventWithHint(Subject.CSI_DRIVER, Action.UPDATE, _is_schedulable_after_csi_driver_change),
-    ClusterEventWithHint(Subject.CSI_CAPACITY, _ADD_OR_UPDATE, _is_schedulable_after_capacity_change),
+    ClusterEventWithHint(EventResource.STORAGE_CLASS, _ADD_OR_UPDATE, _is_schedulable_after_storage_class_change),
+    ClusterEventWithHint(EventResource.PVC, _ADD_OR_UPDATE, concerns_claim_of),
+    ClusterEventWithHint(EventResource.PV, _ADD_OR_UPDATE),
+    ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.NODE_LABEL),
+    ClusterEventWithHint(EventResource.CSI_NODE, _ADD_OR_UPDATE, _is_schedulable_after_csi_node_change),
+    ClusterEventWithHint(EventResource.CSI_DRIVER, ActionType.UPDATE, _is_schedulable_after_csi_driver_change),
+    ClusterEventWithHint(EventResource.CSI_CAPACITY, _ADD_OR_UPDATE, _is_schedulable_after_capacity_change),
 )

@@ -10,30 +10,30 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
-    Context,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreBindPlugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
     ReservePlugin,
     ScorePlugin,
-    Slot,
+    StateKey,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import build_broken_linear_function
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.assumed import AssumeCache
-from mockkube.scheduler.plugins.volume_binding.binding import Binder, Failed, Plan
-from mockkube.scheduler.plugins.volume_binding.claims import ClassifiedClaims, PodClaims
-from mockkube.scheduler.plugins.volume_binding.finding import Found, VolumeFinder
+from mockkube.scheduler.plugins.volume_binding.binding import VolumeBinder, VolumeBindingError, VolumeBindingPlan
+from mockkube.scheduler.plugins.volume_binding.claims import ClaimClassifier, ClassifiedClaims
+from mockkube.scheduler.plugins.volume_binding.finding import PodVolumes, VolumeFinder
 from mockkube.scheduler.plugins.volume_binding.hints import EVENTS
 from mockkube.scheduler.plugins.volume_binding.provisioning import ProvisioningChecker
-from mockkube.scheduler.plugins.volume_binding.scoring import score
-from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
-from mockkube.scheduler.plugins.volumes.pod_claims import claims_of
+from mockkube.scheduler.plugins.volume_binding.scoring import score_storage
+from mockkube.scheduler.plugins.volume_binding.volumes import VolumeLister
+from mockkube.scheduler.plugins.volumes.pod_claims import pod_volume_claims
 
 SCORING_GATE: Final = "StorageCapacityScoring"
 ATTRIBUTES_GATE: Final = "VolumeAttributesClass"
@@ -43,16 +43,16 @@ _SHAPE: Final = ({"utilization": 0, "score": 10}, {"utilization": 100, "score": 
 
 
 @dataclass(slots=True)
-class Note:
+class VolumeBindingState:
     """State of a pod's claims during the scheduling and the binding cycle."""
 
     claims: ClassifiedClaims
-    found: dict[str, Found] = field(default_factory=dict)
-    plan: Plan | None = None
+    pod_volumes: dict[str, PodVolumes] = field(default_factory=dict)
+    plan: VolumeBindingPlan | None = None
     """Bindings to write; None if there are none."""
 
 
-_STATE: Final = Slot[Note]("VolumeBinding")
+_STATE: Final = StateKey[VolumeBindingState]("VolumeBinding")
 
 
 class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
@@ -60,33 +60,39 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     name = "VolumeBinding"
 
-    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        informers, caps = context.caches, context.caps
-        self._clock = context.clock
+    def __init__(self, dependencies: PluginDependencies, arguments: ReadOnlyObject) -> None:
+        informers, caps = dependencies.informers, dependencies.caps
+        self._clock = dependencies.clock
         self._bind_timeout_seconds = arguments.get("bindTimeoutSeconds", _BIND_SECONDS)
-        objects = AssumeCache(informers.of("PersistentVolumeClaim"))
-        volumes = Volumes(informers.of("PersistentVolume"), informers.of("CSINode"), context.selector_operators)
-        self._claims = PodClaims(objects, informers.of("StorageClass"), volumes)
+        objects = AssumeCache(informers.informer_for("PersistentVolumeClaim"))
+        volumes = VolumeLister(
+            informers.informer_for("PersistentVolume"),
+            informers.informer_for("CSINode"),
+            dependencies.selector_operators,
+        )
+        self._claims = ClaimClassifier(objects, informers.informer_for("StorageClass"), volumes)
         self._finder = VolumeFinder(
             volumes, ProvisioningChecker(informers), attributes_classes=caps.enabled(ATTRIBUTES_GATE)
         )
-        self._volume_binder = Binder(context.client, objects, volumes, context.nodes, informers.of("Pod"))
+        self._volume_binder = VolumeBinder(
+            dependencies.client, objects, volumes, dependencies.nodes, informers.informer_for("Pod")
+        )
         self._shape_function = (
             build_broken_linear_function(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
         )
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for volumes, claims, classes, nodes and storage capacity."""
         return EVENTS
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Classify the claims; reject the pod if one cannot be used yet, skip pods without claims."""
-        if complaint := self._claims.complaint(pod):
+        if complaint := self._claims.unusable_reason(pod):
             return PreFilterResult(Status.unresolvable(complaint))
-        if not claims_of(pod):
+        if not pod_volume_claims(pod):
             return PreFilterResult(SKIP)
         try:
-            claims = self._claims.sort(pod)
+            claims = self._claims.classify(pod)
         except ValueError as error:
             return PreFilterResult(Status.error(str(error)))
         if claims.immediate:
@@ -94,7 +100,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return PreFilterResult(
                 Status.unresolvable("pod has unbound immediate PersistentVolumeClaims", claims=names)
             )
-        state.put(_STATE, Note(claims))
+        state.put(_STATE, VolumeBindingState(claims))
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -108,7 +114,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return Status.error(str(error))
         if pod_volumes.reasons:
             return Status.unresolvable(*pod_volumes.reasons, **pod_volumes.facts)
-        binding_state.found[node.name] = pod_volumes
+        binding_state.pod_volumes[node.name] = pod_volumes
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
@@ -118,21 +124,25 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score for the use of the node's storage."""
         binding_state = state.get(_STATE)
-        pod_volumes = binding_state.found.get(node.name) if binding_state is not None else None
-        return 0 if pod_volumes is None or self._shape_function is None else score(pod_volumes, self._shape_function)
+        pod_volumes = binding_state.pod_volumes.get(node.name) if binding_state is not None else None
+        return (
+            0
+            if pod_volumes is None or self._shape_function is None
+            else score_storage(pod_volumes, self._shape_function)
+        )
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Assume the volumes found on the node."""
         binding_state = state.get(_STATE)
         if (
             binding_state is None
-            or (pod_volumes := binding_state.found.get(node_name)) is None
+            or (pod_volumes := binding_state.pod_volumes.get(node_name)) is None
             or self._claims.are_all_bound(pod)
         ):
             return SUCCESS
         try:
             binding_state.plan = self._volume_binder.assume(pod_volumes, node_name)
-        except Failed as failure:
+        except VolumeBindingError as failure:
             return Status.error(str(failure))
         return SUCCESS
 
@@ -159,9 +169,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
                 # again.
                 await self._volume_binder.write(plan)
                 plan.expires_at = self._clock.monotonic() + self._bind_timeout_seconds
-            elif self._volume_binder.finished(plan, pod):
+            elif self._volume_binder.is_bound(plan, pod):
                 return SUCCESS
-        except Failed as failure:
+        except VolumeBindingError as failure:
             return Status.error(f"binding volumes: {failure}" if plan.expires_at is not None else str(failure))
         if self._clock.monotonic() >= plan.expires_at:
             return Status.error("binding volumes: context deadline exceeded")

@@ -12,7 +12,7 @@ from mockkube.api import quantity
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, InformerFactory
+from mockkube.client.cache import InformerFactory, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements
 from mockkube.scheduler.framework.node_info import NodeInfo
@@ -23,66 +23,74 @@ class Provision:
     """Volume to provision for a claim, with the CSIStorageCapacity it is taken from, if known."""
 
     claim: ReadOnlyObject
-    wish: ClaimRequirements
+    requirements: ClaimRequirements
     capacity: ReadOnlyObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Impossible:
+class ProvisioningFailure:
     """Reason why a claim's volume cannot be provisioned for a node."""
 
-    wish: ClaimRequirements
+    requirements: ClaimRequirements
     lacks_capacity: bool
-    why: str
+    reason: str
 
 
 class ProvisioningChecker:
     """Storage classes, CSI drivers and their published capacities."""
 
-    def __init__(self, caches: InformerFactory) -> None:
-        self._classes = caches.of("StorageClass")
-        self._drivers = caches.of("CSIDriver")
-        self._capacities = caches.of("CSIStorageCapacity")
+    def __init__(self, informers: InformerFactory) -> None:
+        self._classes = informers.informer_for("StorageClass")
+        self._drivers = informers.informer_for("CSIDriver")
+        self._capacities = informers.informer_for("CSIStorageCapacity")
         # Compiled selectors by capacity, dropped when the capacity changes: they are matched for each node.
         self._topologies: dict[Key, LabelSelector] = {}
-        self._capacities.subscribe(self._on_capacity_change)
+        self._capacities.add_event_handler(self._on_capacity_change)
         self._by_class = self._capacities.index("storage class", lambda capacity: (capacity["storageClassName"],))
 
-    def plan(self, wishes: Iterable[ClaimRequirements], node: NodeInfo) -> list[Provision] | Impossible:
+    def plan(
+        self, all_requirements: Iterable[ClaimRequirements], node: NodeInfo
+    ) -> list[Provision] | ProvisioningFailure:
         """Return the volumes to provision on the node; raise ValueError for a claim without a class."""
         provisions = []
-        for requirements in wishes:
+        for requirements in all_requirements:
             storage_class = self._get_class(requirements)
             provisioner = storage_class.get("provisioner", "")
             if provisioner in ("", NOT_PROVISIONED):
-                return Impossible(requirements, lacks_capacity=False, why="its class has no provisioner")
-            if not admits(storage_class.get("allowedTopologies") or (), node.labels):
-                return Impossible(requirements, lacks_capacity=False, why="its class does not allow this topology")
+                return ProvisioningFailure(requirements, lacks_capacity=False, reason="its class has no provisioner")
+            if not matches_topologies(storage_class.get("allowedTopologies") or (), node.labels):
+                return ProvisioningFailure(
+                    requirements, lacks_capacity=False, reason="its class does not allow this topology"
+                )
             provision = self._check_capacity(provisioner, requirements, node)
             if provision is None:
-                return Impossible(
-                    requirements, lacks_capacity=True, why="no capacity reachable from here is large enough"
+                return ProvisioningFailure(
+                    requirements, lacks_capacity=True, reason="no capacity reachable from here is large enough"
                 )
             provisions.append(provision)
         return provisions
 
-    def _get_class(self, wish: ClaimRequirements) -> ReadOnlyObject:
-        if not wish.storage_class:
-            raise ValueError(f'no class for claim "{wish.name}"')
-        storage_class = self._classes.get(Key("", wish.storage_class))
+    def _get_class(self, requirements: ClaimRequirements) -> ReadOnlyObject:
+        if not requirements.storage_class:
+            raise ValueError(f'no class for claim "{requirements.name}"')
+        storage_class = self._classes.get(Key("", requirements.storage_class))
         if storage_class is None:
-            raise ValueError(f'failed to find storage class "{wish.storage_class}"')
+            raise ValueError(f'failed to find storage class "{requirements.storage_class}"')
         return storage_class
 
-    def _check_capacity(self, provisioner: str, wish: ClaimRequirements, node: NodeInfo) -> Provision | None:
+    def _check_capacity(self, provisioner: str, requirements: ClaimRequirements, node: NodeInfo) -> Provision | None:
         driver = self._drivers.get(Key("", provisioner))
         # Without published capacities upstream assumes that there is enough.
-        if driver is None or not driver["spec"].get("storageCapacity") or not wish.sized:
-            return Provision(wish.claim, wish)
-        for capacity in self._by_class.get(wish.storage_class):
+        if driver is None or not driver["spec"].get("storageCapacity") or not requirements.requests_size:
+            return Provision(requirements.obj, requirements)
+        for capacity in self._by_class.get(requirements.storage_class):
             limit = max_volume_size(capacity)
-            if limit is not None and limit >= wish.size and self._compile_topology(capacity).matches(node.labels):
-                return Provision(wish.claim, wish, capacity)
+            if (
+                limit is not None
+                and limit >= requirements.size
+                and self._compile_topology(capacity).matches(node.labels)
+            ):
+                return Provision(requirements.obj, requirements, capacity)
         return None
 
     def _compile_topology(self, capacity: ReadOnlyObject) -> LabelSelector:
@@ -96,7 +104,7 @@ class ProvisioningChecker:
             self._topologies[key] = selector
         return selector
 
-    def _on_capacity_change(self, change: Change) -> None:
+    def _on_capacity_change(self, change: ObjectChange) -> None:
         if change.type is not EventType.ADDED:
             self._topologies.pop(key_of(change.object), None)
 
@@ -110,7 +118,7 @@ def max_volume_size(capacity: ReadOnlyObject) -> Decimal | None:
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
-def admits(terms: Iterable[ReadOnlyObject], labels: Mapping[str, str] = _NO_LABELS) -> bool:
+def matches_topologies(terms: Iterable[ReadOnlyObject], labels: Mapping[str, str] = _NO_LABELS) -> bool:
     """Return whether the labels match one of a class's topologies; no topologies admit all nodes."""
     terms = list(terms)
     return not terms or any(_matches_expressions(term.get("matchLabelExpressions") or (), labels) for term in terms)

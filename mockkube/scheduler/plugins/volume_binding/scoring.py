@@ -9,8 +9,8 @@ from decimal import ROUND_UP, Decimal
 from math import floor
 from typing import Final
 
-from mockkube.matching.volumes import amount
-from mockkube.scheduler.plugins.volume_binding.finding import Found
+from mockkube.matching.volumes import parse_amount
+from mockkube.scheduler.plugins.volume_binding.finding import PodVolumes
 
 _UTILIZATION_MAX: Final = 100
 
@@ -23,10 +23,10 @@ class StorageUse:
     capacity: int = 0
 
 
-def score(found: Found, line: Callable[[int], int]) -> int:
+def score_storage(pod_volumes: PodVolumes, line: Callable[[int], int]) -> int:
     """Return the mean score of the storage classes' utilizations."""
     # upstream: volumes to provision only count if no existing volume was matched.
-    uses = _use_of_matches(found) if found.matches else _use_of_provisions(found)
+    uses = _use_of_matches(pod_volumes) if pod_volumes.matches else _use_of_provisions(pod_volumes)
     if not uses:
         return 0
     total = sum(line(_utilization(use)) for use in uses.values())
@@ -39,22 +39,22 @@ def _utilization(use: StorageUse) -> int:
     return use.requested * _UTILIZATION_MAX // use.capacity
 
 
-def _use_of_matches(found: Found) -> Mapping[str, StorageUse]:
+def _use_of_matches(pod_volumes: PodVolumes) -> Mapping[str, StorageUse]:
     uses: dict[str, StorageUse] = {}
-    for match in found.matches:
+    for match in pod_volumes.matches:
         use = uses.setdefault(match.volume.storage_class, StorageUse())
-        use.requested += _round_up(match.wish.size)
+        use.requested += _round_up(match.requirements.size)
         use.capacity += _round_up(match.volume.size)
     return uses
 
 
-def _use_of_provisions(found: Found) -> Mapping[str, StorageUse]:
+def _use_of_provisions(pod_volumes: PodVolumes) -> Mapping[str, StorageUse]:
     uses: dict[str, StorageUse] = {}
-    for provision in found.provisions:
+    for provision in pod_volumes.provisions:
         if provision.capacity is not None:
-            use = uses.setdefault(provision.wish.storage_class, StorageUse())
-            use.capacity = _round_up(amount(provision.capacity.get("capacity")))
-            use.requested += _round_up(provision.wish.size)
+            use = uses.setdefault(provision.requirements.storage_class, StorageUse())
+            use.capacity = _round_up(parse_amount(provision.capacity.get("capacity")))
+            use.requested += _round_up(provision.requirements.size)
     return uses
 
 

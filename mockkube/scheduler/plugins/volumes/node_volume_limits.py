@@ -10,14 +10,25 @@ from typing import Final, NamedTuple
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
-from mockkube.matching.csi_migration import handle, is_migrated_on, migration_of, migration_of_plugin
+from mockkube.matching.csi_migration import is_migrated_on, migration_of, migration_of_plugin, volume_handle
 from mockkube.matching.volumes import storage_class_of
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFilterPlugin, PreFilterResult
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from mockkube.scheduler.framework.interface import (
+    CycleState,
+    FilterPlugin,
+    PluginDependencies,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.volumes.pod_claims import claims_of, concerns_claim_of, foreign, named_volume_claims
+from mockkube.scheduler.plugins.volumes.pod_claims import (
+    concerns_claim_of,
+    named_volume_claims,
+    ownership_error,
+    pod_volume_claims,
+)
 
 SCALING_GATE: Final = "VolumeLimitScaling"
 
@@ -44,33 +55,35 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     name = "NodeVolumeLimits"
 
-    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        informers, version = context.caches, context.caps.version
-        self._claims = informers.of("PersistentVolumeClaim")
-        self._volumes = informers.of("PersistentVolume")
-        self._classes = informers.of("StorageClass")
-        self._csi_nodes = informers.of("CSINode")
-        self._drivers = informers.of("CSIDriver")
-        self._attachments_by_node = informers.of("VolumeAttachment").index("node", _node_of)
+    def __init__(self, dependencies: PluginDependencies, arguments: ReadOnlyObject) -> None:
+        informers, version = dependencies.informers, dependencies.caps.version
+        self._claims = informers.informer_for("PersistentVolumeClaim")
+        self._volumes = informers.informer_for("PersistentVolume")
+        self._classes = informers.informer_for("StorageClass")
+        self._csi_nodes = informers.informer_for("CSINode")
+        self._drivers = informers.informer_for("CSIDriver")
+        self._attachments_by_node = informers.informer_for("VolumeAttachment").index("node", _node_of)
         # Before 1.36 a plugin counts as migrated only if the CSINode says so.
         self._checks_csi_node_migration = version < Version(1, 36)
-        self._checks_drivers = context.caps.enabled(SCALING_GATE)
+        self._checks_drivers = dependencies.caps.enabled(SCALING_GATE)
         self._drivers_opt_in = version >= Version(1, 36)
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for raised limits, deleted pods and attachments, and new claims."""
         return (
-            ClusterEventWithHint(Subject.CSI_NODE, Action.ADD),
-            ClusterEventWithHint(Subject.CSI_NODE, Action.UPDATE, _is_schedulable_after_csi_node_update),
-            ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            ClusterEventWithHint(Subject.PVC, Action.ADD, concerns_claim_of),
-            ClusterEventWithHint(Subject.VOLUME_ATTACHMENT, Action.DELETE, _is_schedulable_after_attachment_deleted),
+            ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD),
+            ClusterEventWithHint(EventResource.CSI_NODE, ActionType.UPDATE, _is_schedulable_after_csi_node_update),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.UNSCHEDULED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.PVC, ActionType.ADD, concerns_claim_of),
+            ClusterEventWithHint(
+                EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _is_schedulable_after_attachment_deleted
+            ),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Skip pods without volumes to attach."""
-        return PreFilterResult() if claims_of(pod) or _migrated_inline_volumes(pod) else PreFilterResult(SKIP)
+        return PreFilterResult() if pod_volume_claims(pod) or _migrated_inline_volumes(pod) else PreFilterResult(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Count the attached volumes by driver, each volume once."""
@@ -107,7 +120,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     def _volumes_of_pod(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[AttachedVolume]:
         """Return the volumes of a pod; raise Refused if a claim is missing or belongs to another pod."""
-        for claimed in claims_of(pod):
+        for claimed in pod_volume_claims(pod):
             claim = self._claims.get(claimed.key)
             if claim is None:
                 # A missing claim of a running pod must not block other pods.
@@ -115,14 +128,14 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                     missing = f'looking up PVC {claimed.key}: persistentvolumeclaim "{claimed.key.name}" not found'
                     raise VolumesUnknown(Status.unresolvable(missing, claim=str(claimed.key)))
                 continue
-            if claimed.generated and (why := foreign(pod, claim)):
+            if claimed.generated and (why := ownership_error(pod, claim)):
                 raise VolumesUnknown(Status.error(why))
             attachment = self._volume_of_claim(claim, csi_node)
             if attachment is not None and all(attachment):
                 yield attachment
         for volume in _migrated_inline_volumes(pod):
             migration = migration_of(volume)
-            if migration is not None and migration.begun and self._is_migrated(migration.plugin, csi_node):
+            if migration is not None and migration.known_to_scheduler and self._is_migrated(migration.plugin, csi_node):
                 yield AttachedVolume(migration.driver, _inline_volume_handle(volume))
 
     def _volume_of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> AttachedVolume | None:
@@ -132,11 +145,11 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         if (csi := volume["spec"].get("csi")) is not None:
             return AttachedVolume(csi.get("driver", ""), csi.get("volumeHandle", ""))
         migration = migration_of(volume["spec"])
-        if migration is None or not migration.begun or not self._is_migrated(migration.plugin, csi_node):
+        if migration is None or not migration.known_to_scheduler or not self._is_migrated(migration.plugin, csi_node):
             return None
         try:
             labels = volume["metadata"].get("labels") or {}
-            return AttachedVolume(migration.driver, handle(migration, volume["spec"][migration.source], labels))
+            return AttachedVolume(migration.driver, volume_handle(migration, volume["spec"][migration.source], labels))
         except ValueError:
             return None
 
@@ -153,7 +166,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return AttachedVolume(provisioner, name)
         return (
             AttachedVolume(migration.driver, name)
-            if migration.begun and self._is_migrated(provisioner, csi_node)
+            if migration.known_to_scheduler and self._is_migrated(provisioner, csi_node)
             else None
         )
 
@@ -183,15 +196,15 @@ def _node_of(attachment: ReadOnlyObject) -> tuple[str, ...]:
 
 def _pods_with_volumes(node: NodeInfo) -> list[PodInfo]:
     """Return the pods on a node that may have volumes to attach."""
-    return node.load(
+    return node.derive(
         NodeVolumeLimits,
-        lambda node: [pod for pod in node.pods.values() if claims_of(pod) or _migrated_inline_volumes(pod)],
+        lambda node: [pod for pod in node.pods.values() if pod_volume_claims(pod) or _migrated_inline_volumes(pod)],
     )
 
 
 def _migrated_inline_volumes(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     """Return the pod's inline volumes of plugins that migrated to CSI."""
-    return pod.part(NodeVolumeLimits, _find_migrated_inline_volumes)
+    return pod.derive(NodeVolumeLimits, _find_migrated_inline_volumes)
 
 
 def _find_migrated_inline_volumes(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
@@ -202,7 +215,7 @@ def _inline_volume_handle(volume: ReadOnlyObject) -> str:
     migration = migration_of(volume)
     assert migration is not None, "only migrated volumes have a handle"
     try:
-        return handle(migration, volume[migration.source])
+        return volume_handle(migration, volume[migration.source])
     except ValueError as error:
         raise VolumesUnknown(Status.error(f"converting volume({volume['name']}) from inline to csi: {error}")) from None
 
@@ -243,7 +256,9 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool
     if deleted is None:
         return False
     other = PodInfo(deleted)
-    return bool(other.node_name or other.nominated_node) and bool(claims_of(other) or _migrated_inline_volumes(other))
+    return bool(other.node_name or other.nominated_node) and bool(
+        pod_volume_claims(other) or _migrated_inline_volumes(other)
+    )
 
 
 def _is_schedulable_after_attachment_deleted(pod: PodInfo, event: ClusterEvent) -> bool:

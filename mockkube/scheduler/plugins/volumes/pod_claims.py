@@ -20,9 +20,9 @@ class PodClaim:
     generated: bool = False
 
 
-def claims_of(pod: PodInfo) -> tuple[PodClaim, ...]:
+def pod_volume_claims(pod: PodInfo) -> tuple[PodClaim, ...]:
     """Return the pod's claims in the order of its volumes."""
-    return pod.part(_OWNER, _read_claims)
+    return pod.derive(_OWNER, _read_claims)
 
 
 def _read_claims(pod: PodInfo) -> tuple[PodClaim, ...]:
@@ -31,10 +31,10 @@ def _read_claims(pod: PodInfo) -> tuple[PodClaim, ...]:
 
 def named_volume_claims(pod: PodInfo) -> tuple[Key, ...]:
     """Return the claims that the pod refers to by name."""
-    return tuple(claim.key for claim in claims_of(pod) if not claim.generated)
+    return tuple(claim.key for claim in pod_volume_claims(pod) if not claim.generated)
 
 
-def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
+def ownership_error(pod: PodInfo, claim: ReadOnlyObject) -> str:
     """Return why a generated claim does not belong to the pod; empty if it does."""
     metadata = claim["metadata"]
     if any(owner.get("controller") and owner["uid"] == pod.uid for owner in metadata.get("ownerReferences") or ()):
@@ -45,7 +45,7 @@ def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
 def concerns_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the event concerns a claim of the pod."""
     key = _event_key(event)
-    return any(claim.key == key for claim in claims_of(pod))
+    return any(claim.key == key for claim in pod_volume_claims(pod))
 
 
 def concerns_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:

@@ -10,16 +10,16 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
-    Context,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
-    Slot,
+    StateKey,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.volumes.pod_claims import concerns_named_claim_of, named_volume_claims
@@ -45,12 +45,12 @@ class ExclusiveClaims:
         """Return a copy for dry runs."""
         return ExclusiveClaims(self.claims, self.uses)
 
-    def used_by(self, pod: PodInfo) -> int:
+    def count_used_by(self, pod: PodInfo) -> int:
         """Return how many of the claims a pod uses."""
         return sum(key in self.claims for key in named_volume_claims(pod))
 
 
-_STATE: Final = Slot[ExclusiveClaims]("VolumeRestrictions")
+_STATE: Final = StateKey[ExclusiveClaims]("VolumeRestrictions")
 
 
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
@@ -58,20 +58,20 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
     name = "VolumeRestrictions"
 
-    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        self._claims = context.caches.of("PersistentVolumeClaim")
-        self._in_use = _IN_USE if context.caps.version >= Version(1, 34) else _IN_USE_BEFORE_1_34
+    def __init__(self, dependencies: PluginDependencies, arguments: ReadOnlyObject) -> None:
+        self._claims = dependencies.informers.informer_for("PersistentVolumeClaim")
+        self._in_use = _IN_USE if dependencies.caps.version >= Version(1, 34) else _IN_USE_BEFORE_1_34
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for deleted pods, new nodes and new claims."""
         return (
-            ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            ClusterEventWithHint(Subject.NODE, Action.ADD),
-            ClusterEventWithHint(Subject.PVC, Action.ADD, concerns_named_claim_of),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.UNSCHEDULED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
+            ClusterEventWithHint(EventResource.PVC, ActionType.ADD, concerns_named_claim_of),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Count the users of the pod's exclusive claims; skip pods that cannot conflict with any."""
         if not pod.spec.get("volumes"):  # hot: many pods
             return PreFilterResult(SKIP)
@@ -93,13 +93,13 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run adds."""
         if (exclusive_claims := state.get(_STATE)) is not None:
-            exclusive_claims.uses += exclusive_claims.used_by(added)
+            exclusive_claims.uses += exclusive_claims.count_used_by(added)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run removes."""
         if (exclusive_claims := state.get(_STATE)) is not None:
-            exclusive_claims.uses -= exclusive_claims.used_by(removed)
+            exclusive_claims.uses -= exclusive_claims.count_used_by(removed)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -117,7 +117,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
 def _restricted_disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     """Return the pod's inline volumes that pods cannot share freely."""
-    return pod.part(VolumeRestrictions, _find_restricted_disks)
+    return pod.derive(VolumeRestrictions, _find_restricted_disks)
 
 
 def _find_restricted_disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:

@@ -10,16 +10,16 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.matching.volumes import storage_class_of
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
-    Context,
     CycleState,
     FilterPlugin,
+    PluginDependencies,
     PreFilterPlugin,
     PreFilterResult,
-    Slot,
+    StateKey,
 )
-from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.volumes.pod_claims import concerns_named_claim_of, named_volume_claims
@@ -31,14 +31,14 @@ _KEYS: Final = (f"{_BETA}/zone", f"{_BETA}/region", f"{_GA}/zone", f"{_GA}/regio
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VolumeTopology:
     """Topology label of a volume with the values that it allows."""
 
     volume: str
     key: str
     values: frozenset[str]
 
-    def admits(self, node: NodeInfo) -> bool:
+    def matches_node(self, node: NodeInfo) -> bool:
         """Return whether the node has one of the values; a beta label is also compared with the node's GA label."""
         value = node.labels.get(self.key)
         if value is None:
@@ -46,7 +46,7 @@ class Place:
         return value in self.values
 
 
-_STATE: Final = Slot[Sequence[Place]]("VolumeZone")
+_STATE: Final = StateKey[Sequence[VolumeTopology]]("VolumeZone")
 
 
 class VolumeZone(PreFilterPlugin, FilterPlugin):
@@ -54,23 +54,25 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
     name = "VolumeZone"
 
-    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        self._claims = context.caches.of("PersistentVolumeClaim")
-        self._volumes = context.caches.of("PersistentVolume")
-        self._classes = context.caches.of("StorageClass")
+    def __init__(self, dependencies: PluginDependencies, arguments: ReadOnlyObject) -> None:
+        self._claims = dependencies.informers.informer_for("PersistentVolumeClaim")
+        self._volumes = dependencies.informers.informer_for("PersistentVolume")
+        self._classes = dependencies.informers.informer_for("StorageClass")
 
-    def interests(self) -> Sequence[ClusterEventWithHint]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Register for new and changed volumes, claims and nodes, and for new classes."""
         return (
-            ClusterEventWithHint(Subject.STORAGE_CLASS, Action.ADD, _is_schedulable_after_class_added),
-            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL),
-            ClusterEventWithHint(Subject.PVC, Action.ADD | Action.UPDATE, concerns_named_claim_of),
-            ClusterEventWithHint(Subject.PV, Action.ADD | Action.UPDATE, _is_schedulable_after_volume_change),
+            ClusterEventWithHint(EventResource.STORAGE_CLASS, ActionType.ADD, _is_schedulable_after_class_added),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.NODE_LABEL),
+            ClusterEventWithHint(EventResource.PVC, ActionType.ADD | ActionType.UPDATE, concerns_named_claim_of),
+            ClusterEventWithHint(
+                EventResource.PV, ActionType.ADD | ActionType.UPDATE, _is_schedulable_after_volume_change
+            ),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Collect the topology labels of the pod's bound volumes; skip pods without any."""
-        places: list[Place] = []
+        places: list[VolumeTopology] = []
         for key in named_volume_claims(pod):
             topologies = self._topologies_of_claim(key)
             if isinstance(topologies, Status):
@@ -86,11 +88,11 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         if not any(key in node.labels for key in _KEYS):
             return SUCCESS
         for place in state.get(_STATE) or ():
-            if not place.admits(node):
+            if not place.matches_node(node):
                 return Status.unresolvable(_NO_ZONE, volume=place.volume, key=place.key, values=sorted(place.values))
         return SUCCESS
 
-    def _topologies_of_claim(self, key: Key) -> list[Place] | Status:
+    def _topologies_of_claim(self, key: Key) -> list[VolumeTopology] | Status:
         if not key.name:
             return Status.unresolvable("PersistentVolumeClaim had no name")
         claim = self._claims.get(key)
@@ -102,9 +104,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         volume = self._volumes.get(Key("", volume_name))
         if volume is None:
             return Status.unresolvable(f'persistentvolume "{volume_name}" not found', claim=str(key))
-        return places_of(volume)
+        return volume_topologies(volume)
 
-    def _topologies_of_unbound_claim(self, claim: ReadOnlyObject) -> list[Place] | Status:
+    def _topologies_of_unbound_claim(self, claim: ReadOnlyObject) -> list[VolumeTopology] | Status:
         """Return nothing for a claim that is bound together with the pod's node, or the error."""
         name = storage_class_of(claim)
         if not name:
@@ -118,7 +120,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         return [] if mode == "WaitForFirstConsumer" else Status.unresolvable("PersistentVolume had no name")
 
 
-def places_of(volume: ReadOnlyObject) -> list[Place]:
+def volume_topologies(volume: ReadOnlyObject) -> list[VolumeTopology]:
     """Return the topology labels of a volume; a label with an empty zone is ignored."""
     labels = volume["metadata"].get("labels") or {}
     places = []
@@ -127,7 +129,7 @@ def places_of(volume: ReadOnlyObject) -> list[Place]:
             # A regional volume lists its zones in one label, joined by two underscores.
             values = frozenset(value.strip() for value in labels[key].split("__"))
             if "" not in values:
-                places.append(Place(volume["metadata"]["name"], key, values))
+                places.append(VolumeTopology(volume["metadata"]["name"], key, values))
     return places
 
 
@@ -138,4 +140,4 @@ def _is_schedulable_after_class_added(pod: PodInfo, event: ClusterEvent) -> bool
 def _is_schedulable_after_volume_change(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether a volume is new or its topology labels changed."""
     assert event.new is not None, "not registered for deletions"
-    return event.old is None or places_of(event.old) != places_of(event.new)
+    return event.old is None or volume_topologies(event.old) != volume_topologies(event.new)

@@ -28,7 +28,7 @@ CAPS = Capabilities()
 )
 def test_a_request_is_for_one_device(given, filled):
     claim = {"spec": {"devices": {"requests": [{"name": "r", "exactly": deepcopy(given)}]}}}
-    resource_claim.default_claim(claim, CAPS)
+    resource_claim.default_resource_claim(claim, CAPS)
     assert claim["spec"]["devices"]["requests"] == [{"name": "r", "exactly": filled}]
 
     template = {"spec": {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [deepcopy(given)]}]}}}}
@@ -59,7 +59,9 @@ def test_in_beta_only_a_request_for_a_class_has_a_count():
     assert requests == expected
 
 
-@pytest.mark.parametrize("default", [resource_claim.default_claim, resource_claim.default_resource_claim_v1beta1])
+@pytest.mark.parametrize(
+    "default", [resource_claim.default_resource_claim, resource_claim.default_resource_claim_v1beta1]
+)
 def test_tolerations_of_what_was_allocated_have_an_operator(default):
     result = {"device": "d", "tolerations": [{"key": "k"}]}
     default({"spec": {}, "status": {"allocation": {"devices": {"results": [result]}}}}, CAPS)

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.core.pod.defaults import aggregate, default_pod_level_resources
+from mockkube.api.kinds.core.pod.defaults import aggregate_container_resources, default_pod_level_resources
 
 
 def containers(*resources):
@@ -76,4 +76,4 @@ def test_a_pod_needs_what_runs_at_once(running, starting, total):
             for cpu, policy in starting
         ],
     }
-    assert str(aggregate(spec, "requests")["cpu"]) == total
+    assert str(aggregate_container_resources(spec, "requests")["cpu"]) == total

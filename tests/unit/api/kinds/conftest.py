@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
 
@@ -13,8 +13,10 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
-def judge() -> Callable[..., Judge]:
-    def make(*gates: str, subresource: str = "", namespaces: Mapping[str, Mapping[str, str]] | None = None) -> Judge:
-        return Judge(Capabilities(DEFAULT, frozenset(gates)), NOW, subresource, (namespaces or {}).get)
+def judge() -> Callable[..., StrategyContext]:
+    def make(
+        *gates: str, subresource: str = "", namespaces: Mapping[str, Mapping[str, str]] | None = None
+    ) -> StrategyContext:
+        return StrategyContext(Capabilities(DEFAULT, frozenset(gates)), NOW, subresource, (namespaces or {}).get)
 
     return make

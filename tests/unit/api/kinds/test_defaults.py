@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.codec import Codec, Found
+from mockkube.api.codec import Codec, DecodingState
 from mockkube.api.kinds.every_kind import KINDS
 from mockkube.api.schema import Schema, Shape
 from mockkube.features.capabilities import Capabilities
@@ -58,7 +58,7 @@ def codec(version):
 
 def known_in(key):
     """The versions that have the kind."""
-    return [version for version in VERSIONS if codec(version).schema.kind(*key)]
+    return [version for version in VERSIONS if codec(version).schema.find_kind_type(*key)]
 
 
 @st.composite
@@ -98,26 +98,26 @@ def test_defaults_are_there_for_a_kind_that_exists(key):
 def test_what_is_filled_in_is_known_and_stays(key, data, seed):
     caps = data.draw(servers(known_in(key)))
     known = codec(caps.version)
-    node = known.schema.kind(*key)
-    obj = known.decode(node, made_up(node, random.Random(seed)), Found())
+    node = known.schema.find_kind_type(*key)
+    obj = known.decode(node, made_up(node, random.Random(seed)), DecodingState())
 
     DEFAULTS[key](obj, caps)
     once = copy.deepcopy(obj)
     DEFAULTS[key](obj, caps)
     assert obj == once, "defaulting again changed something"
 
-    found = Found()
+    found = DecodingState()
     assert known.decode(node, copy.deepcopy(obj), found) == once, "a reader would see something else"
-    assert not found.unknown
+    assert not found.has_unknown_fields
 
 
 @pytest.mark.parametrize("key", DEFAULTS, ids="/".join)
 def test_an_empty_object_is_filled_in(key):
     for version in known_in(key):
-        node = codec(version).schema.kind(*key)
-        obj = codec(version).decode(node, {}, Found())
+        node = codec(version).schema.find_kind_type(*key)
+        obj = codec(version).decode(node, {}, DecodingState())
         DEFAULTS[key](obj, Capabilities(version))
-        assert obj == codec(version).decode(node, copy.deepcopy(obj), Found())
+        assert obj == codec(version).decode(node, copy.deepcopy(obj), DecodingState())
 
 
 @pytest.mark.parametrize("key", STAMPS, ids="/".join)
@@ -125,10 +125,10 @@ def test_an_empty_object_is_filled_in(key):
 @settings(max_examples=20, deadline=None)
 def test_what_was_stamped_stays(key, data, seed):
     known = codec(data.draw(st.sampled_from(known_in(key))))
-    node = known.schema.kind(*key)
-    obj = known.decode(node, made_up(node, random.Random(seed)), Found())
+    node = known.schema.find_kind_type(*key)
+    obj = known.decode(node, made_up(node, random.Random(seed)), DecodingState())
     STAMPS[key](obj, NOW)
     once = copy.deepcopy(obj)
     STAMPS[key](obj, NOW.replace(year=2030))
     assert obj == once
-    assert known.decode(node, copy.deepcopy(obj), Found()) == once
+    assert known.decode(node, copy.deepcopy(obj), DecodingState()) == once

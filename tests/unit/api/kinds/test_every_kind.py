@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from mockkube.api import catalogue
 from mockkube.api.fields import invalid
 from mockkube.api.kinds.dependencies import StrategyDependencies
-from mockkube.api.kinds.every_kind import KINDS, index
+from mockkube.api.kinds.every_kind import KINDS, build_index
 from mockkube.api.kinds.strategies import Strategies
-from mockkube.api.printers.plain import CREATED
+from mockkube.api.printers.plain import CREATED_AT_PRINTER
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
@@ -21,12 +21,12 @@ STRATEGIES = Strategies()
 
 def test_the_index_is_what_the_records_say() -> None:
     stored = json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes())
-    assert stored == json.loads(json.dumps(index())), "run make kinds"
+    assert stored == json.loads(json.dumps(build_index())), "run make kinds"
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.group}/{kind.kind}") for kind in KINDS])
 def test_a_kind_is_loaded_by_its_name(kind) -> None:
-    assert catalogue.load(kind.group, kind.kind).plural == kind.plural
+    assert catalogue.load_kind(kind.group, kind.kind).plural == kind.plural
     assert set(kind.defaults) | set(kind.time_defaults) <= set(kind.versions)
 
 
@@ -35,21 +35,21 @@ def test_dependencies_reach_the_strategies(judge) -> None:
         return [invalid(at, expression, "refused")]
 
     device_class = BY_NAME["resource.k8s.io", "DeviceClass"]
-    strict = Strategies(StrategyDependencies(device_expression=refuse)).of(device_class)
+    strict = Strategies(StrategyDependencies(device_expression=refuse)).for_kind(device_class)
     obj = {"metadata": {"name": "c"}, "spec": {"selectors": [{"cel": {"expression": "x"}}]}}
-    assert [error.detail for error in strict.validate_create(obj, judge())] == ["refused"]
-    assert STRATEGIES.of(device_class).validate_create(obj, judge()) == []
+    assert [error.detail for error in strict.validate(obj, judge())] == ["refused"]
+    assert STRATEGIES.for_kind(device_class).validate(obj, judge()) == []
 
 
 def test_every_strategy_answers_for_the_fields_it_names() -> None:
     minimal = {"metadata": {"name": "n"}, "spec": {}, "status": {}}
     for kind in KINDS:
-        strategy = STRATEGIES.of(kind)
-        assert set(strategy.fields(minimal)) >= set(strategy.selectable), kind.kind
+        strategy = STRATEGIES.for_kind(kind)
+        assert set(strategy.selectable_fields(minimal)) >= set(strategy.selectable_field_names), kind.kind
 
 
 def test_some_groups_let_finalizers_be_any_qualified_name() -> None:
-    assert {kind.group for kind in KINDS if not STRATEGIES.of(kind).native} == {
+    assert {kind.group for kind in KINDS if not STRATEGIES.for_kind(kind).requires_qualified_finalizers} == {
         "",
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
@@ -60,7 +60,9 @@ def test_some_groups_let_finalizers_be_any_qualified_name() -> None:
     }
 
 
-PRINTED = [pytest.param(kind, id=f"{kind.group}/{kind.kind}") for kind in KINDS if kind.printer is not CREATED]
+PRINTED = [
+    pytest.param(kind, id=f"{kind.group}/{kind.kind}") for kind in KINDS if kind.printer is not CREATED_AT_PRINTER
+]
 VOCABULARY = """
 metadata spec status name namespace labels annotations creationTimestamp deletionTimestamp ownerReferences controller
 apiVersion kind type reason message conditions containers initContainers containerStatuses initContainerStatuses state
@@ -107,11 +109,14 @@ def test_printers_take_any_object(obj: Object) -> None:
 
 
 def test_a_kind_without_a_printer_shows_its_name_and_creation() -> None:
-    assert BY_NAME["", "LimitRange"].printer is CREATED
-    assert [(column.name, column.type) for column in CREATED.columns] == [("Name", "string"), ("Created At", "date")]
+    assert BY_NAME["", "LimitRange"].printer is CREATED_AT_PRINTER
+    assert [(column.name, column.type) for column in CREATED_AT_PRINTER.columns] == [
+        ("Name", "string"),
+        ("Created At", "date"),
+    ]
     made = {"metadata": {"name": "l", "creationTimestamp": "2026-03-14T11:00:00Z"}}
-    assert CREATED.row(made, NOW).cells == ["l", "2026-03-14T11:00:00Z"]
-    assert CREATED.row({"metadata": {"name": "l"}}, NOW).cells == ["l", "0001-01-01T00:00:00Z"]
+    assert CREATED_AT_PRINTER.row(made, NOW).cells == ["l", "2026-03-14T11:00:00Z"]
+    assert CREATED_AT_PRINTER.row({"metadata": {"name": "l"}}, NOW).cells == ["l", "0001-01-01T00:00:00Z"]
 
 
 def test_both_groups_of_events_share_a_printer() -> None:

@@ -1,18 +1,23 @@
-from mockkube.api.validation.internal_form import Shape, internal, optional
+from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 
-PORT: Shape = (("Number", "number", 0),)
-SHAPE: Shape = (
+PORT: InternalShape = (("Number", "number", 0),)
+SHAPE: InternalShape = (
     ("Name", "name", ""),
-    ("Port", "port", optional(PORT)),
-    ("Ports", "ports", optional(PORT)),
+    ("Port", "port", make_optional(PORT)),
+    ("Ports", "ports", make_optional(PORT)),
     ("In", "in", PORT),
 )
 
 
 def test_all_fields_are_shown_in_order_and_pointers_may_be_null():
-    assert internal({"ports": [{}]}, SHAPE) == {"Name": "", "Port": None, "Ports": [{"Number": 0}], "In": {"Number": 0}}
-    assert list(internal({"port": {"number": 3}}, SHAPE) or {}) == ["Name", "Port", "Ports", "In"]
+    assert to_internal({"ports": [{}]}, SHAPE) == {
+        "Name": "",
+        "Port": None,
+        "Ports": [{"Number": 0}],
+        "In": {"Number": 0},
+    }
+    assert list(to_internal({"port": {"number": 3}}, SHAPE) or {}) == ["Name", "Port", "Ports", "In"]
 
 
 def test_null_stays_null():
-    assert internal(None, SHAPE) is None
+    assert to_internal(None, SHAPE) is None

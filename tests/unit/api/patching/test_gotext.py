@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.patching.gotext import go_type, json_kind_name, printed
+from mockkube.api.patching.gotext import format_go_value, go_type_name, json_kind_name
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from mockkube.api.patching.gotext import go_type, json_kind_name, printed
     ],
 )
 def test_values_kinds_and_types_are_named_as_go_does(value, text, kind, type_name):
-    assert (printed(value), json_kind_name(value), go_type(value)) == (text, kind, type_name)
+    assert (format_go_value(value), json_kind_name(value), go_type_name(value)) == (text, kind, type_name)

@@ -51,7 +51,7 @@ def op(name, path, **more):
 )  # fmt: skip
 def test_applies(operations, change):
     expected = {key: value for key, value in {**DOC, **change}.items() if value is not ...}
-    assert json_patch.apply(DOC, json_patch.read(operations)) == expected
+    assert json_patch.apply(DOC, json_patch.parse_operations(operations)) == expected
 
 
 def test_the_whole_document_can_be_replaced():
@@ -88,7 +88,7 @@ def test_the_whole_document_can_be_replaced():
 )
 def test_what_does_not_fit_is_rejected(operation):
     with pytest.raises(PatchRejected):
-        json_patch.apply(DOC, json_patch.read([operation]))
+        json_patch.apply(DOC, json_patch.parse_operations([operation]))
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_what_does_not_fit_is_rejected(operation):
 )  # fmt: skip
 def test_what_is_no_patch_is_refused_in_upstreams_words(patch, typed, complaint):
     with pytest.raises(BadPatch) as caught:
-        json_patch.read(patch, typed=typed)
+        json_patch.parse_operations(patch, typed=typed)
     assert str(caught.value) == complaint
 
 
 def test_there_is_a_limit_to_operations():
     with pytest.raises(TooManyOperations, match="in a JSON patch is 10000, got 10001"):
-        json_patch.read([op("test", "")] * 10001)
-    assert json_patch.read(None) == []
+        json_patch.parse_operations([op("test", "")] * 10001)
+    assert json_patch.parse_operations(None) == []
 
 
 def test_unknown_fields_of_operations_are_named():
-    assert json_patch.unknown_fields([op("test", "/a"), op("test", "/a", foo=1)]) == [
+    assert json_patch.find_unknown_fields([op("test", "/a"), op("test", "/a", foo=1)]) == [
         'json patch unknown field "[1].foo"'
     ]
 

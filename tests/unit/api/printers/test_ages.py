@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.api.printers.ages import age, human_duration, parse_time, since
+from mockkube.api.printers.ages import format_age, format_time_since, human_duration, parse_time
 
 NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
@@ -53,12 +53,12 @@ def test_a_duration_is_told_in_the_unit_of_its_size(seconds: float, shown: str) 
     ],
 )
 def test_an_age_counts_from_a_timestamp(timestamp: str, shown: str) -> None:
-    assert since(timestamp, NOW) == shown
+    assert format_time_since(timestamp, NOW) == shown
 
 
 def test_an_object_is_as_old_as_its_creation() -> None:
-    assert age({"metadata": {"creationTimestamp": "2026-03-14T15:00:00Z"}}, NOW) == "9m26s"
-    assert age({}, NOW) == "<unknown>"
+    assert format_age({"metadata": {"creationTimestamp": "2026-03-14T15:00:00Z"}}, NOW) == "9m26s"
+    assert format_age({}, NOW) == "<unknown>"
 
 
 def seconds_of(shown: str) -> int:
@@ -89,7 +89,7 @@ def test_what_is_shown_is_rounded_down_by_less_than_an_eighth(seconds: int) -> N
 
 @given(st.datetimes(timezones=st.just(UTC)), st.datetimes(timezones=st.just(UTC)))
 def test_any_two_moments_have_an_age_between_them(then: datetime, now: datetime) -> None:
-    assert since(then.isoformat(), now)
+    assert format_time_since(then.isoformat(), now)
 
 
 @given(st.text())

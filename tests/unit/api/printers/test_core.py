@@ -16,7 +16,7 @@ META = {"name": "x", "creationTimestamp": "2026-03-14T11:00:00Z"}
 @pytest.mark.parametrize(
     ("printer", "obj", "cells"),
     [
-        pytest.param(plain.PLAIN, {}, ["x", "60m"], id="nothing but an age"),
+        pytest.param(plain.NAME_AND_AGE_PRINTER, {}, ["x", "60m"], id="nothing but an age"),
         pytest.param(NAMESPACE, {"status": {"phase": "Active"}}, ["x", "Active", "60m"], id="namespace"),
         pytest.param(
             config_map.CONFIG_MAP,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.catalogue import load
+from mockkube.api.catalogue import load_kind
 from mockkube.api.printers.table import Cell
 from mockkube.api.types import Object
 
@@ -155,4 +155,4 @@ ROWS = [
 
 @pytest.mark.parametrize(("key", "obj", "cells"), ROWS)
 def test_cells_of_a_kind(key: tuple[str, str], obj: Object, cells: list[Cell]) -> None:
-    assert load(*key).printer.row({"metadata": META, **obj}, NOW).cells == cells
+    assert load_kind(*key).printer.row({"metadata": META, **obj}, NOW).cells == cells

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.printers.jsonpath import PathError
-from mockkube.api.printers.jsonpath_template import compile_template, shown
+from mockkube.api.printers.jsonpath_template import compile_template, format_value
 
 _GT = {"key": "sla", "operator": "Gt", "value": "900"}
 _EXISTS = {"key": "sla", "operator": "Exists"}
@@ -125,7 +125,7 @@ def test_text_without_braces_is_printed_as_it_stands(text: str) -> None:
     [(1e6, "1e+06"), (123456.0, "123456"), (0.0001, "0.0001"), (0.00001, "1e-05"), (-2.5, "-2.5"), (1e300, "1e+300")],
 )
 def test_a_float_is_printed_as_go_prints_it(value: float, printed: str) -> None:
-    assert shown(value) == printed
+    assert format_value(value) == printed
 
 
 @given(st.lists(st.text(alphabet="abc", min_size=1)))

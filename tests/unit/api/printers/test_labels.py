@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.printers.labels import format_labels, format_selector, selector_text
+from mockkube.api.printers.labels import format_labels, format_selector, format_selector_or_none
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -38,7 +38,7 @@ def test_no_labels_are_a_word() -> None:
     ],
 )
 def test_a_selector_is_written_as_on_a_command_line(selector: ReadOnlyObject, shown: str | None) -> None:
-    assert selector_text(selector) == shown
+    assert format_selector_or_none(selector) == shown
 
 
 def test_a_selector_that_cannot_be_written_says_so() -> None:

@@ -8,11 +8,11 @@ from mockkube.api.protobuf.wire import Malformed
 
 
 def sized(number, content):
-    return wire.length_delimited(wire.tag(number, wire.LENGTH_DELIMITED), content)
+    return wire.encode_length_delimited(wire.encode_tag(number, wire.LENGTH_DELIMITED), content)
 
 
 def number(field, value):
-    return wire.tag(field, wire.VARINT) + wire.varint(value)
+    return wire.encode_tag(field, wire.VARINT) + wire.encode_varint(value)
 
 
 def pod(*spec):
@@ -35,45 +35,45 @@ def props_of(definition):
 
 
 def test_a_zero_says_nothing_unless_the_field_is_a_pointer(protobuf):
-    read = protobuf.read(pod(sized(3, b""), number(4, 0), number(11, 0), number(37, 0)))
+    read = protobuf.decode(pod(sized(3, b""), number(4, 0), number(11, 0), number(37, 0)))
     assert read.value["spec"] == {"terminationGracePeriodSeconds": 0, "hostUsers": False}
 
 
 def test_fields_this_version_does_not_know_are_dropped(protobuf):
-    read = protobuf.read(pod(sized(10, b"node-1"), sized(4000, b"news"), number(4001, 7)))
+    read = protobuf.decode(pod(sized(10, b"node-1"), sized(4000, b"news"), number(4001, 7)))
     assert read.value["spec"] == {"nodeName": "node-1"}
 
 
 def test_an_inlined_struct_shares_the_object_of_its_parent(protobuf):
     volume = sized(1, b"data") + sized(2, sized(2, sized(1, b"Memory")))
-    assert protobuf.read(pod(sized(1, volume))).value["spec"]["volumes"] == [
+    assert protobuf.decode(pod(sized(1, volume))).value["spec"]["volumes"] == [
         {"name": "data", "emptyDir": {"medium": "Memory"}}
     ]
 
 
 def test_a_struct_that_stands_there_twice_is_merged(protobuf):
     affinity = [sized(18, sized(1, b"")), sized(18, sized(2, b""))]
-    assert protobuf.read(pod(*affinity)).value["spec"] == {"affinity": {"nodeAffinity": {}, "podAffinity": {}}}
+    assert protobuf.decode(pod(*affinity)).value["spec"] == {"affinity": {"nodeAffinity": {}, "podAffinity": {}}}
 
 
 def test_a_later_zero_takes_back_an_earlier_value(protobuf):
-    assert protobuf.read(pod(sized(10, b"node-1"), number(11, 1), sized(10, b""), number(11, 0))).value["spec"] == {}
+    assert protobuf.decode(pod(sized(10, b"node-1"), number(11, 1), sized(10, b""), number(11, 0))).value["spec"] == {}
 
 
 def test_maps_are_entries_and_the_parts_of_an_entry_may_be_missing(protobuf):
     entries = [sized(7, sized(1, b"a") + sized(2, b"b")), sized(7, sized(2, b"no key")), sized(7, sized(1, b"bare"))]
-    selector = protobuf.read(pod(*entries)).value["spec"]["nodeSelector"]
+    selector = protobuf.decode(pod(*entries)).value["spec"]["nodeSelector"]
     assert selector == {"a": "b", "": "no key", "bare": None}
 
 
 def test_numbers_that_repeat_may_be_packed_or_not(protobuf):
-    supplemental = number(4, 1), number(4, 2), sized(4, wire.varint(3) + wire.varint(1 << 40))
-    read = protobuf.read(pod(sized(14, b"".join(supplemental))))
+    supplemental = number(4, 1), number(4, 2), sized(4, wire.encode_varint(3) + wire.encode_varint(1 << 40))
+    read = protobuf.decode(pod(sized(14, b"".join(supplemental))))
     assert read.value["spec"]["securityContext"]["supplementalGroups"] == [1, 2, 3, 1 << 40]
 
 
 def test_text_that_is_not_utf_8_is_replaced(protobuf):
-    assert protobuf.read(pod(sized(10, b"n\xffde"))).value["spec"]["nodeName"] == "n�de"
+    assert protobuf.decode(pod(sized(10, b"n\xffde"))).value["spec"]["nodeName"] == "n�de"
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_text_that_is_not_utf_8_is_replaced(protobuf):
 )
 def test_a_number_or_text_is_what_its_type_says(protobuf, content, value):
     probe = sized(10, sized(1, sized(2, sized(2, content))))
-    assert protobuf.read(container(probe)).value["spec"]["containers"] == [
+    assert protobuf.decode(container(probe)).value["spec"]["containers"] == [
         {"livenessProbe": {"httpGet": {"port": value}}}
     ]
 
 
 def test_a_quantity_is_read_in_its_canonical_form(protobuf):
     limits = sized(8, sized(1, sized(1, b"cpu") + sized(2, sized(1, b"1000m"))))
-    assert protobuf.read(container(limits)).value["spec"]["containers"] == [{"resources": {"limits": {"cpu": "1"}}}]
+    assert protobuf.decode(container(limits)).value["spec"]["containers"] == [{"resources": {"limits": {"cpu": "1"}}}]
 
 
 def test_times_lose_what_json_would_lose(protobuf):
@@ -101,20 +101,20 @@ def test_times_lose_what_json_would_lose(protobuf):
     lease = wrap_in_envelope(
         "coordination.k8s.io/v1", "Lease", sized(1, sized(8, number(1, 5) + number(2, 9))) + sized(2, renewed)
     )
-    value = protobuf.read(lease).value
+    value = protobuf.decode(lease).value
     assert value["metadata"]["creationTimestamp"] == "1970-01-01T00:00:05Z"
     assert value["spec"]["renewTime"] == "2023-11-14T22:13:20.123456Z"
 
 
 def test_json_within_protobuf_is_read_as_json(protobuf):
     revision = wrap_in_envelope("apps/v1", "ControllerRevision", sized(2, sized(1, b'{"a":[1,null]}')) + number(3, 4))
-    assert protobuf.read(revision).value["data"] == {"a": [1, None]}
+    assert protobuf.decode(revision).value["data"] == {"a": [1, None]}
 
 
 def test_values_that_are_lists_are_messages_with_items(protobuf):
     extra = sized(5, sized(1, b"scopes") + sized(2, sized(1, b"a") + sized(1, b"")))
     review = wrap_in_envelope("authorization.k8s.io/v1", "SubjectAccessReview", sized(2, extra))
-    assert protobuf.read(review).value["spec"]["extra"] == {"scopes": ["a", ""]}
+    assert protobuf.decode(review).value["spec"]["extra"] == {"scopes": ["a", ""]}
 
 
 @pytest.mark.parametrize(
@@ -136,17 +136,17 @@ def test_values_that_are_lists_are_messages_with_items(protobuf):
         pytest.param(
             sized(20, sized(1, b'"a"')) + sized(20, b""), {"enum": ["a", None]}, id="an enumeration with null"
         ),
-        pytest.param(wire.tag(9, 1) + struct.pack("<d", 5), {"maximum": 5}, id="a whole number"),
-        pytest.param(wire.tag(9, 1) + struct.pack("<d", 0.5), {"maximum": 0.5}, id="half a number"),
+        pytest.param(wire.encode_tag(9, 1) + struct.pack("<d", 5), {"maximum": 5}, id="a whole number"),
+        pytest.param(wire.encode_tag(9, 1) + struct.pack("<d", 0.5), {"maximum": 0.5}, id="half a number"),
     ],
 )
 def test_the_schemas_of_crds_are_read_with_their_unions(protobuf, content, value):
-    assert props_of(protobuf.read(crd(content)).value) == value
+    assert props_of(protobuf.decode(crd(content)).value) == value
 
 
 def test_a_limit_that_is_no_number_is_named(protobuf):
     with pytest.raises(Malformed, match="unsupported value: nan"):
-        protobuf.read(crd(wire.tag(9, 1) + struct.pack("<d", float("nan"))))
+        protobuf.decode(crd(wire.encode_tag(9, 1) + struct.pack("<d", float("nan"))))
 
 
 def test_a_schema_within_a_schema_within_a_schema_has_an_end(protobuf):
@@ -154,7 +154,7 @@ def test_a_schema_within_a_schema_within_a_schema_has_an_end(protobuf):
     for _ in range(2000):
         content = sized(28, content)
     with pytest.raises(Malformed, match="exceeded max depth"):
-        protobuf.read(crd(content))
+        protobuf.decode(crd(content))
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_a_schema_within_a_schema_within_a_schema_has_an_end(protobuf):
 )
 def test_a_value_that_cannot_be_is_named(protobuf, data, why):
     with pytest.raises(Malformed, match=why):
-        protobuf.read(data)
+        protobuf.decode(data)

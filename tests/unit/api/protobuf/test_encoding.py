@@ -1,13 +1,13 @@
 import pytest
 
-from mockkube.api.codec import Found
+from mockkube.api.codec import DecodingState
 
 
 def content(codec, protobuf, obj):
     """The object's message, once the codec has completed the object."""
     group, _, version = obj["apiVersion"].rpartition("/")
-    node = codec.schema.kind(group, version, obj["kind"])
-    return protobuf.content(codec.decode(node, obj, Found())).hex()
+    node = codec.schema.find_kind_type(group, version, obj["kind"])
+    return protobuf.encode_content(codec.decode(node, obj, DecodingState())).hex()
 
 
 def test_zeros_of_plain_fields_are_written_and_absent_pointers_are_not(codec, protobuf):
@@ -52,6 +52,6 @@ def test_what_json_leaves_out_of_a_union_is_written_out(codec, protobuf):
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": props}}
     spec = {"group": "x.io", "names": {"kind": "A", "plural": "as"}, "scope": "Cluster", "versions": [version]}
     obj = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "spec": spec}
-    node = codec.schema.kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-    read = protobuf.read(protobuf.write(codec.decode(node, obj, Found()))).value
+    node = codec.schema.find_kind_type("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+    read = protobuf.decode(protobuf.encode(codec.decode(node, obj, DecodingState()))).value
     assert read["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == props

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mockkube.api.catalogue import KINDS
-from mockkube.api.codec import Found
+from mockkube.api.codec import DecodingState
 from mockkube.api.protobuf.envelope import (
     MAGIC,
     GroupVersionKind,
@@ -18,7 +18,7 @@ from mockkube.api.protobuf.envelope import (
     encode_watch_frame,
     wrap_in_envelope,
 )
-from mockkube.api.protobuf.layout import slots
+from mockkube.api.protobuf.layout import wire_fields
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Shape
 
@@ -46,7 +46,7 @@ def invented(codec, node, chance, depth=0):
     match node.shape:
         case Shape.STRUCT:
             share = 0.5 if depth < 3 else 0.25
-            fields = [node.fields[name] for name in sorted(on_the_wire(slots(node)))]
+            fields = [node.fields[name] for name in sorted(on_the_wire(wire_fields(node)))]
             chosen = [field for field in fields if is_open(field) or (depth < DEPTH_MAX and chance.random() < share)]
             return {field.name: invented(codec, field.node, chance, depth + 1) for field in chosen}
         case Shape.LIST:
@@ -71,8 +71,8 @@ def on_the_wire(given):
 
 
 def invented_json(codec, node, chance, depth):
-    props = codec.schema.node(PROPS)
-    one = codec.decode(props, invented(codec, props, chance, depth + 3), Found())
+    props = codec.schema.get_type(PROPS)
+    one = codec.decode(props, invented(codec, props, chance, depth + 3), DecodingState())
     match node.definition.rpartition(".")[2]:
         case "RawExtension" | "JSON" | "FieldsV1":
             return chance.choice(({"f:a": {}}, {"list": [1, "b", None]}))
@@ -88,12 +88,12 @@ def invented_json(codec, node, chance, depth):
 
 def of_kind(codec, api_version, kind):
     group, _, version = api_version.rpartition("/")
-    return codec.schema.kind(group, version, kind)
+    return codec.schema.find_kind_type(group, version, kind)
 
 
 def completed(codec, obj):
     """The object as a Go binary has it."""
-    return codec.decode(of_kind(codec, obj["apiVersion"], obj["kind"]), obj, Found())
+    return codec.decode(of_kind(codec, obj["apiVersion"], obj["kind"]), obj, DecodingState())
 
 
 def every_kind():
@@ -117,31 +117,31 @@ def every_kind():
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(min_value=0))
 def test_what_is_written_is_read_again(codec, protobuf, group, version, kind, seed):
-    node = codec.schema.kind(group, version, kind)
+    node = codec.schema.find_kind_type(group, version, kind)
     if node is None:
         with pytest.raises(UnknownKind):
-            protobuf.write({"kind": kind, "apiVersion": f"{group}/{version}"})
+            protobuf.encode({"kind": kind, "apiVersion": f"{group}/{version}"})
         return
-    obj = codec.decode(node, invented(codec, node, random.Random(seed)), Found())
+    obj = codec.decode(node, invented(codec, node, random.Random(seed)), DecodingState())
     obj["kind"], obj["apiVersion"] = kind, f"{group}/{version}".removeprefix("/")
-    written = protobuf.write(obj)
-    read = protobuf.read(written)
-    found = Found()
+    written = protobuf.encode(obj)
+    read = protobuf.decode(written)
+    found = DecodingState()
     assert (read.api_version, read.kind) == (obj["apiVersion"], kind)
     assert codec.decode(node, read.value, found) == obj
-    assert not found.unknown
-    assert protobuf.write(obj) == written
+    assert not found.has_unknown_fields
+    assert protobuf.encode(obj) == written
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_body_of_kubectl_says_what_kubectl_prints(codec, protobuf, name):
-    read = protobuf.read(bytes.fromhex(BODIES[name]["bytes"]))
+    read = protobuf.decode(bytes.fromhex(BODIES[name]["bytes"]))
     assert completed(codec, read.value) == completed(codec, BODIES[name]["object"])
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_an_object_is_written_as_kubectl_writes_it(codec, protobuf, name):
-    assert protobuf.write(completed(codec, BODIES[name]["object"])).hex() == BODIES[name]["bytes"]
+    assert protobuf.encode(completed(codec, BODIES[name]["object"])).hex() == BODIES[name]["bytes"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_an_object_is_written_as_kubectl_writes_it(codec, protobuf, name):
 )
 def test_what_is_no_object_is_named(protobuf, data, why):
     with pytest.raises(Malformed, match=why):
-        protobuf.read(data)
+        protobuf.decode(data)
 
 
 @pytest.mark.parametrize(
@@ -174,28 +174,28 @@ def test_what_is_no_object_is_named(protobuf, data, why):
 )
 def test_a_complaint_says_of_which_kind_the_object_was(protobuf, data, kind):
     with pytest.raises(Malformed) as refused:
-        protobuf.read(data, GroupVersionKind("apps", "v1", "Deployment"))
+        protobuf.decode(data, GroupVersionKind("apps", "v1", "Deployment"))
     assert (refused.value.api_version, refused.value.kind) == kind
 
 
 def test_what_an_object_does_not_say_of_its_kind_is_taken_from_what_is_expected(protobuf):
     expected = GroupVersionKind("apps", "v1", "Deployment")
-    assert protobuf.read(wrap_in_envelope("", "", b""), expected).value == {
+    assert protobuf.decode(wrap_in_envelope("", "", b""), expected).value == {
         "kind": "Deployment",
         "apiVersion": "apps/v1",
     }
-    assert protobuf.read(wrap_in_envelope("v1", "Pod", b""), expected).kind == "Pod"
+    assert protobuf.decode(wrap_in_envelope("v1", "Pod", b""), expected).kind == "Pod"
 
 
 def test_options_of_a_deletion_may_stand_in_any_group(protobuf):
-    read = protobuf.read(wrap_in_envelope("stable.example.com/v1", "DeleteOptions", b"\x08\x00"))
+    read = protobuf.decode(wrap_in_envelope("stable.example.com/v1", "DeleteOptions", b"\x08\x00"))
     assert read.value == {"kind": "DeleteOptions", "apiVersion": "stable.example.com/v1", "gracePeriodSeconds": 0}
 
 
 def attempt(protobuf, data):
     """What is read; None when the bytes are refused."""
     try:
-        return protobuf.read(data)
+        return protobuf.decode(data)
     except Malformed:
         return None
 
@@ -236,11 +236,11 @@ def test_a_body_cut_short_is_malformed_or_ends_between_fields(protobuf, name):
 def test_a_list_is_its_metadata_and_the_messages_of_its_items(codec, protobuf):
     pods = [completed(codec, {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name}}) for name in ("a", "b")]
     metadata = {"resourceVersion": "7", "remainingItemCount": 3, "continue": "x"}
-    items = b"".join(encode_list_items(protobuf.content(pod) for pod in pods))
+    items = b"".join(encode_list_items(protobuf.encode_content(pod) for pod in pods))
     before, after = protobuf.encode_list_frame("v1", "PodList", metadata, len(items))
     bare = [{key: value for key, value in pod.items() if key not in ("kind", "apiVersion")} for pod in pods]
     whole = {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": bare}
-    assert before + items + after == protobuf.write(whole)
+    assert before + items + after == protobuf.encode(whole)
 
 
 def test_metadata_alone_is_written_as_an_object_and_as_a_list(protobuf):
@@ -255,8 +255,8 @@ def test_metadata_alone_is_written_as_an_object_and_as_a_list(protobuf):
         "metadata": {"resourceVersion": "7"},
         "items": [one],
     }
-    assert protobuf.read(protobuf.write(one)).value == one
-    read = protobuf.read(protobuf.write(many)).value
+    assert protobuf.decode(protobuf.encode(one)).value == one
+    read = protobuf.decode(protobuf.encode(many)).value
     assert (read["metadata"], read["items"]) == ({"resourceVersion": "7"}, [{"metadata": one["metadata"]}])
 
 

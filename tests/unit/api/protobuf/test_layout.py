@@ -1,12 +1,12 @@
 import pytest
 
-from mockkube.api.protobuf.layout import is_items_message, slots
+from mockkube.api.protobuf.layout import is_items_message, wire_fields
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 def numbers(schema, definition):
-    return {slot.field.name: slot.number for slot in slots(schema.node(definition)) if slot.field}
+    return {slot.field.name: slot.number for slot in wire_fields(schema.get_type(definition)) if slot.field}
 
 
 def test_fields_have_the_numbers_of_upstream(schema):
@@ -25,13 +25,13 @@ def test_the_kind_of_an_object_has_no_number(schema):
 
 
 def test_an_inlined_struct_is_a_message_of_its_own(schema):
-    name, source = slots(schema.node("io.k8s.api.core.v1.Volume"))
+    name, source = wire_fields(schema.get_type("io.k8s.api.core.v1.Volume"))
     assert (name.number, source.number, source.field) == (1, 2, None)
     assert {"hostPath", "emptyDir"} <= {slot.field.name for slot in source.inlined}
 
 
 def test_inlined_structs_nest(schema):
-    _, rule = slots(schema.node("io.k8s.api.admissionregistration.v1beta1.NamedRuleWithOperations"))
+    _, rule = wire_fields(schema.get_type("io.k8s.api.admissionregistration.v1beta1.NamedRuleWithOperations"))
     operations, inner = rule.inlined
     assert operations.field.name == "operations"
     assert [slot.field.name for slot in inner.inlined] == ["apiGroups", "apiVersions", "resources", "scope"]
@@ -50,5 +50,5 @@ def test_an_alias_has_the_numbers_of_its_type(schema):
     ],
 )
 def test_some_named_lists_are_messages_with_items(schema, definition, field, nested):
-    node = schema.node(definition).fields[field].node
+    node = schema.get_type(definition).fields[field].node
     assert is_items_message(node.item if nested else node) is nested

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.selectors.fields import EVERYTHING, FieldSelector, Requirement, escape, parse, unescape
+from mockkube.api.selectors.fields import EVERYTHING, FieldRequirement, FieldSelector, escape, parse, unescape
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from mockkube.api.selectors.fields import EVERYTHING, FieldSelector, Requirement
     ],
 )
 def test_parses(text, requirements):
-    assert parse(text).requirements == tuple(Requirement(*one) for one in requirements)
+    assert parse(text).requirements == tuple(FieldRequirement(*one) for one in requirements)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_all_requirements_must_hold_and_a_missing_field_is_empty():
 
 def test_the_exact_value_is_known_only_from_an_equality():
     selector = parse("a=1,b!=2")
-    assert selector.exact("a") == "1"
-    assert selector.exact("b") is None
-    assert not selector.empty
+    assert selector.get_required_value("a") == "1"
+    assert selector.get_required_value("b") is None
+    assert not selector.is_empty
 
 
 @given(st.lists(st.tuples(st.text("ab.", min_size=1), st.text(), st.booleans()), max_size=4))
 def test_the_written_form_reads_the_same(conditions):
-    selector = FieldSelector(tuple(Requirement(*condition) for condition in conditions))
+    selector = FieldSelector(tuple(FieldRequirement(*condition) for condition in conditions))
     assert sorted(parse(str(selector)).requirements, key=str) == sorted(selector.requirements, key=str)
 
 

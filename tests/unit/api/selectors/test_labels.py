@@ -126,9 +126,9 @@ def test_the_selector_of_an_object_joins_labels_and_expressions():
 def test_an_absent_selector_selects_nothing_and_an_empty_one_everything():
     assert from_label_selector(None) is NOTHING
     assert not NOTHING.matches({})
-    assert not NOTHING.empty
+    assert not NOTHING.is_empty
     assert from_label_selector({}) == EVERYTHING
-    assert EVERYTHING.empty
+    assert EVERYTHING.is_empty
     assert EVERYTHING.matches({"a": "b"})
     assert NOTHING != EVERYTHING
 

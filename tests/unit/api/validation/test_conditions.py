@@ -1,4 +1,4 @@
-from mockkube.api.validation.conditions import is_false, is_true, validate_conditions
+from mockkube.api.validation.conditions import is_condition_false, is_condition_true, validate_conditions
 
 GOOD = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Fine"}
 
@@ -24,6 +24,6 @@ def test_a_reason_is_one_word():
 
 
 def test_a_condition_that_is_not_there_is_neither_true_nor_false():
-    assert is_true([GOOD], "Ready")
-    assert not is_false([GOOD], "Ready")
-    assert not is_true(None, "Ready")
+    assert is_condition_true([GOOD], "Ready")
+    assert not is_condition_false([GOOD], "Ready")
+    assert not is_condition_true(None, "Ready")

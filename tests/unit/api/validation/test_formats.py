@@ -1,24 +1,27 @@
 import pytest
 
 from mockkube.api.validation.formats import (
-    immutable,
-    one_of,
     sort_labels,
     validate_csi_driver_name,
     validate_domain_prefixed_path,
+    validate_immutable_field,
+    validate_one_of,
     validate_required_one_of,
 )
 
 
 def test_a_choice_shows_what_there_is():
-    assert str(one_of("c", "at", ("a", "b"))[0]) == 'at: Unsupported value: "c": supported values: "a", "b"'
+    assert str(validate_one_of("c", "at", ("a", "b"))[0]) == 'at: Unsupported value: "c": supported values: "a", "b"'
     assert str(validate_required_one_of("", "at", ("a", "b"))[0]) == "at: Required value"
 
 
 def test_a_changed_field_is_shown_as_it_would_be():
-    assert immutable({"a": 1}, {"a": 1}, "a") == []
-    assert str(immutable({"a": 2}, {"a": 1}, "a", "spec")[0]) == "spec.a: Invalid value: 2: field is immutable"
-    assert str(immutable({}, {"a": 1}, "a")[0]) == "a: Invalid value: null: field is immutable"
+    assert validate_immutable_field({"a": 1}, {"a": 1}, "a") == []
+    assert (
+        str(validate_immutable_field({"a": 2}, {"a": 1}, "a", "spec")[0])
+        == "spec.a: Invalid value: 2: field is immutable"
+    )
+    assert str(validate_immutable_field({}, {"a": 1}, "a")[0]) == "a: Invalid value: null: field is immutable"
 
 
 def test_labels_are_printed_in_order():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockkube.api.fields import go_json
+from mockkube.api.fields import to_go_json
 from mockkube.api.validation.internal_form import diff_internal_forms, order_metadata, order_owner, to_internal_form
 
 
@@ -59,7 +59,7 @@ def test_metadata_is_written_in_the_order_of_go_and_maps_by_their_keys():
         "labels": {"y": "1", "x": "2"},
         "uid": "i",
     }
-    assert go_json(order_metadata(metadata)) == (
+    assert to_go_json(order_metadata(metadata)) == (
         '{"uid":"i","labels":{"x":"2","y":"1"},"annotations":{"a":"2","b":"1"},'
         '"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true}]}'
     )

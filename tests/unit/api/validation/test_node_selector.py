@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.validation.extensions import Extensions, OperatorRule, reject_requirement_operator
+from mockkube.api.validation.extensions import OperatorRule, ValidationExtensions, reject_requirement_operator
 from mockkube.api.validation.node_selector import (
     NodeSelectorOptions,
     get_node_selector_term_warnings,
@@ -83,7 +83,7 @@ def test_values_no_label_can_have_are_kept_where_they_were_stored():
 
 def test_an_operator_of_a_proposal_depends_on_its_gate():
     rule = OperatorRule("G", lambda requirement, at: [], reject_requirement_operator)
-    extensions = Extensions(node_selectors={"Newer": rule})
+    extensions = ValidationExtensions(node_selectors={"Newer": rule})
     requirement = {"key": "a", "operator": "Newer", "values": ["1.2"]}
     assert judge(requirement, NodeSelectorOptions(extensions=extensions, allowed=frozenset({"G"}))) == []
     assert judge(requirement, NodeSelectorOptions(extensions=extensions)) == [

@@ -1,7 +1,7 @@
 import pytest
 
 from mockkube.api.validation.numbers import (
-    amount,
+    get_int_or_percent_value,
     validate_at_most_100_percent,
     validate_int_or_percent,
     validate_nonnegative,
@@ -45,7 +45,7 @@ def test_only_percentages_have_a_top(value, wrong):
 
 @pytest.mark.parametrize(("value", "number"), [("25%", 25), (7, 7), ("x%", 0), (None, 0), ("12", 12)])
 def test_the_amount_is_the_number_in_front(value, number):
-    assert amount(value) == number
+    assert get_int_or_percent_value(value) == number
 
 
 def test_ports_have_numbers_or_names():

@@ -1,9 +1,9 @@
-from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore
+from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore_fields
 
 
 def test_what_was_not_there_goes_again():
     new = {"a": 1, "b": 2}
-    restore(new, {"b": 3}, "a", "b")
+    restore_fields(new, {"b": 3}, "a", "b")
     assert new == {"b": 3}
 
 

@@ -2,13 +2,13 @@ import pytest
 
 from mockkube.apiserver.authorization import policy
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 
 
 def objects(version="1.36", *, kind="ClusterRole", on=None):
     at = Version.parse(version)
-    gates = effective(at) if on is None else frozenset(on)
+    gates = enabled_gates(at) if on is None else frozenset(on)
     made = policy.objects(Capabilities(at, gates))
     return {obj["metadata"]["name"]: obj for obj in made if obj["kind"] == kind}
 

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from mockkube.api.catalogue import KINDS, stable
+from mockkube.api.catalogue import KINDS, is_stable_version
 from mockkube.api.schema import Schema
 from mockkube.apiserver.http.openapi.edition import Edition
 from mockkube.features.versions import Version
@@ -16,7 +16,14 @@ SCHEMA = Schema(Version(1, 36))
 
 def edition(schema: Schema = SCHEMA) -> Edition:
     served = [
-        (kind, tuple(one for one in kind.versions if stable(one) and schema.kind(kind.group, one, kind.kind)))
+        (
+            kind,
+            tuple(
+                one
+                for one in kind.versions
+                if is_stable_version(one) and schema.find_kind_type(kind.group, one, kind.kind)
+            ),
+        )
         for kind in KINDS
     ]
     return Edition([(kind, versions) for kind, versions in served if versions], schema, {})

@@ -18,7 +18,7 @@ from mockkube.apiserver.identity.user import ANONYMOUS
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
@@ -43,11 +43,11 @@ def registry() -> Registry:
     return Registry(
         store=MemoryStore(),
         clock=RealClock(),
-        chance=Chance.from_seed(1, "registry"),
+        chance=Random.from_seed(1, "registry"),
         caps=caps,
         schema=Schema(caps.version),
         admission=Chain([]),
-        allocators=Allocators(chance=Chance.from_seed(1, "allocators")),
+        allocators=Allocators(chance=Random.from_seed(1, "allocators")),
         runtime_config={},
     )
 

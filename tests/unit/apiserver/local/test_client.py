@@ -21,7 +21,7 @@ from mockkube.client.protocol import EVERYTHING, Key, Selection, WatchEnded
 from mockkube.client.sight import VersionedDecoder
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.proposals.lending import make_schema
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
 
 POD = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -49,7 +49,7 @@ async def store() -> AsyncIterator[FragileStore]:
 @pytest.fixture
 async def server(store: FragileStore) -> AsyncIterator[ApiServer]:
     options = ApiServerOptions(Authenticator({}), disable_admission=("ServiceAccount",))
-    made = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.from_seed(1, "server"))
+    made = ApiServer(store=store, options=options, clock=RealClock(), chance=Random.from_seed(1, "server"))
     await made.start()
     yield made
     await made.stop()

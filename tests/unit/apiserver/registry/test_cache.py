@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
-from mockkube_storage.model import Entry, deletion, put
+from mockkube_storage.model import Entry, delete_event, put_event
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry import cache
@@ -39,13 +39,13 @@ class Written:
         """Write an object."""
         self.revision += 1
         entry = Entry(PREFIX + path, value, 1, self.revision)
-        self.collection.apply(put(entry, self.entries.get(path)))
+        self.collection.apply(put_event(entry, self.entries.get(path)))
         self.entries[path] = entry
 
     def delete(self, path: str) -> None:
         """Delete an object."""
         self.revision += 1
-        self.collection.apply(deletion(self.entries.pop(path), self.revision))
+        self.collection.apply(delete_event(self.entries.pop(path), self.revision))
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_a_url_in_its_parts() -> None:
     url = gourl.parse("HTTPS://u:p@[::1]:8080/a%20b/%2F?x=1&y=2;z&x=3#f")
     assert (url.scheme, url.host, url.hostname, url.port) == ("https", "[::1]:8080", "::1", "8080")
     assert url.escaped_path == "/a%20b/%2F"
-    assert url.queries() == {"x": ["1", "3"]}
+    assert url.parse_query() == {"x": ["1", "3"]}
     assert str(url) == "https://u:p@[::1]:8080/a%20b/%2F?x=1&y=2;z&x=3#f"
 
 

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from mockkube.api.errors import ApiError
-from mockkube.controllers.certificates.authority import CertificateAuthority, Order, duration
+from mockkube.controllers.certificates.authority import CertificateAuthority, SigningPolicy, signing_duration
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -37,7 +37,7 @@ def request_for_joe():
 
 
 def signed(authority, request, *usages, lasts=YEAR, now=NOW):
-    return x509.load_pem_x509_certificate(authority.sign(request, Order(usages, lasts), now))
+    return x509.load_pem_x509_certificate(authority.sign(request, SigningPolicy(usages, lasts), now))
 
 
 def test_what_was_asked_for_is_signed(authority, request_for_joe):
@@ -81,4 +81,4 @@ def test_what_cannot_be_read_is_told(tmp_path, request_for_joe):
     ],
 )
 def test_how_long_it_lasts(asked, lasts):
-    assert duration(asked, YEAR) == lasts
+    assert signing_duration(asked, YEAR) == lasts

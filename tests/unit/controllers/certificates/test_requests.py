@@ -13,9 +13,9 @@ from mockkube.controllers.certificates.requests import (
     CLIENT,
     KUBELET_CLIENT,
     KUBELET_SERVING,
-    approved,
-    complaint,
     deletion_time,
+    is_approved,
+    validate_for_signer,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -107,7 +107,7 @@ def request(*names, **subject):
     ],
 )
 def test_what_a_signer_asks_of_a_request(signer, asked, usages, why):
-    assert complaint(signer, asked, usages) == why
+    assert validate_for_signer(signer, asked, usages) == why
 
 
 def csr(*conditions, certificate=""):
@@ -140,6 +140,6 @@ def test_how_long_a_request_is_kept(given, hours):
 
 
 def test_what_is_denied_is_not_approved():
-    assert approved(csr("Approved"))
-    assert not approved(csr("Approved", "Denied"))
-    assert not approved(csr())
+    assert is_approved(csr("Approved"))
+    assert not is_approved(csr("Approved", "Denied"))
+    assert not is_approved(csr())

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.controllers.cronjob.missed_times import missed
-from mockkube.controllers.cronjob.schedule import Unreadable, parse_schedule
+from mockkube.controllers.cronjob.missed_times import find_missed_schedules
+from mockkube.controllers.cronjob.schedule import ScheduleParseError, parse_schedule
 
 
 def strikes(text, start, count=3):
@@ -62,7 +62,7 @@ def test_where_clocks_are_put_forward_at_midnight_a_day_begins_later():
 
 
 def test_what_cannot_be_read_says_why():
-    with pytest.raises(Unreadable, match="expected exactly 5 fields, found 1"):
+    with pytest.raises(ScheduleParseError, match="expected exactly 5 fields, found 1"):
         parse_schedule("never")
 
 
@@ -93,5 +93,5 @@ def test_a_deadline_of_64_bits_reaches_back_for_ever() -> None:
     now = datetime(2030, 1, 1, 0, 10, 30, tzinfo=UTC)
     spec = {"startingDeadlineSeconds": (1 << 63) - 1}
     cron_job = {"metadata": {"creationTimestamp": "2030-01-01T00:00:00Z"}, "spec": spec}
-    found = missed(cron_job, parse_schedule("* * * * *"), now, in_time=True)
+    found = find_missed_schedules(cron_job, parse_schedule("* * * * *"), now, within_deadline=True)
     assert found.latest == now.replace(second=0)

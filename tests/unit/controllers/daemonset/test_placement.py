@@ -2,10 +2,16 @@
 
 import pytest
 
-from mockkube.controllers.daemonset.placement import Fit, compile_placement, daemon_tolerations, pinned, target_node
+from mockkube.controllers.daemonset.placement import (
+    NodeFit,
+    compile_placement,
+    daemon_tolerations,
+    pin_to_node,
+    target_node,
+)
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.proposals.lending import make_selector_operators, make_taint_rules
 
 GATE = "TaintTolerationComparisonOperators"
 FENCE = {"key": "level", "value": "900", "effect": "NoExecute"}
@@ -15,7 +21,7 @@ ABOVE = {"key": "level", "operator": "Gt", "value": "800", "effect": "NoExecute"
 def fit(node, *gates, **spec):
     caps = Capabilities(Version(1, 36), frozenset(gates))
     daemon_set = {"spec": {"template": {"spec": {"containers": [], **spec}}}}
-    return compile_placement(daemon_set, taint_rules(caps), selector_operators(caps)).fit(node)
+    return compile_placement(daemon_set, make_taint_rules(caps), make_selector_operators(caps)).check_node(node)
 
 
 def node(*taints, **labels):
@@ -25,16 +31,16 @@ def node(*taints, **labels):
 @pytest.mark.parametrize(
     ("where", "spec", "expected"),
     [
-        pytest.param(node(), {}, Fit(True, True), id="plain"),
-        pytest.param(node(), {"nodeName": "n2"}, Fit(False, False), id="another-node-is-named"),
-        pytest.param(node(zone="a"), {"nodeSelector": {"zone": "b"}}, Fit(False, False), id="not-selected"),
-        pytest.param(node({"key": "x", "effect": "NoSchedule"}), {}, Fit(False, True), id="kept-out-may-stay"),
-        pytest.param(node({"key": "x", "effect": "NoExecute"}), {}, Fit(False, False), id="evicted"),
-        pytest.param(node({"key": "x", "effect": "PreferNoSchedule"}), {}, Fit(True, True), id="a-preference"),
+        pytest.param(node(), {}, NodeFit(True, True), id="plain"),
+        pytest.param(node(), {"nodeName": "n2"}, NodeFit(False, False), id="another-node-is-named"),
+        pytest.param(node(zone="a"), {"nodeSelector": {"zone": "b"}}, NodeFit(False, False), id="not-selected"),
+        pytest.param(node({"key": "x", "effect": "NoSchedule"}), {}, NodeFit(False, True), id="kept-out-may-stay"),
+        pytest.param(node({"key": "x", "effect": "NoExecute"}), {}, NodeFit(False, False), id="evicted"),
+        pytest.param(node({"key": "x", "effect": "PreferNoSchedule"}), {}, NodeFit(True, True), id="a-preference"),
         pytest.param(
             node({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}),
             {},
-            Fit(True, True),
+            NodeFit(True, True),
             id="cordoned",
         ),
     ],
@@ -45,7 +51,7 @@ def test_a_node_fits_a_daemon(where, spec, expected):
 
 @pytest.mark.parametrize(
     ("gates", "expected"),
-    [pytest.param((GATE,), Fit(True, True), id="on"), pytest.param((), Fit(False, False), id="off")],
+    [pytest.param((GATE,), NodeFit(True, True), id="on"), pytest.param((), NodeFit(False, False), id="off")],
 )
 def test_the_gate_of_the_controller_manager_decides_about_gt(gates, expected):
     assert fit(node(FENCE), *gates, tolerations=[ABOVE]) == expected
@@ -64,7 +70,7 @@ def test_a_toleration_that_every_daemon_has_is_not_added_twice():
 
 
 def test_a_pinned_pod_keeps_what_else_it_asks_for():
-    affinity = pinned({"podAffinity": {"x": 1}, "nodeAffinity": {"preferred": []}}, "n7")
+    affinity = pin_to_node({"podAffinity": {"x": 1}, "nodeAffinity": {"preferred": []}}, "n7")
     assert affinity["podAffinity"] == {"x": 1}
     assert "preferred" in affinity["nodeAffinity"]
     assert target_node({"spec": {"affinity": affinity}}) == "n7"

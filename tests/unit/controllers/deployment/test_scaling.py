@@ -64,7 +64,9 @@ def test_old_sets_never_give_up_more_available_pods_than_can_be_missed(replicas,
     one = deployment(replicas, 1, unavailable)
     old = [replica_set(f"o{i}", size, min(size, ready)) for i, (size, ready) in enumerate(olds)]
     cut = sizes.scale_down_available(one, old, old)
-    given_up = sum(sizes.wanted(each) - cut.get(each["metadata"]["uid"], sizes.wanted(each)) for each in old)
+    given_up = sum(
+        sizes.desired_replicas(each) - cut.get(each["metadata"]["uid"], sizes.desired_replicas(each)) for each in old
+    )
     spare = sum(min(size, ready) for size, ready in olds) - (replicas - sizes.max_unavailable(one))
     assert given_up <= max(spare, 0)
 

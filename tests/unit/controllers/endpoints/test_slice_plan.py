@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.controllers.endpoints.slice_plan import Group, identity_of, ports_key, sort_ports, spread
+from mockkube.controllers.endpoints.slice_plan import SliceGroup, endpoint_key, plan_slices, ports_key, sort_ports
 
 MAX = 3
 
@@ -15,11 +15,11 @@ def one_slice(name, *numbers):
 
 
 def group(*slices):
-    return Group(
+    return SliceGroup(
         slices=slices,
         labels={},
         has_stale_labels=lambda one: False,
-        empty=lambda: {"metadata": {}, "endpoints": []},
+        new_slice=lambda: {"metadata": {}, "endpoints": []},
         size_max=MAX,
     )
 
@@ -29,27 +29,27 @@ def numbers(one):
 
 
 def test_nothing_changes_when_all_is_right():
-    plan = spread(group(one_slice("a", 1, 2)), [endpoint(1), endpoint(2)])
+    plan = plan_slices(group(one_slice("a", 1, 2)), [endpoint(1), endpoint(2)])
     assert (plan.create, plan.update, plan.delete) == ([], [], [])
 
 
 def test_a_slice_that_must_change_anyway_is_filled_first():
-    plan = spread(group(one_slice("a", 1, 2), one_slice("b", 3)), [endpoint(1), endpoint(3), endpoint(4)])
+    plan = plan_slices(group(one_slice("a", 1, 2), one_slice("b", 3)), [endpoint(1), endpoint(3), endpoint(4)])
     assert [(one["metadata"]["name"], numbers(one)) for one in plan.update] == [("a", [1, 4])]
 
 
 def test_an_empty_slice_goes():
-    plan = spread(group(one_slice("a", 1), one_slice("b", 2)), [endpoint(1)])
+    plan = plan_slices(group(one_slice("a", 1), one_slice("b", 2)), [endpoint(1)])
     assert [one["metadata"]["name"] for one in plan.delete] == ["b"]
 
 
 def test_a_state_that_changed_is_written():
-    plan = spread(group(one_slice("a", 1)), [endpoint(1, ready=False)])
+    plan = plan_slices(group(one_slice("a", 1)), [endpoint(1, ready=False)])
     assert plan.update[0]["endpoints"] == [endpoint(1, ready=False)]
 
 
 def test_what_fits_into_a_slice_that_was_right_goes_there():
-    plan = spread(group(one_slice("a", 1), one_slice("b", 2, 3)), [endpoint(one) for one in (1, 2, 3, 4)])
+    plan = plan_slices(group(one_slice("a", 1), one_slice("b", 2, 3)), [endpoint(one) for one in (1, 2, 3, 4)])
     assert [(one["metadata"]["name"], numbers(one)) for one in plan.update] == [("b", [2, 3, 4])]
 
 
@@ -59,8 +59,8 @@ def test_whatever_there_was_everything_wanted_is_somewhere_once(before, wanted):
     for at, there in enumerate(before):
         slices.append(one_slice(f"s{at}", *sorted(there - seen)))
         seen |= there
-    plan = spread(group(*slices), [endpoint(one) for one in sorted(wanted)])
-    after = [*plan.create, *plan.update, *plan.unchanged(slices)]
+    plan = plan_slices(group(*slices), [endpoint(one) for one in sorted(wanted)])
+    after = [*plan.create, *plan.update, *plan.unchanged_slices(slices)]
     assert sorted(number for one in after for number in numbers(one)) == sorted(wanted)
     assert all(len(one["endpoints"]) <= MAX for one in after)
 
@@ -72,5 +72,5 @@ def test_ports_are_the_same_in_any_order():
 
 
 def test_an_endpoint_is_told_by_address_name_and_pod():
-    assert identity_of(endpoint(1)) == identity_of(endpoint(1, ready=False))
-    assert identity_of(endpoint(1)) != identity_of(endpoint(2))
+    assert endpoint_key(endpoint(1)) == endpoint_key(endpoint(1, ready=False))
+    assert endpoint_key(endpoint(1)) != endpoint_key(endpoint(2))

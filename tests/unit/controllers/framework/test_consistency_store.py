@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.runtime.virtual import VirtualClock
@@ -16,11 +16,11 @@ class Seen:
 
     kind = "Pod"
 
-    def subscribe(self, handler):
+    def add_event_handler(self, handler):
         self.handler = handler
 
     def see(self, version, kind=EventType.MODIFIED):
-        self.handler(Change(kind, pod(version), None))
+        self.handler(ObjectChange(kind, pod(version), None))
 
 
 def pod(version):
@@ -43,33 +43,33 @@ def writes(cache, clock):
 
 
 def test_it_is_behind_until_the_write_or_something_later_was_seen(writes, cache):
-    assert writes.behind(KEY) is False
-    writes.wrote(KEY, "Pod", pod(10))
+    assert writes.is_stale(KEY) is False
+    writes.wrote_at(KEY, "Pod", pod(10))
     cache.see(9)
-    assert writes.behind(KEY) is True
+    assert writes.is_stale(KEY) is True
     cache.see(11, EventType.DELETED)
-    assert writes.behind(KEY) is False
+    assert writes.is_stale(KEY) is False
 
 
 def test_each_key_waits_for_its_own_writes(writes, cache):
-    writes.wrote(KEY, "Pod", pod(10))
-    assert writes.behind(Key("default", "other")) is False
+    writes.wrote_at(KEY, "Pod", pod(10))
+    assert writes.is_stale(Key("default", "other")) is False
 
 
 def test_writes_of_kinds_nobody_follows_are_not_waited_for(writes):
-    writes.wrote(KEY, "Secret", pod(10))
-    assert writes.behind(KEY) is False
+    writes.wrote_at(KEY, "Secret", pod(10))
+    assert writes.is_stale(KEY) is False
 
 
 def test_nobody_waits_for_ever(writes, clock):
-    writes.wrote(KEY, "Pod", pod(10))
+    writes.wrote_at(KEY, "Pod", pod(10))
     clock.move_to(30)
-    assert writes.behind(KEY) is False
+    assert writes.is_stale(KEY) is False
 
 
 def test_skips_are_counted(cache, clock):
     registry = CollectorRegistry()
     writes = ConsistencyStore(clock, "s", registry, [TrackedInformer(cache, "", "pods")])
-    writes.wrote(KEY, "Pod", pod(10))
-    writes.behind(KEY)
+    writes.wrote_at(KEY, "Pod", pod(10))
+    writes.is_stale(KEY)
     assert registry.get_sample_value("s_stale_sync_skips_total", {"group": "", "resource": "pods"}) == 1

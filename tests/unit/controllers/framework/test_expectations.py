@@ -3,16 +3,16 @@ from mockkube.runtime.virtual import VirtualClock
 
 
 def test_who_expects_nothing_is_satisfied():
-    assert Expectations(VirtualClock()).satisfied("k")
+    assert Expectations(VirtualClock()).is_satisfied("k")
 
 
 def test_creations_are_waited_for_one_by_one():
     expectations = Expectations(VirtualClock())
     expectations.expect_creations("k", 2)
     expectations.creation_observed("k")
-    assert not expectations.satisfied("k")
+    assert not expectations.is_satisfied("k")
     expectations.creation_observed("k")
-    assert expectations.satisfied("k")
+    assert expectations.is_satisfied("k")
 
 
 def test_a_deletion_counts_once_and_only_if_it_was_expected():
@@ -20,9 +20,9 @@ def test_a_deletion_counts_once_and_only_if_it_was_expected():
     expectations.expect_deletions("k", ["a", "b"])
     for uid in ("a", "a", "c"):
         expectations.deletion_observed("k", uid)
-    assert not expectations.satisfied("k")
+    assert not expectations.is_satisfied("k")
     expectations.deletion_observed("k", "b")
-    assert expectations.satisfied("k")
+    assert expectations.is_satisfied("k")
 
 
 def test_nobody_waits_longer_than_five_minutes():
@@ -30,13 +30,13 @@ def test_nobody_waits_longer_than_five_minutes():
     expectations = Expectations(clock)
     expectations.expect_creations("k", 1)
     clock.move_to(EXPIRY_SECONDS)
-    assert not expectations.satisfied("k")
+    assert not expectations.is_satisfied("k")
     clock.move_to(EXPIRY_SECONDS + 1)
-    assert expectations.satisfied("k")
+    assert expectations.is_satisfied("k")
 
 
 def test_what_is_forgotten_is_not_waited_for():
     expectations = Expectations(VirtualClock())
-    expectations.expect("k", creations=1, deletions=1)
+    expectations.set_expectations("k", creations=1, deletions=1)
     expectations.forget("k")
-    assert expectations.satisfied("k")
+    assert expectations.is_satisfied("k")

@@ -1,27 +1,27 @@
-from mockkube.controllers.framework.hot_loops import LOOP_MIN, METRIC, WINDOW_SECONDS, HotLoopCause, HotLoopDetector
+from mockkube.controllers.framework.hot_loops import HOT_LOOP_MIN, METRIC, WINDOW_SECONDS, HotLoopCause, HotLoopDetector
 from mockkube.runtime.virtual import VirtualClock
 
 
-def failing(clock, times=LOOP_MIN):
+def failing(clock, times=HOT_LOOP_MIN):
     loops = HotLoopDetector(clock)
     for _ in range(times):
-        loops.failed("c", "ns/o", "refused")
+        loops.record_failure("c", "ns/o", "refused")
     return loops
 
 
 def test_a_few_failures_are_no_loop():
-    assert failing(VirtualClock(), LOOP_MIN - 1).current() == []
+    assert failing(VirtualClock(), HOT_LOOP_MIN - 1).current() == []
 
 
 def test_a_pair_that_keeps_failing_is_named_with_its_rate_and_last_word():
     (loop,) = failing(VirtualClock()).current()
     assert (loop.controller, loop.object, loop.cause) == ("c", "ns/o", HotLoopCause.FAILING)
-    assert (loop.per_minute, loop.message) == (LOOP_MIN, "refused")
+    assert (loop.per_minute, loop.message) == (HOT_LOOP_MIN, "refused")
 
 
 def test_a_success_ends_a_loop():
     loops = failing(VirtualClock())
-    loops.succeeded("c", "ns/o")
+    loops.record_success("c", "ns/o")
     assert loops.current() == []
 
 
@@ -34,17 +34,17 @@ def test_only_the_last_minute_counts_for_the_rate():
 
 def test_what_is_lost_and_made_again_and_again_is_a_loop():
     loops = HotLoopDetector(VirtualClock())
-    for _ in range(LOOP_MIN):
+    for _ in range(HOT_LOOP_MIN):
         assert loops.current() == []
-        loops.lost("c", "ns/o")
-        loops.created("c", "ns/o")
+        loops.record_loss("c", "ns/o")
+        loops.record_creation("c", "ns/o")
     assert [loop.cause for loop in loops.current()] == [HotLoopCause.CHURNING]
 
 
 def test_what_is_made_once_and_then_lost_is_no_loop():
     loops = HotLoopDetector(VirtualClock())
-    for note in (loops.created, loops.lost):
-        for _ in range(LOOP_MIN):
+    for note in (loops.record_creation, loops.record_loss):
+        for _ in range(HOT_LOOP_MIN):
             note("c", "ns/o")
     assert loops.current() == []
 
@@ -54,7 +54,7 @@ def test_loops_are_shown_as_a_metric():
     (sample,) = family.samples
     assert sample.name == METRIC
     assert sample.labels == {"controller": "c", "object": "ns/o", "cause": "failing"}
-    assert sample.value == LOOP_MIN
+    assert sample.value == HOT_LOOP_MIN
 
 
 class Heard:
@@ -63,30 +63,30 @@ class Heard:
     def __init__(self):
         self.times = 0
 
-    def ring(self):
+    def notify(self):
         self.times += 1
 
 
 def test_a_bell_rings_when_a_loop_begins_and_when_it_ends():
     bell = Heard()
     loops = HotLoopDetector(VirtualClock(), bell)
-    for _ in range(LOOP_MIN - 1):
-        loops.failed("c", "ns/o", "refused")
-    loops.succeeded("c", "ns/o")
+    for _ in range(HOT_LOOP_MIN - 1):
+        loops.record_failure("c", "ns/o", "refused")
+    loops.record_success("c", "ns/o")
     assert bell.times == 0
-    for _ in range(2 * LOOP_MIN):
-        loops.failed("c", "ns/o", "refused")
+    for _ in range(2 * HOT_LOOP_MIN):
+        loops.record_failure("c", "ns/o", "refused")
     assert bell.times == 1
-    loops.succeeded("c", "ns/o")
-    loops.succeeded("c", "ns/o")
+    loops.record_success("c", "ns/o")
+    loops.record_success("c", "ns/o")
     assert bell.times == 2
 
 
 def test_a_bell_rings_when_what_is_made_is_lost_once_too_often():
     bell = Heard()
     loops = HotLoopDetector(VirtualClock(), bell)
-    for _ in range(LOOP_MIN):
+    for _ in range(HOT_LOOP_MIN):
         assert bell.times == 0
-        loops.lost("c", "ns/o")
-        loops.created("c", "ns/o")
+        loops.record_loss("c", "ns/o")
+        loops.record_creation("c", "ns/o")
     assert bell.times == 1

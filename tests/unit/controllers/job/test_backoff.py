@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockkube.controllers.job.backoff import Streak, finished_at, index_remaining_backoff_seconds
+from mockkube.controllers.job.backoff import BackoffRecord, finished_at, index_remaining_backoff_seconds
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -51,16 +51,18 @@ def test_when_a_pod_has_ended(pod, seconds):
     ("failures", "seconds"), [(0, 0), (1, 10), (2, 20), (3, 40), (6, 320), (7, 600), (8, 600), (1000, 600)]
 )
 def test_the_wait_doubles_up_to_ten_minutes(failures, seconds):
-    assert Streak(failures, START).seconds_left(START) == seconds
+    assert BackoffRecord(failures, START).remaining_seconds(START) == seconds
 
 
 def test_a_success_ends_the_streak_but_for_what_failed_after_it():
-    streak = Streak(5, START).after([ended(20)], [ended(10), ended(20), ended(30)])
-    assert streak == Streak(1, START + timedelta(seconds=30))
+    streak = BackoffRecord(5, START).with_finished_pods([ended(20)], [ended(10), ended(20), ended(30)])
+    assert streak == BackoffRecord(1, START + timedelta(seconds=30))
 
 
 def test_failures_prolong_the_streak_from_the_last_of_them():
-    assert Streak(1, START).after([], [ended(30), ended(10)]) == Streak(3, START + timedelta(seconds=30))
+    assert BackoffRecord(1, START).with_finished_pods([], [ended(30), ended(10)]) == BackoffRecord(
+        3, START + timedelta(seconds=30)
+    )
 
 
 def test_an_index_waits_by_its_own_failures_counted_or_not():

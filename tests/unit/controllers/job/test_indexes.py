@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.controllers.job.indexes import Intervals
+from mockkube.controllers.job.indexes import OrderedIntervals
 
 INDEXES = st.sets(st.integers(0, 30))
 
@@ -26,17 +26,17 @@ def members(intervals):
     ],
 )
 def test_texts_are_read_below_a_bound_and_written_shortest(text, read):
-    assert str(Intervals.parse(text, 10)) == read
+    assert str(OrderedIntervals.parse(text, 10)) == read
 
 
 @given(INDEXES)
 def test_what_is_written_is_read_again(indexes):
-    assert members(Intervals.parse(str(Intervals.of(indexes)), 100)) == indexes
+    assert members(OrderedIntervals.parse(str(OrderedIntervals.from_indexes(indexes)), 100)) == indexes
 
 
 @given(INDEXES, INDEXES)
 def test_they_are_sets(one, other):
-    left, right = Intervals.of(one), Intervals.of(other)
+    left, right = OrderedIntervals.from_indexes(one), OrderedIntervals.from_indexes(other)
     assert members(left | right) == one | other
     assert len(left) == len(one)
     assert left.count_shared(right) == len(one & other)
@@ -45,4 +45,4 @@ def test_they_are_sets(one, other):
 @given(INDEXES, st.integers(0, 35), st.integers(0, 10))
 def test_what_is_missing_comes_in_order(indexes, completions, count):
     missing = [index for index in range(completions) if index not in indexes]
-    assert Intervals.of(indexes).missing(completions, count) == missing[:count]
+    assert OrderedIntervals.from_indexes(indexes).first_missing(completions, count) == missing[:count]

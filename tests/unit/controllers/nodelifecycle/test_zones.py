@@ -1,6 +1,12 @@
 import pytest
 
-from mockkube.controllers.nodelifecycle.zones import RateLimitedTimedQueue, ZoneState, rate_of, state_of, zone_of
+from mockkube.controllers.nodelifecycle.zones import (
+    RateLimitedTimedQueue,
+    ZoneState,
+    compute_zone_state,
+    eviction_rate,
+    zone_key,
+)
 from mockkube.controllers.options import NodeOptions
 from mockkube.runtime.virtual import VirtualClock
 
@@ -16,7 +22,7 @@ from mockkube.runtime.virtual import VirtualClock
     ],
 )
 def test_the_state_of_a_zone(ready, lost, state):
-    assert state_of([True] * ready + [False] * lost, 0.55) is state
+    assert compute_zone_state([True] * ready + [False] * lost, 0.55) is state
 
 
 @pytest.mark.parametrize(
@@ -29,13 +35,13 @@ def test_the_state_of_a_zone(ready, lost, state):
     ],
 )
 def test_the_rate_of_a_zone(state, size, rate):
-    assert rate_of(state, size, NodeOptions()) == rate
+    assert eviction_rate(state, size, NodeOptions()) == rate
 
 
 def test_a_zone_is_named_by_region_and_zone():
     labels = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}
-    assert zone_of({"metadata": {"labels": labels}}) == "r:\x00:z"
-    assert zone_of({"metadata": {}}) == ""
+    assert zone_key({"metadata": {"labels": labels}}) == "r:\x00:z"
+    assert zone_key({"metadata": {}}) == ""
 
 
 def queue(per_second=0.1):

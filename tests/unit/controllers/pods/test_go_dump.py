@@ -1,12 +1,12 @@
 from mockkube.controllers.endpoints.subsets import repack_subsets
-from mockkube.controllers.pods.go_dump import Field, GoPointer, GoScalar, Slice, Struct, dump, fnv_128a
+from mockkube.controllers.pods.go_dump import GoField, GoPointer, GoScalar, GoSlice, GoStruct, dump, fnv_128a
 
-PORT = Struct(
+PORT = GoStruct(
     "v1.EndpointPort",
     (
-        Field("Name", "name", GoScalar("string")),
-        Field("Port", "port", GoScalar("int32", "0")),
-        Field("AppProtocol", "appProtocol", GoPointer(GoScalar("string"))),
+        GoField("Name", "name", GoScalar("string")),
+        GoField("Port", "port", GoScalar("int32", "0")),
+        GoField("AppProtocol", "appProtocol", GoPointer(GoScalar("string"))),
     ),
 )
 
@@ -21,8 +21,8 @@ def test_what_a_pointer_leads_to_stands_without_its_type():
 
 
 def test_a_slice_names_its_type_once():
-    assert dump(["a", "b"], Slice(GoScalar("string"))) == "([]string)[a b]"
-    assert dump(None, Slice(GoScalar("string"))) == "([]string)<nil>"
+    assert dump(["a", "b"], GoSlice(GoScalar("string"))) == "([]string)[a b]"
+    assert dump(None, GoSlice(GoScalar("string"))) == "([]string)<nil>"
 
 
 def test_the_hash_is_fnv_1a_of_128_bits():

@@ -8,13 +8,13 @@ from mockkube.controllers.statefulset.rollout import (
     BURST_MAX,
     PodNeed,
     RevisionedSets,
-    Rules,
+    StatefulSetFeatures,
     StatefulSetPlan,
     plan_stateful_set,
 )
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-ONE_BY_ONE, SEVERAL = Rules(True, False), Rules(True, True)
+ONE_BY_ONE, SEVERAL = StatefulSetFeatures(True, False), StatefulSetFeatures(True, True)
 
 
 def pod(ordinal, revision="old", *, phase="Running", ready=True, going=False):
@@ -54,7 +54,7 @@ def names(pods):
     ],
 )
 def test_one_pod_at_a_time_is_replaced(replicas, rolling, expected):
-    assert names(roster(replicas, **rolling).outdated()) == expected
+    assert names(roster(replicas, **rolling).pods_to_update()) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_one_pod_at_a_time_is_replaced(replicas, rolling, expected):
     ],
 )
 def test_with_the_gate_several_pods_are_replaced_at_a_time(replicas, rolling, expected):
-    assert names(roster(replicas, rules=SEVERAL, **rolling).outdated()) == expected
+    assert names(roster(replicas, rules=SEVERAL, **rolling).pods_to_update()) == expected
 
 
 @pytest.mark.parametrize(
     ("rules", "expected"),
-    [pytest.param(Rules(False, False), ["s-1"], id="1.33"), pytest.param(ONE_BY_ONE, [], id="1.34")],
+    [pytest.param(StatefulSetFeatures(False, False), ["s-1"], id="1.33"), pytest.param(ONE_BY_ONE, [], id="1.34")],
 )
 def test_since_1_34_a_pod_that_is_ready_too_short_holds_up_the_update(rules, expected):
-    assert names(roster([pod(0), pod(1), pod(2, "new")], rules=rules, seconds=60).outdated()) == expected
+    assert names(roster([pod(0), pod(1), pod(2, "new")], rules=rules, seconds=60).pods_to_update()) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_since_1_34_a_pod_that_is_ready_too_short_holds_up_the_update(rules, exp
         pytest.param(pod(0, phase=""), PodNeed.CREATION, id="is not there"),
         pytest.param(pod(0, phase="Failed"), PodNeed.DELETION, id="failed"),
         pytest.param(pod(0, phase="Succeeded"), PodNeed.DELETION, id="succeeded"),
-        pytest.param(pod(0, phase="Failed", going=True), PodNeed.TIME, id="failed and goes"),
-        pytest.param(pod(0, phase="Pending", ready=False), PodNeed.TIME, id="does not run yet"),
-        pytest.param(pod(0, ready=False), PodNeed.TIME, id="is not ready"),
-        pytest.param(pod(0, going=True), PodNeed.TIME, id="goes"),
+        pytest.param(pod(0, phase="Failed", going=True), PodNeed.WAIT, id="failed and goes"),
+        pytest.param(pod(0, phase="Pending", ready=False), PodNeed.WAIT, id="does not run yet"),
+        pytest.param(pod(0, ready=False), PodNeed.WAIT, id="is not ready"),
+        pytest.param(pod(0, going=True), PodNeed.WAIT, id="goes"),
     ],
 )
 def test_what_a_pod_needs_first(one, need):
@@ -141,9 +141,11 @@ def test_an_ordered_set_plans_the_next_pod_alone():
 def test_a_set_that_is_whole_misses_nothing():
     plan = planned([pod(7), pod(5), pod(6)], replicas=3, start=5)
     assert (names(plan.replicas), plan.missing, plan.highest_missing) == (["s-5", "s-6", "s-7"], 0, -1)
-    assert names(plan.outdated()) == ["s-7"]
+    assert names(plan.pods_to_update()) == ["s-7"]
 
 
 def test_pods_yet_to_be_planned_hold_up_an_update_as_those_planned_do():
-    assert planned([pod(0)], replicas=2**31 - 1).outdated() == []
-    assert names(planned([pod(0), pod(2 * BURST_MAX)], replicas=2 * BURST_MAX + 1).outdated()) == [f"s-{2 * BURST_MAX}"]
+    assert planned([pod(0)], replicas=2**31 - 1).pods_to_update() == []
+    assert names(planned([pod(0), pod(2 * BURST_MAX)], replicas=2 * BURST_MAX + 1).pods_to_update()) == [
+        f"s-{2 * BURST_MAX}"
+    ]

@@ -8,7 +8,7 @@ import pytest
 from mockkube.kubelet.stages.functions import Machine, Surroundings
 from mockkube.kubelet.stages.stage import StageError, read_stage, without_finalizers
 from mockkube.kubelet.stages.stage_player import draw
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MACHINE = Machine(lambda: NOW, lambda node: f"ip of {node}", lambda node, uid: f"ip of {uid} on {node}", "1.36.4")
@@ -85,7 +85,7 @@ def test_a_stage_waits(delay, share, waits):
 
 
 def test_weights_decide_among_stages():
-    chance = Chance.from_seed(1, "test")
+    chance = Random.from_seed(1, "test")
     stages = [stage("never", weight=0), stage("always", weight=1)]
     assert {draw(stages, POD, chance).name for _ in range(20)} == {"always"}
     equal = [stage("a"), stage("b")]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.matching.cel.device_selection import matches, selector
+from mockkube.matching.cel.device_selection import compile_device_selector, device_matches
 
 DEVICE = {
     "attributes": {
@@ -18,9 +18,9 @@ DEVICE = {
 
 
 def asked(expression: str, device: Any = DEVICE, *, lists: bool = False) -> bool | str:
-    compiled = selector(expression, shared=True, lists=lists)
+    compiled = compile_device_selector(expression, shared=True, lists=lists)
     assert compiled.error is None
-    return matches(compiled, "gpu.example.com", device, lists=lists)
+    return device_matches(compiled, "gpu.example.com", device, lists=lists)
 
 
 @pytest.mark.parametrize(

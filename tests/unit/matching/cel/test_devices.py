@@ -4,17 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
-from mockkube.matching.cel.devices import device_expression, devices
+from mockkube.matching.cel.devices import device_environment, validate_device_expression
 
 AT = "spec.selectors[0].cel.expression"
 
 
 def complaints(expression, *gates):
-    judge = Judge(Capabilities(DEFAULT, frozenset(gates)), datetime(2026, 1, 1, tzinfo=UTC))
-    return [str(error) for error in device_expression(expression, AT, judge, stored=False)]
+    judge = StrategyContext(Capabilities(DEFAULT, frozenset(gates)), datetime(2026, 1, 1, tzinfo=UTC))
+    return [str(error) for error in validate_device_expression(expression, AT, judge, stored=False)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_shared_devices_are_known_with_their_gate():
 
 def test_maps_of_a_device_are_bounded():
     once = "device.attributes.all(k, k != 'x')"
-    estimate = devices(shared=False, lists=False).compile(once).estimate
+    estimate = device_environment(shared=False, lists=False).compile(once).estimate
     assert estimate.max < 1000
     nested = "device.attributes.all(a, " * 5 + "true" + ")" * 5
     assert complaints(nested) == [f"{AT}: Forbidden: too complex, exceeds cost limit"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mockkube_cel.sizes import LARGEST, Interval, fixed
 
-from mockkube.matching.cel.tolerations import COST_MAX, EXPRESSION_BYTES_MAX, TAINT_ENVIRONMENT, admission_errors
+from mockkube.matching.cel.tolerations import COST_MAX, EXPRESSION_BYTES_MAX, TAINT_ENVIRONMENT, validate_compiled
 
 _UNKNOWN_WALK = 1844674407370955264
 """A tenth of the largest size there is, in double precision."""
@@ -93,14 +93,14 @@ def test_scaling_rounds_up() -> None:
     ],
 )
 def test_admission_names_the_field_and_the_reason(text: str, errors: list[str]) -> None:
-    assert [str(error) for error in admission_errors(text, TAINT_ENVIRONMENT.compile(text), "at")] == errors
+    assert [str(error) for error in validate_compiled(text, TAINT_ENVIRONMENT.compile(text), "at")] == errors
 
 
 def test_exactly_the_limits_are_admitted() -> None:
     text = "true " + " " * (EXPRESSION_BYTES_MAX - 5)
-    assert admission_errors(text, TAINT_ENVIRONMENT.compile(text), "at") == []
+    assert validate_compiled(text, TAINT_ENVIRONMENT.compile(text), "at") == []
     text = f"lists.range({COST_MAX - 13}).size() == 1"
     compiled = TAINT_ENVIRONMENT.compile(text)
     assert compiled.estimate is not None
     assert compiled.estimate.max == COST_MAX
-    assert admission_errors(text, compiled, "at") == []
+    assert validate_compiled(text, compiled, "at") == []

@@ -5,7 +5,7 @@ from mockkube_cel.declarations import Function
 
 from mockkube.matching.cel.libraries import catalogue
 
-FUNCTIONS = catalogue.functions(with_patches=True)
+FUNCTIONS = catalogue.load_functions(with_patches=True)
 _PLANNED_APART = {
     "_?:_", "_?_:_", "_&&_", "_||_", "_==_", "_!=_", "_[_]", "_?._", "_[?_]", "or", "orValue",
 }  # fmt: skip

@@ -1,5 +1,5 @@
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.matching.taints import Unreadable
+from mockkube.matching.taints import UnreadableValue
 
 _TAINT = {"key": "a", "value": "1", "effect": "NoSchedule"}
 
@@ -26,15 +26,17 @@ def test_a_component_pays_for_its_own_cache_only() -> None:
 
 def test_an_expression_becomes_a_test_of_taints() -> None:
     cache = ExpressionCache()
-    assert cache.expression("taint.key == 'a'")(_TAINT) is True
-    assert cache.expression("taint.key == 'b'")(_TAINT) is False
+    assert cache.compile_expression("taint.key == 'a'")(_TAINT) is True
+    assert cache.compile_expression("taint.key == 'b'")(_TAINT) is False
 
 
 def test_failures_are_values_with_the_expression_and_the_message() -> None:
     cache = ExpressionCache()
     text = "semver(taint.value).major() == 1"
-    assert cache.expression(text)(_TAINT) == Unreadable("taint", text, "No Major.Minor.Patch elements found")
-    unreadable = cache.expression("1 +")(_TAINT)
-    assert isinstance(unreadable, Unreadable)
+    assert cache.compile_expression(text)(_TAINT) == UnreadableValue(
+        "taint", text, "No Major.Minor.Patch elements found"
+    )
+    unreadable = cache.compile_expression("1 +")(_TAINT)
+    assert isinstance(unreadable, UnreadableValue)
     assert unreadable.owner == "toleration"
     assert unreadable.reason.startswith("compilation failed: ")

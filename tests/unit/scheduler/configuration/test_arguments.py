@@ -3,14 +3,14 @@
 import pytest
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler.configuration.arguments import check, fill
+from mockkube.scheduler.configuration.arguments import set_defaults, validate_arguments
 
 CAPS = Capabilities()
 SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}
 
 
 def complaints(name, caps=CAPS, **args):
-    return check(name, fill(name, args, caps), "args", caps)
+    return validate_arguments(name, set_defaults(name, args, caps), "args", caps)
 
 
 @pytest.mark.parametrize(

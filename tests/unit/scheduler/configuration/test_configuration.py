@@ -3,17 +3,21 @@
 import pytest
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT
-from mockkube.scheduler.configuration.configuration import ConfigurationError, default, read
+from mockkube.scheduler.configuration.configuration import (
+    SchedulerConfigurationError,
+    default_configuration,
+    parse_configuration,
+)
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 HEAVY = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}
-CAPS = Capabilities(DEFAULT, effective(DEFAULT, component="kube-scheduler"))
+CAPS = Capabilities(DEFAULT, enabled_gates(DEFAULT, component="kube-scheduler"))
 
 
 def profile(**fields):
-    return read({**HEAD, "profiles": [fields]}, CAPS).profiles[0]
+    return parse_configuration({**HEAD, "profiles": [fields]}, CAPS).profiles[0]
 
 
 def enabled(settings, point="multiPoint"):
@@ -21,7 +25,7 @@ def enabled(settings, point="multiPoint"):
 
 
 def test_nothing_said_is_one_profile_with_all_plugins_in_order():
-    configuration = default(CAPS)
+    configuration = default_configuration(CAPS)
     (settings,) = configuration.profiles
     assert settings.name == "default-scheduler"
     assert [name for name, weight in enabled(settings) if weight] == [
@@ -34,7 +38,11 @@ def test_nothing_said_is_one_profile_with_all_plugins_in_order():
         "NodeResourcesBalancedAllocation",
         "ImageLocality",
     ]
-    assert (configuration.percentage, configuration.backoff.initial_seconds, configuration.backoff.seconds_max) == (
+    assert (
+        configuration.percentage_of_nodes_to_score,
+        configuration.backoff.initial_seconds,
+        configuration.backoff.seconds_max,
+    ) == (
         0,
         1,
         10,
@@ -131,15 +139,15 @@ def test_arguments_are_filled_in():
     ],
 )
 def test_what_cannot_be_used_is_refused(given, message):
-    with pytest.raises(ConfigurationError) as refused:
-        read(given, CAPS)
+    with pytest.raises(SchedulerConfigurationError) as refused:
+        parse_configuration(given, CAPS)
     assert message in str(refused.value)
 
 
 def test_everything_wrong_is_told_at_once():
     given = {**HEAD, "podInitialBackoffSeconds": 0, "percentageOfNodesToScore": -1}
-    with pytest.raises(ConfigurationError) as refused:
-        read(given, CAPS)
+    with pytest.raises(SchedulerConfigurationError) as refused:
+        parse_configuration(given, CAPS)
     assert len(refused.value.errors) == 2
 
 
@@ -176,8 +184,8 @@ def test_everything_wrong_is_told_at_once():
     ],
 )
 def test_what_is_of_the_wrong_type_is_named(given, message):
-    with pytest.raises(ConfigurationError) as caught:
-        read({**HEAD, **given}, CAPS)
+    with pytest.raises(SchedulerConfigurationError) as caught:
+        parse_configuration({**HEAD, **given}, CAPS)
     assert str(caught.value) == message
 
 
@@ -200,22 +208,26 @@ def test_what_is_of_the_wrong_type_is_named(given, message):
     ],
 )
 def test_fields_that_nobody_knows_are_refused_however_deep(given, message):
-    with pytest.raises(ConfigurationError) as caught:
-        read({**HEAD, **given}, CAPS)
+    with pytest.raises(SchedulerConfigurationError) as caught:
+        parse_configuration({**HEAD, **given}, CAPS)
     assert str(caught.value) == f"strict decoding error: {message}"
 
 
 @pytest.mark.parametrize("kind", ["NodeResourcesFitArgs", "Pod"])
 def test_arguments_that_are_said_to_be_of_another_plugin_are_refused(kind):
     config = [{"name": "NodeAffinity", "args": {"apiVersion": HEAD["apiVersion"], "kind": kind}}]
-    with pytest.raises(ConfigurationError, match=f"args for plugin NodeAffinity were not of type .*, got {kind}"):
-        read({**HEAD, "profiles": [{"pluginConfig": config}]}, CAPS)
+    with pytest.raises(
+        SchedulerConfigurationError, match=f"args for plugin NodeAffinity were not of type .*, got {kind}"
+    ):
+        parse_configuration({**HEAD, "profiles": [{"pluginConfig": config}]}, CAPS)
 
 
 def test_arguments_of_plugins_that_take_none_are_ignored():
     config = [{"name": "NodeName", "args": {"a": 1}}, {"name": "OfOnesOwn", "args": {"b": 2}}]
-    assert read({**HEAD, "profiles": [{"pluginConfig": config}]}, CAPS).profiles[0].plugins
+    assert parse_configuration({**HEAD, "profiles": [{"pluginConfig": config}]}, CAPS).profiles[0].plugins
 
 
 def test_null_is_as_if_nothing_were_said():
-    assert read({**HEAD, "podMaxBackoffSeconds": None, "profiles": None}, CAPS) == default(CAPS)
+    assert parse_configuration({**HEAD, "podMaxBackoffSeconds": None, "profiles": None}, CAPS) == default_configuration(
+        CAPS
+    )

@@ -14,25 +14,25 @@ from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.cache import InformerFactory
-from mockkube.client.identity import Identity
+from mockkube.client.identity import ClientIdentity
 from mockkube.client.identity import scheduler as scheduler_identity
-from mockkube.client.protocol import Key, Listed, PatchType, Selection, key_of
+from mockkube.client.protocol import Key, ObjectList, PatchType, Selection, key_of
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import make_device_taint_rules, selector_operators, taint_rules
-from mockkube.runtime.chance import Chance
+from mockkube.proposals.lending import make_device_taint_rules, make_selector_operators, make_taint_rules
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.configuration.arguments import fill
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState
+from mockkube.scheduler.configuration.arguments import set_defaults
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
+from mockkube.scheduler.framework.interface import CycleState, PluginDependencies
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.status import Code, Status
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.snapshot import Snapshot
 
 
 class Shelf:
@@ -41,8 +41,8 @@ class Shelf:
     def __init__(self) -> None:
         self.objects: dict[str, list[Any]] = {}
 
-    async def list(self, kind: str, selection: Selection) -> Listed:
-        return Listed(self.objects.get(kind, []), "1")
+    async def list(self, kind: str, selection: Selection) -> ObjectList:
+        return ObjectList(self.objects.get(kind, []), "1")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Any:
         return SimpleNamespace(ready=lambda: False, bell=Signal())
@@ -53,9 +53,9 @@ class World:
 
     def __init__(self, version: str = str(DEFAULT), gates: Mapping[str, bool] | None = None) -> None:
         parsed = Version.parse(version)
-        self.caps = Capabilities(parsed, effective(parsed, gates or {}))
+        self.caps = Capabilities(parsed, enabled_gates(parsed, gates or {}))
         self.shelf = Shelf()
-        self.picture = Picture(RequestReader(self.caps))
+        self.snapshot = Snapshot(RequestReader(self.caps))
         self.caches = InformerFactory(self.shelf, RealClock(), owner="kube-scheduler")
         self._pods = 0
 
@@ -63,7 +63,7 @@ class World:
         """Add a node with ample room; `spec` and `status` replace its own."""
         room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
         own = {"kubernetes.io/hostname": name, **(labels or {})}
-        self.picture.set_node(
+        self.snapshot.set_node(
             {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {"allocatable": room}, **fields}
         )
 
@@ -79,7 +79,7 @@ class World:
         spec.setdefault("containers", [{"name": "c", "image": "app"}])
         pod = PodInfo({"metadata": metadata, "spec": spec, "status": status})
         if pod.node_name:
-            self.picture.add_pod(pod)
+            self.snapshot.add_pod(pod)
         return pod
 
     def other(self, kind: str, obj: Any) -> None:
@@ -88,19 +88,19 @@ class World:
 
     def build(self, factory: Callable[..., Any], /, **args: Any) -> Any:
         """Build a plugin with its arguments filled in, and fill the caches it asked for."""
-        context = Context(
+        context = PluginDependencies(
             caps=self.caps,
             clock=RealClock(),
             client=self.shelf,
-            caches=self.caches,
-            nodes=self.picture,
-            taints=taint_rules(self.caps, ExpressionCache().expression),
-            selector_operators=selector_operators(self.caps),
+            informers=self.caches,
+            nodes=self.snapshot,
+            taints=make_taint_rules(self.caps, ExpressionCache().compile_expression),
+            selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
         )
-        plugin = factory(context, fill(factory.name, args, self.caps))
+        plugin = factory(context, set_defaults(factory.name, args, self.caps))
         for cache in self.caches.workers:
-            if not cache.synced:
+            if not cache.has_synced:
                 asyncio.run(cache.step())
         return plugin
 
@@ -108,18 +108,18 @@ class World:
         """Return what a plugin says of each node; of no node if its pre-filter refuses the pod, or leaves it alone."""
         state = CycleState()
         if hasattr(plugin, "pre_filter"):
-            found = plugin.pre_filter(state, pod, self.picture)
-            if not found.status.ok:
+            found = plugin.pre_filter(state, pod, self.snapshot)
+            if not found.status.is_success:
                 return {"": found.status}
-        return {node.name: plugin.filter(state, pod, node) for node in self.picture.all}
+        return {node.name: plugin.filter(state, pod, node) for node in self.snapshot.all}
 
     def refused(self, plugin: Any, pod: PodInfo) -> dict[str, str]:
         """Return the message for each node that is refused."""
-        return {name: status.message for name, status in self.filter(plugin, pod).items() if status.rejected}
+        return {name: status.message for name, status in self.filter(plugin, pod).items() if status.is_rejected}
 
     def scores(self, plugin: Any, pod: PodInfo) -> dict[str, int]:
         """Return the score of each node; nothing if the plugin leaves the pod alone."""
-        state, nodes = CycleState(), list(self.picture.all)
+        state, nodes = CycleState(), list(self.snapshot.all)
         if hasattr(plugin, "pre_score") and plugin.pre_score(state, pod, nodes).code is Code.SKIP:
             return {}
         scores = [plugin.score(state, pod, node) for node in nodes]
@@ -134,10 +134,10 @@ class Served:
         door = LocalDoor()
         door.open(server)
         self.caps, self.clock = caps, VirtualClock()
-        self.admin = LocalClient(door, Identity("admin", (MASTERS,), "admin"))
+        self.admin = LocalClient(door, ClientIdentity("admin", (MASTERS,), "admin"))
         self.client = LocalClient(door, scheduler_identity(caps.version))
         self.caches = InformerFactory(self.client, self.clock, owner="kube-scheduler")
-        self.picture = Picture(RequestReader(caps))
+        self.snapshot = Snapshot(RequestReader(caps))
 
     async def create(self, kind: str, name: str, /, status: Any = None, **fields: Any) -> Any:
         """Create an object of namespace `a`, if it has one, and give it a status."""
@@ -162,26 +162,26 @@ class Served:
         caches = [cache for cache in self.caches.workers if cache.kind == kind]
         for cache in caches:
             while cache.get(key_of(obj)) is None or _version(cache.get(key_of(obj))) < _version(obj):
-                if not cache.ready():
-                    await cache.bell.wait()
+                if not cache.is_ready():
+                    await cache.signal.wait()
                 await cache.step()
         if kind == "Node":
-            self.picture.set_node(obj)
+            self.snapshot.set_node(obj)
         return obj
 
     async def build(self, factory: Callable[..., Any], /, **args: Any) -> Any:
         """Build a plugin that writes to the server."""
-        context = Context(
+        context = PluginDependencies(
             caps=self.caps,
             clock=self.clock,
             client=self.client,
-            caches=self.caches,
-            nodes=self.picture,
-            taints=taint_rules(self.caps, ExpressionCache().expression),
-            selector_operators=selector_operators(self.caps),
+            informers=self.caches,
+            nodes=self.snapshot,
+            taints=make_taint_rules(self.caps, ExpressionCache().compile_expression),
+            selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
         )
-        plugin = factory(context, fill(factory.name, args, self.caps))
+        plugin = factory(context, set_defaults(factory.name, args, self.caps))
         for cache in self.caches.workers:
             await cache.step()
         return plugin
@@ -189,9 +189,9 @@ class Served:
     async def decide(self, plugin: Any, pod: PodInfo, node_name: str) -> CycleState:
         """Let a plugin look at the pod and the node, and reserve what is there."""
         state = CycleState()
-        assert plugin.pre_filter(state, pod, self.picture).status.ok
-        assert plugin.filter(state, pod, self.picture.get(node_name)).ok
-        assert plugin.reserve(state, pod, node_name).ok
+        assert plugin.pre_filter(state, pod, self.snapshot).status.is_success
+        assert plugin.filter(state, pod, self.snapshot.get(node_name)).is_success
+        assert plugin.reserve(state, pod, node_name).is_success
         return state
 
     def _key(self, kind: str, name: str) -> Key:
@@ -204,11 +204,15 @@ def _version(obj: Any) -> int:
 
 def helps(plugin: Any, pod: PodInfo, event: ClusterEvent) -> bool:
     """Whether a plugin wants a pod it refused to be tried again after an event."""
-    wanted = [one for one in plugin.interests() if one.subject is event.subject and event.action in one.actions]
+    wanted = [
+        one
+        for one in plugin.events_to_register()
+        if one.resource is event.resource and event.action_type in one.action_types
+    ]
     return any(one.hint is None or one.hint(pod, event) for one in wanted)
 
 
-def happened(subject: Subject, action: Action, old: Any = None, new: Any = None) -> ClusterEvent:
+def happened(subject: EventResource, action: ActionType, old: Any = None, new: Any = None) -> ClusterEvent:
     """Return an event; pods may be given as what they were compiled to."""
     old, new = (getattr(one, "obj", one) for one in (old, new))
     return ClusterEvent(subject, action, old, new)
@@ -231,11 +235,11 @@ async def served() -> AsyncIterator[Served]:
     """Return a server of the default version, with a namespace `a`."""
     async with MemoryStore() as store:
         options = ApiServerOptions(
-            Authenticator({}), caps=Capabilities(gates=effective(DEFAULT)), disable_admission=("ServiceAccount",)
+            Authenticator({}), caps=Capabilities(gates=enabled_gates(DEFAULT)), disable_admission=("ServiceAccount",)
         )
-        server = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.from_seed(1, "server"))
+        server = ApiServer(store=store, options=options, clock=RealClock(), chance=Random.from_seed(1, "server"))
         await server.start()
-        made = Served(server, Capabilities(gates=effective(DEFAULT, component="kube-scheduler")))
+        made = Served(server, Capabilities(gates=enabled_gates(DEFAULT, component="kube-scheduler")))
         await made.admin.create("Namespace", {"metadata": {"name": "a"}})
         yield made
         await made.caches.close()

@@ -29,7 +29,7 @@ class Script:
     async def watch(self, kind: str, selection: Any, after: str) -> Any:
         return self
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return bool(self.waiting)
 
     def take(self, count_max: int = 0) -> Sequence[WatchEvent]:
@@ -41,7 +41,7 @@ class Script:
 async def shown() -> Any:
     """Objects over a cache that holds version 5 of a claim; `deliver` makes it see an event."""
     client = Script()
-    cache = InformerFactory(client, RealClock(), owner="").of("ResourceClaim")  # type: ignore[arg-type]
+    cache = InformerFactory(client, RealClock(), owner="").informer_for("ResourceClaim")  # type: ignore[arg-type]
     objects = AssumeCache(cache)
     await cache.step()
 
@@ -57,7 +57,7 @@ async def test_an_assumption_takes_the_place_of_what_the_cache_holds(shown: Any)
     assert shown.assume(claim(5, "mine")) == ""
     assert shown.get(KEY) == claim(5, "mine")
     assert shown.overlay([claim(5)]) == [claim(5, "mine")]
-    assert shown.cache.get(KEY) == claim(5)
+    assert shown.informer.get(KEY) == claim(5)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ NODES = 300
 @pytest.fixture
 def scheduler(schedulers, nodes):
     scheduler = schedulers()
-    scheduler.nominations._pod_lister = lambda one: one
+    scheduler.nominator._pod_lister = lambda one: one
     for index in range(NODES):
-        scheduler.picture.set_node(nodes(f"n{index}"))
+        scheduler.snapshot.set_node(nodes(f"n{index}"))
     return scheduler
 
 
@@ -22,7 +22,7 @@ def place(scheduler, pods):
     """Return what puts a pod that fills its node there."""
 
     def place(node, app, priority=0):
-        scheduler.picture.assume(pods(f"{app}-{node}", "3", labels={"app": app}, priority=priority), node)
+        scheduler.snapshot.assume_pod(pods(f"{app}-{node}", "3", labels={"app": app}, priority=priority), node)
 
     return place
 
@@ -30,10 +30,10 @@ def place(scheduler, pods):
 @pytest.fixture
 def decide(scheduler, pods):
     """Return what decides for one more pod of some priority: the node that is made room on; empty for none."""
-    decider = scheduler.deciders["default-scheduler"]
+    decider = scheduler.algorithms["default-scheduler"]
 
     def decide(priority=5, name="p"):
-        remedy = decider.decide(decider.state(), pods(name, "3", priority=priority)).remedy
+        remedy = decider.schedule_pod(decider.new_cycle_state(), pods(name, "3", priority=priority)).post_filter_result
         return remedy.node_name
 
     return decide
@@ -41,7 +41,7 @@ def decide(scheduler, pods):
 
 def protect(scheduler, app, allowed):
     """Set, or replace, the budget of an application."""
-    scheduler.caches.of("PodDisruptionBudget").objects[Key("a", app)] = {
+    scheduler.informers.informer_for("PodDisruptionBudget").objects[Key("a", app)] = {
         "metadata": {"name": app, "namespace": "a"},
         "spec": {"selector": {"matchLabels": {"app": app}}},
         "status": {"disruptionsAllowed": allowed},
@@ -69,7 +69,7 @@ def test_what_budgets_allow_now_counts(scheduler, place, decide):
 def test_a_budget_that_is_new_counts(scheduler, place, decide):
     for index in range(NODES):
         place(f"n{index}", "x" if index == 7 else "z", priority=0 if index in (7, 8) else 9)
-    scheduler.picture.remove_pod("z-n8")
+    scheduler.snapshot.remove_pod("z-n8")
     place("n8", "old", priority=1)
     assert decide() == "n7"
     protect(scheduler, "x", 0)
@@ -81,22 +81,22 @@ def test_a_node_that_others_are_nominated_to_is_left_to_those_as_important(sched
         place(f"n{index}", "z", priority=0 if index in (7, 150) else 9)
     assert {decide(name=f"p{number}") for number in range(30)} == {"n7", "n150"}
     awaited = pods("awaited", "3", priority=5)
-    scheduler.nominations.put(awaited, "n7")
+    scheduler.nominator.add_nominated_pod(awaited, "n7")
     assert {decide(name=f"p{number}") for number in range(30)} == {"n150"}
     assert {decide(name="awaited") for _ in range(30)} == {"n7", "n150"}
     assert {decide(name=f"p{number}") for number in range(30)} == {"n150"}
     assert {decide(6, name=f"p{number}") for number in range(30)} == {"n7", "n150"}
-    scheduler.nominations.drop(awaited.uid)
+    scheduler.nominator.drop(awaited.uid)
     assert {decide(name=f"p{number}") for number in range(30)} == {"n7", "n150"}
 
 
 def test_victims_are_told_as_they_are_now(scheduler, pods, place):
     for index in range(NODES):
         place(f"n{index}", "z", priority=0 if index == 7 else 9)
-    decider = scheduler.deciders["default-scheduler"]
+    decider = scheduler.algorithms["default-scheduler"]
     pod = pods("p", "3", priority=5)
-    decider.decide(decider.state(), pod)
-    (before,) = scheduler.picture.get("n7").pods.values()
+    decider.schedule_pod(decider.new_cycle_state(), pod)
+    (before,) = scheduler.snapshot.get("n7").pods.values()
     later = PodInfo({**before.obj, "metadata": {**before.obj["metadata"], "resourceVersion": "2"}})
-    scheduler.picture.add_pod(later)
-    assert decider.decide(decider.state(), pod).remedy.victims == (later,)
+    scheduler.snapshot.add_pod(later)
+    assert decider.schedule_pod(decider.new_cycle_state(), pod).post_filter_result.victims == (later,)

@@ -7,8 +7,8 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.plugins.domain_counts import REMEMBERED_MAX, DomainCounts, DomainCountsCache
-from mockkube.scheduler.snapshot import Picture
+from mockkube.scheduler.plugins.domain_counts import CACHED_QUERIES_MAX, DomainCounts, DomainCountsCache
+from mockkube.scheduler.snapshot import Snapshot
 
 _NAMES, _ZONES = ("n1", "n2", "n3"), ("a", "b")
 _STEPS = st.lists(
@@ -23,11 +23,11 @@ _STEPS = st.lists(
 )
 
 
-def _picture() -> Picture:
-    return Picture(RequestReader(Capabilities()))
+def _picture() -> Snapshot:
+    return Snapshot(RequestReader(Capabilities()))
 
 
-def _play(picture: Picture, step: str, name: str, value: Any) -> None:
+def _play(picture: Snapshot, step: str, name: str, value: Any) -> None:
     match step:
         case "node":
             picture.set_node({"metadata": {"name": name, "labels": {"zone": value}}, "spec": {}, "status": {}})
@@ -63,9 +63,9 @@ def test_counts_that_follow_changes_are_those_counted_afresh(steps) -> None:
 def test_equal_questions_share_counts_until_too_many_others_were_asked() -> None:
     own, picture = _picture(), _picture()
     counts = DomainCountsCache[str](own)
-    first = counts.ask("zone", own, _pods_by_zone)
-    assert counts.ask("zone", own, _pods_by_zone) is first
-    for other in range(REMEMBERED_MAX):
-        counts.ask(other, own, _pods_by_zone)
-    assert counts.ask("zone", own, _pods_by_zone) is not first
-    assert counts.ask("zone", picture, _pods_by_zone) is not counts.ask("zone", picture, _pods_by_zone)
+    first = counts.get("zone", own, _pods_by_zone)
+    assert counts.get("zone", own, _pods_by_zone) is first
+    for other in range(CACHED_QUERIES_MAX):
+        counts.get(other, own, _pods_by_zone)
+    assert counts.get("zone", own, _pods_by_zone) is not first
+    assert counts.get("zone", picture, _pods_by_zone) is not counts.get("zone", picture, _pods_by_zone)

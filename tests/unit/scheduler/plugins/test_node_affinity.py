@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.node_affinity import NodeAffinity
@@ -36,7 +36,7 @@ def test_nodes_that_are_not_selected_are_refused_for_good(world) -> None:
     world.node("n1", {"zone": "a"})
     world.node("n2", {"zone": "b"})
     found = world.filter(world.build(NodeAffinity), world.pod(affinity=_requires(_in("zone", "a"))))
-    assert found["n1"].ok
+    assert found["n1"].is_success
     assert (found["n2"].code, found["n2"].message) == (Code.UNRESOLVABLE, _NO_MATCH)
     assert found["n2"].facts["labels"]["zone"] == "b"
 
@@ -52,8 +52,8 @@ def test_nodes_that_are_not_selected_are_refused_for_good(world) -> None:
 )
 def test_only_named_nodes_are_worth_a_look(world, terms, expected) -> None:
     pod = world.pod(affinity=_requires(*terms))
-    found = world.build(NodeAffinity).pre_filter(CycleState(), pod, world.picture)
-    assert found.status.ok
+    found = world.build(NodeAffinity).pre_filter(CycleState(), pod, world.snapshot)
+    assert found.status.is_success
     assert found.node_names == expected
 
 
@@ -106,12 +106,12 @@ def test_an_operator_without_its_gate_matches_no_node(worlds) -> None:
 )
 def test_nodes_help_when_they_become_selected(world, event, hinted, old, new, expected) -> None:
     pod = world.pod(affinity=_requires(_in("zone", "a")))
-    action = Action.NODE_LABEL if old else Action.ADD
-    assert hinted(world.build(NodeAffinity), pod, event(Subject.NODE, action, old, new)) is expected
+    action = ActionType.NODE_LABEL if old else ActionType.ADD
+    assert hinted(world.build(NodeAffinity), pod, event(EventResource.NODE, action, old, new)) is expected
 
 
 def test_a_node_is_tried_when_terms_that_do_not_parse_are_all_that_speaks_against_it(world, event, hinted) -> None:
     unknown = {"matchExpressions": [{"key": "zone", "operator": "SemverGt", "values": ["1"]}]}
-    plugin, news = world.build(NodeAffinity), event(Subject.NODE, Action.ADD, None, _node("a"))
+    plugin, news = world.build(NodeAffinity), event(EventResource.NODE, ActionType.ADD, None, _node("a"))
     assert hinted(plugin, world.pod(affinity=_requires(unknown)), news)
     assert not hinted(plugin, world.pod(affinity=_requires(unknown), nodeSelector={"zone": "b"}), news)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 
@@ -27,7 +27,7 @@ def test_a_node_must_declare_what_a_pod_needs(worlds, needed) -> None:
     world.node("with", status=_declares("Other", feature)["status"])
     world.node("without")
     found = world.filter(world.build(NodeDeclaredFeatures), world.pod(**spec))
-    assert found["with"].ok
+    assert found["with"].is_success
     assert found["without"].code is Code.UNRESOLVABLE
     assert found["without"].message == "node(s) didn't match Pod's required features"
     assert found["without"].facts["missing"] == [feature]
@@ -71,6 +71,6 @@ def test_without_the_gate_nothing_is_needed(worlds) -> None:
     ],
 )
 def test_nodes_help_by_declaring_something_else(world, event, hinted, old, new, expected) -> None:
-    action = Action.NODE_DECLARED_FEATURE if old else Action.ADD
-    news = event(Subject.NODE, action, old, new)
+    action = ActionType.NODE_DECLARED_FEATURE if old else ActionType.ADD
+    news = event(EventResource.NODE, action, old, new)
     assert hinted(world.build(NodeDeclaredFeatures), world.pod(**_RESTART), news) is expected

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.node_ports import NodePorts
 
@@ -58,5 +58,5 @@ def test_a_pod_without_host_ports_is_left_alone(world) -> None:
     ],
 )
 def test_pods_help_by_giving_up_a_port(world, event, hinted, gone, expected) -> None:
-    news = event(Subject.ASSIGNED_POD, Action.DELETE, world.pod(**gone))
+    news = event(EventResource.ASSIGNED_POD, ActionType.DELETE, world.pod(**gone))
     assert hinted(world.build(NodePorts), world.pod(containers=_listens(80)), news) is expected

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.taint_toleration import TaintToleration
 
@@ -79,11 +79,11 @@ def test_nodes_rank_by_the_taints_that_pods_had_better_avoid(world) -> None:
     ],
 )
 def test_nodes_help_when_they_become_tolerable(world, event, hinted, old, new, expected) -> None:
-    action = Action.NODE_TAINT if old else Action.ADD
-    assert hinted(world.build(TaintToleration), world.pod(), event(Subject.NODE, action, old, new)) is expected
+    action = ActionType.NODE_TAINT if old else ActionType.ADD
+    assert hinted(world.build(TaintToleration), world.pod(), event(EventResource.NODE, action, old, new)) is expected
 
 
 def test_only_its_own_tolerations_help_a_pod(world, event, hinted) -> None:
     plugin, pod, other = world.build(TaintToleration), world.pod(), world.pod()
-    assert hinted(plugin, pod, event(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, pod, pod))
-    assert not hinted(plugin, pod, event(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, other, other))
+    assert hinted(plugin, pod, event(EventResource.UNSCHEDULED_POD, ActionType.POD_TOLERATION, pod, pod))
+    assert not hinted(plugin, pod, event(EventResource.UNSCHEDULED_POD, ActionType.POD_TOLERATION, other, other))

@@ -43,7 +43,7 @@ def test_of_pods_that_have_not_started_the_last_to_arrive_stays_longest():
     ],
 )
 def test_the_cheapest_node_is_chosen(better, worse):
-    candidates = [Candidate.of("worse", *worse), Candidate.of("better", *better)]
+    candidates = [Candidate.from_victims("worse", *worse), Candidate.from_victims("better", *better)]
     assert pick_one_node_for_preemption(candidates).node_name == "better"
 
 

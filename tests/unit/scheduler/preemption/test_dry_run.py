@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from mockkube.scheduler.preemption.candidates import Candidate
-from mockkube.scheduler.preemption.dry_run import _Case
+from mockkube.scheduler.preemption.dry_run import _DryRunCase
 
 NAME = "default-scheduler"
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -40,9 +40,9 @@ WANTS = {
 @pytest.fixture
 def scheduler(schedulers, nodes):
     scheduler = schedulers()
-    scheduler.nominations._pod_lister = lambda one: one
+    scheduler.nominator._pod_lister = lambda one: one
     for index in range(NODES):
-        scheduler.picture.set_node(nodes(f"n{index}", labels={ZONE: f"z{index % 3}", HOST: f"n{index}"}))
+        scheduler.snapshot.set_node(nodes(f"n{index}", labels={ZONE: f"z{index % 3}", HOST: f"n{index}"}))
     return scheduler
 
 
@@ -55,7 +55,7 @@ def place(scheduler, pods):
         labels = {"color": random.choice(COLORS)} if random.random() < 0.5 else {}
         cpu, priority = random.choice(("1", "2", "500m")), random.choice((0, 1, 5, 9))
         pod = pods(name, cpu, labels=labels, priority=priority, **wants)
-        scheduler.picture.assume(pod, f"n{random.randrange(NODES)}")
+        scheduler.snapshot.assume_pod(pod, f"n{random.randrange(NODES)}")
 
     return place
 
@@ -63,22 +63,25 @@ def place(scheduler, pods):
 @pytest.mark.parametrize("wanted", WANTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_nodes_are_judged_as_if_nothing_were_remembered(scheduler, pods, place, wanted, seed):
-    decider, random, kinds = scheduler.deciders[NAME], Random(seed), set()
-    preemption = decider.points.profile.plugins["DefaultPreemption"]
+    decider, random, kinds = scheduler.algorithms[NAME], Random(seed), set()
+    preemption = decider.framework.profile.plugins["DefaultPreemption"]
     evictions, handle = preemption._dry_run, preemption._handle
     for number in range(60):
         place(random, f"old{number}")
     for number in range(8):
-        pod, state = pods(f"p{number}", "3", labels={"color": "blue"}, priority=5, **WANTS[wanted]), decider.state()
-        decider.points.pre_filter(state, pod)
-        supposed = evictions.begin(handle, state, pod)
+        pod, state = (
+            pods(f"p{number}", "3", labels={"color": "blue"}, priority=5, **WANTS[wanted]),
+            decider.new_cycle_state(),
+        )
+        decider.framework.run_pre_filters(state, pod)
+        supposed = evictions.start(handle, state, pod)
         for name in (f"n{index}" for index in range(NODES)):
-            if name not in supposed.known:
+            if name not in supposed.cached:
                 supposed.known[name] = supposed.suppose(name)
             outcome = supposed.known[name]
-            assert outcome == evictions._try(_Case(handle, state, pod, handle.filters(state)), name)
+            assert outcome == evictions._try(_DryRunCase(handle, state, pod, handle.filters(state)), name)
             kinds.add(type(outcome) if isinstance(outcome, Candidate) else outcome.reasons)
         place(random, f"new{number}")
-        scheduler.picture.remove_pod(f"old{number}")
-        scheduler.nominations.put(pod, f"n{random.randrange(NODES)}")
+        scheduler.snapshot.remove_pod(f"old{number}")
+        scheduler.nominator.put(pod, f"n{random.randrange(NODES)}")
     assert len(kinds) > 2

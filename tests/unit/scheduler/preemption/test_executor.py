@@ -9,12 +9,12 @@ from mockkube.api.errors import Unavailable
 from mockkube.client.series import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.pod_status import PodStatusWriter
-from mockkube.scheduler.preemption.executor import Evictions, ExecutorDependencies, Preemption
+from mockkube.scheduler.preemption.executor import Executor, ExecutorDependencies, Preemption
 
 UID = "preemptor"
 
@@ -61,25 +61,25 @@ def seen():
 
 @pytest.fixture
 def evictions(server, queue, seen):
-    clock, chance = VirtualClock(), Chance.from_seed(1, "test")
+    clock, chance = VirtualClock(), Random.from_seed(1, "test")
     tools = ExecutorDependencies(
         server,
         seen,
         PodStatusWriter(server, Capabilities(DEFAULT, frozenset()), clock),
         SeriesRecorder(server, clock, chance, owner="test"),
         Nominator(lambda pod: pod),
-        Metrics(),
+        SchedulerMetrics(),
         activate=queue.activate,
-        ask_again=queue.ask_again,
-        call_off=lambda uid, reason: False,
+        recheck_gate=queue.recheck_gate,
+        cancel_binding=lambda uid, reason: False,
     )
-    evictions = Evictions(tools, owner="test")
+    evictions = Executor(tools, owner="test")
     server.look = queue.look = lambda: (evictions.is_running_preemption(UID), evictions.has_pending_victims(UID))
     return evictions
 
 
 def begin(evictions, pods, *names):
-    evictions.begin(Preemption(pods(UID), "n1", [pods(name) for name in names]))
+    evictions.start(Preemption(pods(UID), "n1", [pods(name) for name in names]))
 
 
 def test_a_pod_is_kept_waiting_until_only_one_victim_is_left_that_is_not_seen_any_more(evictions, server, queue, pods):
@@ -87,7 +87,7 @@ def test_a_pod_is_kept_waiting_until_only_one_victim_is_left_that_is_not_seen_an
     assert (evictions.is_running_preemption(UID), evictions.has_pending_victims(UID)) == (True, True)
     asyncio.run(evictions.step())
     assert server.deleted == [("a", (True, True)), ("b", (False, False))]
-    assert queue.made == [("ask_again", UID, (False, False))]
+    assert queue.made == [("recheck_gate", UID, (False, False))]
 
 
 def test_the_last_victim_keeps_it_waiting_while_it_is_seen_alive(evictions, server, seen, pods):
@@ -103,18 +103,22 @@ def test_a_pod_whose_victims_could_not_be_evicted_is_tried_at_once(evictions, se
     server.answers = False
     begin(evictions, pods, "a", "b")
     asyncio.run(evictions.step())
-    assert queue.made == [("ask_again", UID, (False, False)), ("activate", UID, (False, False))]
+    assert queue.made == [("recheck_gate", UID, (False, False)), ("activate", UID, (False, False))]
 
 
 def test_several_preemptions_go_at_once_and_none_is_stopped_by_another(evictions, server, queue, pods):
     evictions._at_once = 2
     for uid, names in ((UID, ("a", "b")), ("second", ("c",)), ("third", ("d",))):
-        evictions.begin(Preemption(pods(uid), "n1", [pods(name) for name in names]))
+        evictions.start(Preemption(pods(uid), "n1", [pods(name) for name in names]))
     server.refused = "a"
     asyncio.run(evictions.step())
     assert [name for name, _ in server.deleted] == ["c"]
     assert ("activate", UID, (False, False)) in queue.made
-    assert (evictions.ready(), evictions.is_running_preemption("second"), evictions.is_running_preemption("third")) == (
+    assert (
+        evictions.is_ready(),
+        evictions.is_running_preemption("second"),
+        evictions.is_running_preemption("third"),
+    ) == (
         True,
         False,
         True,
@@ -124,8 +128,8 @@ def test_several_preemptions_go_at_once_and_none_is_stopped_by_another(evictions
 def test_victims_that_are_going_already_are_left_alone(evictions, pods):
     victim = pods("a")
     victim.terminating = True
-    evictions.begin(Preemption(pods(UID), "n1", [victim]))
-    assert (evictions.ready(), evictions.is_running_preemption(UID)) == (False, False)
+    evictions.start(Preemption(pods(UID), "n1", [victim]))
+    assert (evictions.is_ready(), evictions.is_running_preemption(UID)) == (False, False)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -136,7 +140,7 @@ def test_an_event_about_a_victim_refers_to_the_preemptor_where_it_names_it(evict
         def record(self, obj, kind, reason, note, *, action, controller, related):
             notes.append((reason, note, related))
 
-    evictions._tools = replace(evictions._tools, recorder=Notes(), relate_events_to_preemptor=named)
+    evictions._dependencies = replace(evictions._dependencies, recorder=Notes(), relate_events_to_preemptor=named)
     begin(evictions, pods, "a")
     asyncio.run(evictions.step())
     ((reason, note, related),) = notes

@@ -23,8 +23,8 @@ def budget(app, allowed, *, disrupted=(), selector=None):
 
 def test_budgets_are_used_up_in_order():
     pods = [pod("x"), pod("y"), pod("x")]
-    split = PodDisruptionBudgets([budget("x", 1)]).split(pods)
-    assert (split.protected, split.free) == ([pods[2]], [pods[0], pods[1]])
+    split = PodDisruptionBudgets([budget("x", 1)]).split_by_violation(pods)
+    assert (split.violating, split.non_violating) == ([pods[2]], [pods[0], pods[1]])
 
 
 @pytest.mark.parametrize(
@@ -39,19 +39,22 @@ def test_budgets_are_used_up_in_order():
     ],
 )
 def test_budgets_that_do_not_count_a_pod(given):
-    assert PodDisruptionBudgets([given]).split([pod("x")]).protected == []
+    assert PodDisruptionBudgets([given]).split_by_violation([pod("x")]).violating == []
 
 
 def test_it_is_known_by_which_budgets_pods_were_told_apart():
     budgets = PodDisruptionBudgets([budget("x", 1), budget("y", 1), budget("z", 1)])
-    assert [one.obj["metadata"]["name"] for one in budgets.split([pod("x"), pod("z")]).budgets] == ["x", "z"]
+    assert [one.obj["metadata"]["name"] for one in budgets.split_by_violation([pod("x"), pod("z")]).budgets] == [
+        "x",
+        "z",
+    ]
 
 
 def test_a_budget_that_has_not_changed_stays_the_same():
     kept, changed = budget("x", 1), budget("y", 1)
     budgets = PodDisruptionBudgets([kept, changed])
-    before = budgets.split([pod("x"), pod("y")]).budgets
-    budgets.take([kept, budget("y", 0)])
+    before = budgets.split_by_violation([pod("x"), pod("y")]).budgets
+    budgets.replace([kept, budget("y", 0)])
     assert [one in budgets for one in before] == [True, False]
 
 
@@ -66,7 +69,7 @@ def test_a_budget_that_has_not_changed_stays_the_same():
 )
 def test_it_is_known_when_more_pods_may_be_protected(objects, wider):
     budgets = PodDisruptionBudgets([budget("x", 1)])
-    generation, breadth = budgets.generation, budgets.breadth
-    budgets.take(objects)
+    generation, breadth = budgets.generation, budgets.selection_generation
+    budgets.replace(objects)
     assert budgets.generation > generation
-    assert (budgets.breadth > breadth) is wider
+    assert (budgets.selection_generation > breadth) is wider

@@ -20,21 +20,26 @@ POD = PodInfo({"metadata": {"name": "p", "namespace": "a"}, "spec": {}})
     ],
 )
 def test_the_pause_grows(refusals, errors, ends):
-    assert Backoff().ends(QueuedPodInfo(POD, 100.7, refusals=refusals, errors=errors)) == ends
+    assert (
+        Backoff().window_of_end(
+            QueuedPodInfo(POD, 100.7, unschedulable_count=refusals, consecutive_errors_count=errors)
+        )
+        == ends
+    )
 
 
 def test_the_second_in_which_it_ends_is_still_waited():
-    backoff, queued = Backoff(), QueuedPodInfo(POD, 100.7, refusals=1)
-    assert backoff.waits(queued, 101.9)
-    assert not backoff.waits(queued, 102.0)
+    backoff, queued = Backoff(), QueuedPodInfo(POD, 100.7, unschedulable_count=1)
+    assert backoff.is_backing_off(queued, 101.9)
+    assert not backoff.is_backing_off(queued, 102.0)
     assert backoff.ends_at(queued) == 102.0
 
 
 def test_without_alignment_the_pause_is_exact():
-    backoff, queued = Backoff(aligned=False), QueuedPodInfo(POD, 100.5, refusals=1)
-    assert backoff.waits(queued, 101.5)
-    assert not backoff.waits(queued, 101.6)
+    backoff, queued = Backoff(aligned=False), QueuedPodInfo(POD, 100.5, unschedulable_count=1)
+    assert backoff.is_backing_off(queued, 101.5)
+    assert not backoff.is_backing_off(queued, 101.6)
 
 
 def test_a_longest_pause_of_nothing_means_none():
-    assert not Backoff(seconds_max=0.0).waits(QueuedPodInfo(POD, 100.0, refusals=3), 100.0)
+    assert not Backoff(seconds_max=0.0).is_backing_off(QueuedPodInfo(POD, 100.0, unschedulable_count=3), 100.0)

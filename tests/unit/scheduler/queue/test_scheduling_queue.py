@@ -3,17 +3,17 @@
 import pytest
 
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import PreEnqueuePlugin
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.queue.queueing_hints import QueueingHints
-from mockkube.scheduler.queue.scheduling_queue import Queue, Rules
+from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue, SchedulingQueueConfig
 
 NAME = "default-scheduler"
-NODE_ADDED = ClusterEvent(Subject.NODE, Action.ADD)
-POD_GONE = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE)
+NODE_ADDED = ClusterEvent(EventResource.NODE, ActionType.ADD)
+POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 
 
 class Keeper(PreEnqueuePlugin):
@@ -24,8 +24,8 @@ class Keeper(PreEnqueuePlugin):
     def __init__(self):
         self.kept, self.sure, self.asked = {}, {}, []
 
-    def interests(self):
-        return (ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE),)
+    def events_to_register(self):
+        return (ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE),)
 
     def pre_enqueue(self, pod):
         self.asked.append(pod.name)
@@ -42,13 +42,13 @@ def keeper():
 
 @pytest.fixture
 def queue(keeper):
-    clock, metrics = VirtualClock(), Metrics()
-    rules = Rules(
+    clock, metrics = VirtualClock(), SchedulerMetrics()
+    rules = SchedulingQueueConfig(
         sort_key=lambda waiting: (),
-        gates={NAME: [keeper]},
+        pre_enqueue_plugins={NAME: [keeper]},
         hints={NAME: QueueingHints([keeper], clock, metrics)},
     )
-    return Queue(rules, clock, metrics, lambda pod: None)
+    return SchedulingQueue(rules, clock, metrics, lambda pod: None)
 
 
 def pod(name):
@@ -59,13 +59,13 @@ def refuse(queue, *names):
     for name in names:
         queue.add(pod(name))
         queued = queue.pop()
-        queued.refused_by = {"Keeper"}
+        queued.unschedulable_plugins = {"Keeper"}
         queue.add_unschedulable_if_not_present(queued)
 
 
 def taken(queue):
     names = []
-    while queue.ready() and (queued := queue.pop()) is not None:
+    while queue.is_ready() and (queued := queue.pop()) is not None:
         names.append(queued.pod.name)
     return names
 
@@ -73,15 +73,15 @@ def taken(queue):
 def test_pods_are_tried_again_in_the_order_in_which_they_were_refused(queue, keeper):
     refuse(queue, "a", "b", "c")
     keeper.kept["a"] = keeper.kept["c"] = None
-    queue.happened(POD_GONE)
+    queue.move_all_to_active_or_backoff_queue(POD_GONE)
     keeper.kept.clear()
-    queue.happened(POD_GONE)
+    queue.move_all_to_active_or_backoff_queue(POD_GONE)
     assert taken(queue) == ["b", "a", "c"]
 
 
 def test_an_event_that_concerns_nobody_who_refused_a_pod_leaves_it_waiting(queue):
     refuse(queue, "a")
-    queue.happened(NODE_ADDED)
+    queue.move_all_to_active_or_backoff_queue(NODE_ADDED)
     assert taken(queue) == []
 
 
@@ -89,12 +89,12 @@ def test_pods_that_are_surely_kept_out_are_asked_for_when_they_are_not_any_more(
     refuse(queue, "a", "b")
     for waiting in (keeper.kept, keeper.sure):
         waiting["a"] = waiting["b"] = None
-    queue.happened(POD_GONE)
+    queue.move_all_to_active_or_backoff_queue(POD_GONE)
     keeper.asked.clear()
     keeper.kept.clear()
-    queue.happened(POD_GONE)
+    queue.move_all_to_active_or_backoff_queue(POD_GONE)
     assert (keeper.asked, taken(queue)) == ([], [])
     del keeper.sure["b"]
-    queue.ask_again("b")
-    queue.happened(POD_GONE)
+    queue.recheck_gate("b")
+    queue.move_all_to_active_or_backoff_queue(POD_GONE)
     assert taken(queue) == ["b"]

@@ -142,10 +142,10 @@ def node_selector_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
     """Yield every node selector term, required and preferred."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     preferred = (weighted.get("preference", {}) for weighted in affinity.get(PREFERRED, ()))
-    return chain(required_terms(spec), preferred)
+    return chain(required_node_selector_terms(spec), preferred)
 
 
-def required_terms(spec: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+def required_node_selector_terms(spec: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     """Return the required node selector terms; a node has to match one of them."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     terms: Sequence[ReadOnlyObject] = affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()

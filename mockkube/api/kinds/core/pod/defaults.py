@@ -13,7 +13,7 @@ from mockkube.api.resource_lists import round_up_resource_list, round_up_resourc
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
-Amounts = dict[str, Quantity]
+ResourceAmounts = dict[str, Quantity]
 
 
 def default_pod_level_resources(spec: Object) -> None:
@@ -32,7 +32,7 @@ def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
     requested = resources.get("requests", {})
     limits = {
         name: amount.text
-        for name, amount in aggregate(spec, "limits").items()
+        for name, amount in aggregate_container_resources(spec, "limits").items()
         if _is_huge_page(name) and name not in requested
     }
     if limits:
@@ -44,7 +44,7 @@ def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None
     requests = {
         name: limit for name, limit in resources["limits"].items() if _is_compute_resource(name) or _is_huge_page(name)
     }
-    for name, amount in aggregate(spec, "requests").items():
+    for name, amount in aggregate_container_resources(spec, "requests").items():
         if _is_compute_resource(name):
             requests[name] = amount.text
     requests |= resources.get("requests", {})
@@ -52,14 +52,14 @@ def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None
         resources["requests"] = requests
 
 
-def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
+def aggregate_container_resources(spec: ReadOnlyObject, which: str) -> ResourceAmounts:
     """Return the sum over regular containers and sidecars, or an init container's need if more."""
     # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
-    total: Amounts = {}
+    total: ResourceAmounts = {}
     for container in spec.get("containers") or ():
         _add(total, _amounts(container, which))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
+    sidecars: ResourceAmounts = {}
+    peak: ResourceAmounts = {}
     for container in spec.get("initContainers") or ():
         amounts = _amounts(container, which)
         if container.get("restartPolicy") == "Always":
@@ -74,16 +74,16 @@ def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
     return total
 
 
-def _amounts(container: ReadOnlyObject, which: str) -> Amounts:
+def _amounts(container: ReadOnlyObject, which: str) -> ResourceAmounts:
     return {name: parse(text) for name, text in container.get("resources", {}).get(which, {}).items()}
 
 
-def _add(total: Amounts, more: Mapping[str, Quantity]) -> None:
+def _add(total: ResourceAmounts, more: Mapping[str, Quantity]) -> None:
     for name, amount in more.items():
         total[name] = total[name] + amount if name in total else amount
 
 
-def _raise_to(total: Amounts, least: Mapping[str, Quantity]) -> None:
+def _raise_to(total: ResourceAmounts, least: Mapping[str, Quantity]) -> None:
     for name, amount in least.items():
         if name not in total or amount > total[name]:
             total[name] = amount

@@ -14,7 +14,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 # Yields the parts of a pod spec that may have a gated field.
-Items = Callable[[ReadOnlyObject], Iterator[Any]]
+SpecItems = Callable[[ReadOnlyObject], Iterator[Any]]
 
 
 def _spec(spec: ReadOnlyObject) -> Iterator[Any]:
@@ -49,7 +49,7 @@ def _projections(spec: ReadOnlyObject) -> Iterator[Any]:
 
 # Gate, where to look, and the gated fields. Any of these fields in the stored pod keeps all of them: a running pod must
 # stay writable after its gate has been turned off.
-_GATED_FIELDS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
+_GATED_FIELDS: Final[tuple[tuple[str, SpecItems, tuple[str, ...]], ...]] = (
     ("UserNamespacesSupport", _spec, ("hostUsers",)),
     ("SupplementalGroupsPolicy", _security_context, ("supplementalGroupsPolicy",)),
     ("PodLevelResources", _spec, ("resources",)),
@@ -69,7 +69,7 @@ _GATED_FIELDS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
 
 
 @lru_cache(maxsize=64)
-def _disabled_fields(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
+def _disabled_fields(caps: Capabilities) -> tuple[tuple[SpecItems, tuple[str, ...]], ...]:
     return tuple((items, fields) for gate, items, fields in _GATED_FIELDS if not is_feature_enabled(caps, gate))
 
 

@@ -11,7 +11,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-Items = Callable[[ReadOnlyObject], Iterator[Any]]
+StatusItems = Callable[[ReadOnlyObject], Iterator[Any]]
 
 
 def _status(status: ReadOnlyObject) -> Iterator[Any]:
@@ -56,7 +56,7 @@ def _uses_group_policy(spec: ReadOnlyObject) -> bool:
 
 
 # A field stays if the stored status has it.
-_GATED_BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
+_GATED_BY_STATUS: Final[tuple[tuple[str, StatusItems, tuple[str, ...]], ...]] = (
     ("InPlacePodLevelResourcesVerticalScaling", _status, ("resources", "allocatedResources")),
     ("DRAExtendedResource", _status, ("extendedResourceClaimStatus",)),
     ("ResourceHealthStatus", _containers, ("allocatedResourcesStatus",)),
@@ -66,7 +66,7 @@ _GATED_BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("DRANodeAllocatableResources", _status, ("nodeAllocatableResourceClaimStatuses",)),
 )
 # A field stays if the stored spec asks for the feature: the kubelet may not have reported on it yet.
-_GATED_BY_SPEC: Final[tuple[tuple[str, Items, tuple[str, ...], Callable[[ReadOnlyObject], bool]], ...]] = (
+_GATED_BY_SPEC: Final[tuple[tuple[str, StatusItems, tuple[str, ...], Callable[[ReadOnlyObject], bool]], ...]] = (
     ("InPlacePodVerticalScaling", _containers, ("resources", "allocatedResources"), _uses_resize_policies),
     ("DynamicResourceAllocation", _status, ("resourceClaimStatuses",), _uses_claims),
     ("RecursiveReadOnlyMounts", _containers, ("volumeMounts",), _uses_recursive_mounts),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
-from mockkube.api.go_json import complaint
+from mockkube.api.go_json import find_syntax_error
 from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR_ANNOTATION_PREFIX, validate_profile_annotations
 from mockkube.api.kinds.core.pod.options import DELETION_COST_ANNOTATION, PodValidationOptions, deletion_cost_is_integer
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
@@ -17,7 +17,7 @@ TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 
 
 def validate_pod_annotations(
-    annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, rules: PodValidationOptions
+    annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, options: PodValidationOptions
 ) -> list[FieldError]:
     """Validate the annotations of a pod or template that have a meaning."""
     if not annotations:
@@ -28,8 +28,8 @@ def validate_pod_annotations(
         text = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(invalid(f"{at}[{MIRROR_ANNOTATION}]", mirror, text))
     if annotations.get(TOLERATIONS_ANNOTATION):
-        errors += _validate_annotated_tolerations(annotations[TOLERATIONS_ANNOTATION], at, rules)
-    if not rules.allow_any_deletion_cost and not deletion_cost_is_integer(annotations):
+        errors += _validate_annotated_tolerations(annotations[TOLERATIONS_ANNOTATION], at, options)
+    if not options.allow_any_deletion_cost and not deletion_cost_is_integer(annotations):
         errors.append(
             invalid(
                 f"{at}[{DELETION_COST_ANNOTATION}]", annotations[DELETION_COST_ANNOTATION], "must be a 32bit integer"
@@ -38,22 +38,22 @@ def validate_pod_annotations(
     return errors + validate_profile_annotations(annotations, spec, at)
 
 
-def _validate_annotated_tolerations(text: str, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_annotated_tolerations(text: str, at: str, options: PodValidationOptions) -> list[FieldError]:
     try:
         tolerations = json.loads(text)
     except ValueError:
-        return [invalid(at, TOLERATIONS_ANNOTATION, complaint(text.encode()))]
+        return [invalid(at, TOLERATIONS_ANNOTATION, find_syntax_error(text.encode()))]
     if not isinstance(tolerations, list) or not all(isinstance(item, dict) for item in tolerations):
         kind = "object" if isinstance(tolerations, dict) else "value"
         text = f"json: cannot unmarshal {kind} into Go value of type []v1.Toleration"
         # JSON null decodes into a nil slice in Go, which is no error.
         return [] if tolerations is None else [invalid(at, TOLERATIONS_ANNOTATION, text)]
     here = f"{at}.{TOLERATIONS_ANNOTATION}"
-    return rules.judge_tolerations(tolerations, here)
+    return options.validate_tolerations(tolerations, here)
 
 
 def validate_pod_annotations_update(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions
+    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
     """Validate a change of annotations; AppArmor and mirror annotations are immutable."""
     at = "metadata.annotations"
@@ -65,7 +65,7 @@ def validate_pod_annotations_update(
     for key in after:
         if key not in before:
             errors += _validate_immutable_annotation(key, at, "add")
-    return errors + validate_pod_annotations(after, new.get("spec", {}), at, rules)
+    return errors + validate_pod_annotations(after, new.get("spec", {}), at, options)
 
 
 def _validate_immutable_annotation(key: str, at: str, verb: str) -> list[FieldError]:

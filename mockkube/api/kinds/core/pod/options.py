@@ -17,7 +17,7 @@ from mockkube.api.kinds.core.persistent_volume_claim_validation import (
 from mockkube.api.kinds.core.pod.affinity import (
     node_selector_terms,
     pod_affinity_terms,
-    required_terms,
+    required_node_selector_terms,
     validate_affinity_term_selectors,
 )
 from mockkube.api.kinds.core.pod.containers.containers import ContainerValidationOptions, is_sidecar
@@ -32,10 +32,10 @@ from mockkube.api.kinds.core.pod.topology_spread import (
     has_invalid_unmerged_keys,
 )
 from mockkube.api.kinds.core.pod.volumes.projected import has_invalid_token_path
-from mockkube.api.kinds.core.pod.volumes.volumes import VolumeRules
+from mockkube.api.kinds.core.pod.volumes.volumes import PodVolumeValidationOptions
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.labels import is_invalid_selector
 from mockkube.api.validation.node_selector import NodeSelectorOptions, has_invalid_values
 from mockkube.features.capabilities import Capabilities
@@ -82,32 +82,34 @@ class PodValidationOptions:
     """Options of pod validation (upstream: PodValidationOptions)."""
 
     containers: ContainerValidationOptions = field(default_factory=ContainerValidationOptions)
-    volumes: VolumeRules = field(default_factory=VolumeRules)
+    volumes: PodVolumeValidationOptions = field(default_factory=PodVolumeValidationOptions)
     spread: SpreadValidationOptions = field(default_factory=SpreadValidationOptions)
     node_selectors: NodeSelectorOptions = field(default_factory=NodeSelectorOptions)
-    extensions: Extensions = NO_EXTENSIONS
-    allowed: frozenset[str] = frozenset()
+    extensions: ValidationExtensions = NO_EXTENSIONS
+    allowed_extensions: frozenset[str] = frozenset()
     is_pod: bool = True
     pod_level_resources: bool = True
     pod_level_resources_resize: bool = True
     relaxed_dns_search: bool = True
     host_network_in_user_namespace: bool = False
     devices_in_user_namespace: bool = False
-    only_recursive_labels: bool = True
+    only_recursive_selinux_change: bool = True
     allow_invalid_selector: bool = False
     allow_host_sysctls: bool = False
     allow_any_deletion_cost: bool = False
     image_digests: bool = False
     strict_addresses: bool = True
 
-    def judge_tolerations(self, tolerations: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    def validate_tolerations(self, tolerations: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
         """Validate tolerations of the pod."""
-        return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed)
+        return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed_extensions)
 
 
 # Cached, so that equal capabilities give the identical object: the cache of valid specs compares options by identity.
 @lru_cache(maxsize=64)
-def pod_validation_options(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodValidationOptions:
+def pod_validation_options(
+    caps: Capabilities, extensions: ValidationExtensions, *, is_pod: bool = True
+) -> PodValidationOptions:
     """Return the options for a new pod or template."""
     options = PodValidationOptions(
         containers=ContainerValidationOptions(
@@ -119,14 +121,16 @@ def pod_validation_options(caps: Capabilities, extensions: Extensions, *, is_pod
             init_resize_policy=is_feature_enabled(caps, "InPlacePodVerticalScaling"),
             allow_zero_sleep=is_feature_enabled(caps, "PodLifecycleSleepActionAllowZero"),
         ),
-        volumes=VolumeRules(ClaimValidationOptions(attributes_class=is_attributes_class_enabled(caps)), is_pod=is_pod),
+        volumes=PodVolumeValidationOptions(
+            ClaimValidationOptions(attributes_class=is_attributes_class_enabled(caps)), is_pod=is_pod
+        ),
         spread=SpreadValidationOptions(merge_label_keys=_merges_label_keys(caps)),
         is_pod=is_pod,
         pod_level_resources=is_feature_enabled(caps, "PodLevelResources"),
         pod_level_resources_resize=is_feature_enabled(caps, "InPlacePodLevelResourcesVerticalScaling"),
         relaxed_dns_search=is_feature_enabled(caps, "RelaxedDNSSearchValidation"),
         host_network_in_user_namespace=is_feature_enabled(caps, "UserNamespacesHostNetworkSupport"),
-        only_recursive_labels=not is_feature_enabled(caps, "SELinuxMount"),
+        only_recursive_selinux_change=not is_feature_enabled(caps, "SELinuxMount"),
         image_digests=is_feature_enabled(caps, "ImageVolumeWithDigest"),
         strict_addresses=is_feature_enabled(caps, STRICT_GATE),
         allow_any_deletion_cost=not is_feature_enabled(caps, "PodDeletionCost"),
@@ -138,25 +142,25 @@ def validate_with_ratcheting(
     check: Callable[[PodValidationOptions], list[FieldError]],
     new: ReadOnlyObject,
     old: ReadOnlyObject,
-    rules: PodValidationOptions,
+    options: PodValidationOptions,
     caps: Capabilities,
 ) -> list[FieldError]:
     """Validate an update; on errors repeat it with options relaxed by what `old` uses."""
     spec = old.get("spec", {})
-    errors = check(rules)
+    errors = check(options)
     # A valid update needs no relaxed options. Label keys of spread constraints are the exception: the stored pod
     # decides which of two rules applies, and neither is weaker than the other.
     if not errors and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
         return errors
-    return check(_with_extensions(_relax(rules, caps, new, old), caps, rules.extensions, spec))
+    return check(_with_extensions(_relax(options, caps, new, old), caps, options.extensions, spec))
 
 
 def _with_extensions(
-    rules: PodValidationOptions, caps: Capabilities, extensions: Extensions, old: ReadOnlyObject
+    options: PodValidationOptions, caps: Capabilities, extensions: ValidationExtensions, old: ReadOnlyObject
 ) -> PodValidationOptions:
-    allowed = extensions.allowed(caps, old.get("tolerations", ()), node_selector_terms(old))
-    selectors = NodeSelectorOptions(has_invalid_values(required_terms(old)), extensions, allowed)
-    return replace(rules, extensions=extensions, allowed=allowed, node_selectors=selectors)
+    allowed = extensions.find_allowed_gates(caps, old.get("tolerations", ()), node_selector_terms(old))
+    selectors = NodeSelectorOptions(has_invalid_values(required_node_selector_terms(old)), extensions, allowed)
+    return replace(options, extensions=extensions, allowed_extensions=allowed, node_selectors=selectors)
 
 
 def _merges_label_keys(caps: Capabilities) -> bool:
@@ -166,33 +170,33 @@ def _merges_label_keys(caps: Capabilities) -> bool:
 
 
 def _relax(
-    rules: PodValidationOptions, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject
+    options: PodValidationOptions, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject
 ) -> PodValidationOptions:
     """Return options that allow what the stored pod already does."""
     spec = old.get("spec", {})
     search = spec.get("dnsConfig", {}).get("searches", ())
     own_users = spec.get("hostUsers") is False
     return replace(
-        rules,
-        containers=_relax_containers(rules.containers, new.get("spec", {}), spec),
-        volumes=replace(rules.volumes, allow_any_token_path=has_invalid_token_path(spec.get("volumes", ()))),
-        spread=_relax_spread(rules.spread, caps, spec),
-        relaxed_dns_search=rules.relaxed_dns_search or any(name == "." or "_" in name for name in search),
-        host_network_in_user_namespace=rules.host_network_in_user_namespace
+        options,
+        containers=_relax_containers(options.containers, new.get("spec", {}), spec),
+        volumes=replace(options.volumes, allow_any_token_path=has_invalid_token_path(spec.get("volumes", ()))),
+        spread=_relax_spread(options.spread, caps, spec),
+        relaxed_dns_search=options.relaxed_dns_search or any(name == "." or "_" in name for name in search),
+        host_network_in_user_namespace=options.host_network_in_user_namespace
         or (own_users and spec.get("hostNetwork", False)),
         devices_in_user_namespace=own_users and any("volumeDevices" in item for item in all_containers(spec)),
-        only_recursive_labels=rules.only_recursive_labels
+        only_recursive_selinux_change=options.only_recursive_selinux_change
         and "seLinuxChangePolicy" not in spec.get("securityContext", {}),
         allow_invalid_selector=any(validate_affinity_term_selectors(term, "") for term in pod_affinity_terms(spec)),
         allow_host_sysctls=uses_host_sysctls(spec),
-        allow_any_deletion_cost=rules.allow_any_deletion_cost
+        allow_any_deletion_cost=options.allow_any_deletion_cost
         or not deletion_cost_is_integer(old.get("metadata", {}).get("annotations", {})),
     )
 
 
-def _relax_spread(rules: SpreadValidationOptions, caps: Capabilities, old: ReadOnlyObject) -> SpreadValidationOptions:
+def _relax_spread(options: SpreadValidationOptions, caps: Capabilities, old: ReadOnlyObject) -> SpreadValidationOptions:
     constraints = old.get("topologySpreadConstraints", ())
-    merged = rules.merge_label_keys
+    merged = options.merge_label_keys
     if is_feature_enabled(caps, "MatchLabelKeysInPodTopologySpread"):
         # Constraints stored under the other setting of the gate violate the present rule, and are validated by the
         # other one.
@@ -202,23 +206,23 @@ def _relax_spread(rules: SpreadValidationOptions, caps: Capabilities, old: ReadO
 
 
 def _relax_containers(
-    rules: ContainerValidationOptions, new: ReadOnlyObject, old: ReadOnlyObject
+    options: ContainerValidationOptions, new: ReadOnlyObject, old: ReadOnlyObject
 ) -> ContainerValidationOptions:
     init = old.get("initContainers", ())
     return replace(
-        rules,
-        env=_relax_env(rules.env, new, old),
-        restart_rules=rules.restart_rules or uses_restart_rules(old),
-        restart_all_containers=rules.restart_all_containers or _uses_restart_all_containers(old),
-        init_resize_policy=rules.init_resize_policy or any(is_sidecar(c) and "resizePolicy" in c for c in init),
+        options,
+        env=_relax_env(options.env, new, old),
+        restart_rules=options.restart_rules or uses_restart_rules(old),
+        restart_all_containers=options.restart_all_containers or _uses_restart_all_containers(old),
+        init_resize_policy=options.init_resize_policy or any(is_sidecar(c) and "resizePolicy" in c for c in init),
         init_restart_on_resize=any(not is_sidecar(c) and _has_restart_on_resize(c) for c in init),
-        allow_zero_sleep=rules.allow_zero_sleep or _uses_zero_sleep(old),
-        allow_indivisible=_uses_indivisible_huge_pages(old),
+        allow_zero_sleep=options.allow_zero_sleep or _uses_zero_sleep(old),
+        allow_indivisible_huge_pages=_uses_indivisible_huge_pages(old),
     )
 
 
-def _relax_env(rules: EnvValidationOptions, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvValidationOptions:
-    relaxed, files = rules.relaxed_names, rules.files
+def _relax_env(options: EnvValidationOptions, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvValidationOptions:
+    relaxed, files = options.relaxed_names, options.allow_file_keys
     if not relaxed:
         # Only a name that is kept excuses itself: new variables must follow the strict rule.
         unchanged = _variable_names(new) & _variable_names(old)

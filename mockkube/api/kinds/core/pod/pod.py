@@ -35,12 +35,12 @@ from mockkube.api.kinds.core.pod.update import (
     validate_pod_update,
 )
 from mockkube.api.kinds.core.pod.warnings import format_app_armor_warning, pod_warnings
-from mockkube.api.strategy import Judge, Strategy, keep_generation
+from mockkube.api.strategy import Strategy, StrategyContext, keep_generation
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import get_ip_warnings
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore
+from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
+from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore_fields
 
 _HOSTNAME_WARNING = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior"
 
@@ -49,7 +49,7 @@ class PodStrategy(Strategy):
     """Strategy of Pod."""
 
     tracks_generation = True
-    selectable = (
+    selectable_field_names = (
         "spec.nodeName",
         "spec.restartPolicy",
         "spec.schedulerName",
@@ -60,80 +60,80 @@ class PodStrategy(Strategy):
         "status.nominatedNodeName",
     )
 
-    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+    def __init__(self, extensions: ValidationExtensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Set phase, QoS class and conditions; drop fields of disabled gates; merge label keys."""
         spec = obj["spec"]
         obj["metadata"]["generation"] = 1
         # The class is fixed at creation: the kubelet sets up cgroups by it.
-        quality = obj.get("status", {}).get("qosClass") or compute_pod_qos(spec, judge.caps)
+        quality = obj.get("status", {}).get("qosClass") or compute_pod_qos(spec, context.caps)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
-        drop_disabled_pod_fields(spec, None, judge.caps)
+        drop_disabled_pod_fields(spec, None, context.caps)
         if "schedulingGates" in spec:
-            obj["status"]["conditions"] = [_scheduling_gated_condition(judge)]
-        _merge_label_keys(spec, obj["metadata"].get("labels", {}), judge)
+            obj["status"]["conditions"] = [_scheduling_gated_condition(context)]
+        _merge_label_keys(spec, obj["metadata"].get("labels", {}), context)
         _copy_app_armor_annotations(obj)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Restore everything that the written subresource must not change."""
-        match judge.subresource:
+        match context.subresource:
             case "status":
-                _prepare_status_update(new, old, judge)
+                _prepare_status_update(new, old, context)
                 return
             case "binding":
                 return
             case "ephemeralcontainers":
                 _prepare_ephemeral_containers_update(new, old)
             case "resize":
-                _prepare_resize(new, old, judge)
+                _prepare_resize(new, old, context)
         if "status" in old:
             new["status"] = old["status"]
-        drop_disabled_pod_fields(new["spec"], old["spec"], judge.caps)
+        drop_disabled_pod_fields(new["spec"], old["spec"], context.caps)
         keep_generation(new, old)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec and the annotations that have a meaning."""
-        return validate_pod_create(obj, pod_validation_options(judge.caps, self.extensions))
+        return validate_pod_create(obj, pod_validation_options(context.caps, self.extensions))
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a change through the written subresource."""
 
         def check(options: PodValidationOptions) -> list[FieldError]:
-            match judge.subresource:
+            match context.subresource:
                 case "status":
-                    return validate_pod_status(new, old, options, judge.caps)
+                    return validate_pod_status(new, old, options, context.caps)
                 case "binding":
                     return []
                 case "ephemeralcontainers":
                     return validate_ephemeral_containers_update(new, old, options)
                 case "resize":
-                    return validate_pod_resize(new, old, options, judge.caps)
+                    return validate_pod_resize(new, old, options, context.caps)
                 case _:
                     return validate_pod_update(new, old, options)
 
-        options = pod_validation_options(judge.caps, self.extensions)
-        return validate_with_ratcheting(check, new, old, options, judge.caps)
+        options = pod_validation_options(context.caps, self.extensions)
+        return validate_with_ratcheting(check, new, old, options, context.caps)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about deprecated, ambiguous and surprising fields."""
         warnings = [*_app_armor_warnings(obj)]
         texts = names.check_dns_label(obj["metadata"]["name"])
         if texts:
             warnings.append(f"{_HOSTNAME_WARNING}; a DNS label is recommended: [{' '.join(texts)}]")
-        return warnings + pod_warnings(obj["metadata"], obj["spec"], judge)
+        return warnings + pod_warnings(obj["metadata"], obj["spec"], context)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about ambiguous addresses in a status."""
         warnings: list[str] = []
-        if judge.subresource == "status":
+        if context.subresource == "status":
             for kind in ("podIPs", "hostIPs"):
                 for i, item in enumerate(new.get("status", {}).get(kind, ())):
                     warnings += get_ip_warnings(item.get("ip", ""), f"status.{kind}[{i}].ip")
         return warnings
 
-    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return node, phase and the other fields that pods are selected by."""
         spec, status = obj["spec"], obj.get("status", {})
         addresses = status.get("podIPs")
@@ -158,26 +158,26 @@ class PodStrategy(Strategy):
         return 1 if seconds < 0 else seconds
 
 
-def _scheduling_gated_condition(judge: Judge) -> Object:
+def _scheduling_gated_condition(context: StrategyContext) -> Object:
     return {
         "type": "PodScheduled",
         "status": "False",
         "lastProbeTime": None,
-        "lastTransitionTime": render_time(judge.now),
+        "lastTransitionTime": render_time(context.now),
         "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates",
     }
 
 
-def _merge_label_keys(spec: Object, labels: Mapping[str, str], judge: Judge) -> None:
+def _merge_label_keys(spec: Object, labels: Mapping[str, str], context: StrategyContext) -> None:
     """Merge the pod's label values for matchLabelKeys into the selectors."""
     # Merged here, at creation, so that schedulers need not know the feature: they see an ordinary selector.
-    if "affinity" in spec and is_feature_enabled(judge.caps, "MatchLabelKeysInPodAffinity"):
+    if "affinity" in spec and is_feature_enabled(context.caps, "MatchLabelKeysInPodAffinity"):
         for term in pod_affinity_terms(spec):
             _extend_selector(term, "matchLabelKeys", "In", labels)
             _extend_selector(term, "mismatchLabelKeys", "NotIn", labels)
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
-    if "topologySpreadConstraints" in spec and all(is_feature_enabled(judge.caps, gate) for gate in gates):
+    if "topologySpreadConstraints" in spec and all(is_feature_enabled(context.caps, gate) for gate in gates):
         for constraint in spec["topologySpreadConstraints"]:
             _extend_selector(constraint, "matchLabelKeys", "In", labels)
 
@@ -221,16 +221,16 @@ def _app_armor_warnings(obj: ReadOnlyObject) -> Iterator[str]:
             yield format_app_armor_warning(key)
 
 
-def _prepare_status_update(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def _prepare_status_update(new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
     new["spec"] = old["spec"]
     # Status updates must not set it; the registry restores the stored one.
     new["metadata"].pop("deletionTimestamp", None)
-    restore(new["metadata"], old["metadata"], "ownerReferences")
+    restore_fields(new["metadata"], old["metadata"], "ownerReferences")
     status, before = new.setdefault("status", {}), old.get("status", {})
     if not status.get("qosClass") and "qosClass" in before:
         status["qosClass"] = before["qosClass"]
     _keep_observed_generations(status, before)
-    drop_disabled_pod_status(new, old, judge.caps)
+    drop_disabled_pod_status(new, old, context.caps)
 
 
 def _keep_observed_generations(status: Object, before: ReadOnlyObject) -> None:
@@ -257,7 +257,7 @@ def _prepare_ephemeral_containers_update(new: Object, old: ReadOnlyObject) -> No
     reset_metadata_for_status(new, old)
 
 
-def _prepare_resize(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def _prepare_resize(new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
     spec, before = new["spec"], old["spec"]
     kinds = ("containers", "initContainers")
     # Left as submitted, so that validation rejects it with a message.
@@ -267,8 +267,8 @@ def _prepare_resize(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     for kind in kinds:
         if spec.get(kind):
             merged[kind] = _merge_resources(spec[kind], before[kind])
-    if is_feature_enabled(judge.caps, "InPlacePodLevelResourcesVerticalScaling"):
-        restore(merged, spec, "resources")
+    if is_feature_enabled(context.caps, "InPlacePodLevelResourcesVerticalScaling"):
+        restore_fields(merged, spec, "resources")
     new["spec"] = merged
     reset_metadata_for_status(new, old)
 
@@ -278,7 +278,7 @@ def _merge_resources(new: list[Any], old: list[Any]) -> list[Any]:
         return new
     merged = [dict(container) for container in old]
     for container, submitted in zip(merged, new, strict=True):
-        restore(container, submitted, "resources", "resizePolicy")
+        restore_fields(container, submitted, "resources", "resizePolicy")
     return merged
 
 

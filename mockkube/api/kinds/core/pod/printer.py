@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mockkube.api.printers.ages import age, human_duration, parse_time
+from mockkube.api.printers.ages import format_age, human_duration, parse_time
 from mockkube.api.printers.reading import (
     elements,
     has_condition,
@@ -17,15 +17,24 @@ from mockkube.api.printers.reading import (
     truth,
     value_at,
 )
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, RowCondition, text_column, wide_column
+from mockkube.api.printers.table import (
+    AGE_COLUMN,
+    NAME_COLUMN,
+    NONE,
+    Cell,
+    Printer,
+    RowCondition,
+    text_column,
+    wide_column,
+)
 from mockkube.api.types import ReadOnlyObject
 
 COLUMNS = (
-    NAME,
+    NAME_COLUMN,
     text_column("Ready", "Ready containers, of all that should run."),
     text_column("Status", "Status of the pod, from its containers."),
     text_column("Restarts", "Number of container restarts, and the time since the last one."),
-    AGE,
+    AGE_COLUMN,
     wide_column("IP", "The address of the pod."),
     wide_column("Node", "The node the pod runs on."),
     wide_column("Nominated Node", "The node that the pod is nominated to."),
@@ -40,7 +49,7 @@ _COMPLETED_CONDITIONS = {
 
 
 @dataclass(slots=True)
-class Restarts:
+class RestartCount:
     """Number of restarts, and when the last terminated run ended."""
 
     count: int = 0
@@ -53,7 +62,7 @@ class Restarts:
         if ended is not None and (self.last is None or self.last < ended):
             self.last = ended
 
-    def text(self, now: datetime) -> str:
+    def format_count(self, now: datetime) -> str:
         """Return the number, with the time since the last restart if known."""
         if self.count == 0 or self.last is None:
             return str(self.count)
@@ -61,19 +70,19 @@ class Restarts:
 
 
 @dataclass(slots=True)
-class Summary:
+class PodSummary:
     """Container counts, status and restarts of a pod."""
 
     reason: str
     ready: int = 0
-    restarts: Restarts = field(default_factory=Restarts)
+    restarts: RestartCount = field(default_factory=RestartCount)
 
 
-def summarize_pod(pod: ReadOnlyObject) -> Summary:
+def summarize_pod(pod: ReadOnlyObject) -> PodSummary:
     """Summarize the container statuses of a pod."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, printPod
-    summary = Summary(_reported_reason(pod))
-    of_sidecars = Restarts()
+    summary = PodSummary(_reported_reason(pod))
+    of_sidecars = RestartCount()
     stuck = _summarize_init_containers(pod, summary, of_sidecars)
     if not stuck or has_condition(pod, "Initialized"):
         # Once the pod is initialized, restarts of finished init containers no longer count.
@@ -98,7 +107,7 @@ def _deletion_reason(pod: ReadOnlyObject, reason: str) -> str:
     return reason if string(pod, "status", "phase") in _COMPLETED_CONDITIONS else "Terminating"
 
 
-def _summarize_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Restarts) -> bool:
+def _summarize_init_containers(pod: ReadOnlyObject, summary: PodSummary, of_sidecars: RestartCount) -> bool:
     """Add init containers to the summary; return whether one is unfinished."""
     sidecars = {string(item, "name") for item in _sidecars(pod)}
     total = len(elements(pod, "spec", "initContainers"))
@@ -143,7 +152,7 @@ def _exit_reason(terminated: ReadOnlyObject) -> str:
     return f"ExitCode:{number(terminated, 'exitCode')}"
 
 
-def _summarize_containers(pod: ReadOnlyObject, summary: Summary) -> None:
+def _summarize_containers(pod: ReadOnlyObject, summary: PodSummary) -> None:
     """Add the regular containers to the summary."""
     error, is_running = "", False
     # Upstream visits them from the last to the first and overwrites the reason: the first container in trouble wins.
@@ -191,8 +200,8 @@ def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(pod),
         f"{summary.ready}/{total}",
         summary.reason,
-        summary.restarts.text(now),
-        age(pod, now),
+        summary.restarts.format_count(now),
+        format_age(pod, now),
         _pod_ip(pod) or NONE,
         string(pod, "spec", "nodeName") or NONE,
         string(pod, "status", "nominatedNodeName") or NONE,

@@ -19,7 +19,7 @@ _ONLY_DETAIL: Final = "only cpu and memory resources"
 
 
 def validate_pod_resize(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions, caps: Capabilities
+    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions, caps: Capabilities
 ) -> list[FieldError]:
     """Validate a change of CPU and memory through the resize subresource."""
     spec, before = new.get("spec", {}), old.get("spec", {})
@@ -27,11 +27,11 @@ def validate_pod_resize(
         return [forbidden("", "static pods cannot be resized")]
     if before.get("os", {}).get("name") == "windows":
         return [forbidden("", "windows pods cannot be resized")]
-    errors = validate_pod_with_metadata(new, rules)
+    errors = validate_pod_with_metadata(new, options)
     errors += _validate_resizable(new, old, caps)
     after = dict(spec)
     if _has_pod_level_resources(spec) or _has_pod_level_resources(before):
-        if not rules.pod_level_resources_resize:
+        if not options.pod_level_resources_resize:
             gate = "InPlacePodLevelResourcesVerticalScalingEnabled"
             text = f"resize of pods with pod-level resources is forbidden when {gate} feature gate is disabled"
             return [*errors, forbidden("", text)]

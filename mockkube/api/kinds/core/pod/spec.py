@@ -21,7 +21,7 @@ from mockkube.api.fields import (
 )
 from mockkube.api.kinds.core.pod.affinity import validate_affinity
 from mockkube.api.kinds.core.pod.containers.containers import (
-    Surroundings,
+    ContainerValidationContext,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
@@ -52,19 +52,19 @@ _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 # hot: per pod
 def validate_pod_spec(
-    spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodValidationOptions
+    spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, options: PodValidationOptions
 ) -> list[FieldError]:
     """Validate the spec of a pod with metadata `meta`, or of a template if it is None."""
     # The validity of such a spec depends on the pod's name, which the digest does not cover.
     if _depends_on_name(spec):
-        return _validate_spec(spec, meta, at, rules)
+        return _validate_spec(spec, meta, at, options)
     digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
     # Only valid specs are cached: errors contain the field path, which differs between pods and templates.
-    if _VALID_SPECS.get(digest) is rules:
+    if _VALID_SPECS.get(digest) is options:
         return []
-    errors = _validate_spec(spec, meta, at, rules)
+    errors = _validate_spec(spec, meta, at, options)
     if not errors:
-        _VALID_SPECS.put(digest, rules)
+        _VALID_SPECS.put(digest, options)
     return errors
 
 
@@ -74,55 +74,55 @@ def _depends_on_name(spec: ReadOnlyObject) -> bool:
 
 
 def _validate_spec(
-    spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodValidationOptions
+    spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, options: PodValidationOptions
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
         errors.append(required(f"{at}.terminationGracePeriodSeconds"))
-    volumes = validate_volumes(spec, f"{at}.volumes", (meta or {}).get("name", ""), rules.volumes)
+    volumes = validate_volumes(spec, f"{at}.volumes", (meta or {}).get("name", ""), options.volumes)
     errors += volumes.errors
     claims = spec.get("resourceClaims", ())
     claim_names = {claim["name"] for claim in claims if claim.get("name")}
     if claims:
         errors += _validate_claims(claims, meta or {}, f"{at}.resourceClaims")
     os = spec["os"].get("name", "") if "os" in spec else None
-    around = Surroundings(
-        rules=rules.containers,
+    around = ContainerValidationContext(
+        options=options.containers,
         volumes=volumes.by_name,
         claim_names=claim_names,
-        handlers=HandlerValidationContext(grace, os, rules.containers.allow_zero_sleep),
+        handler_context=HandlerValidationContext(grace, os, options.containers.allow_zero_sleep),
         restart_policy=spec.get("restartPolicy", ""),
         host_users=spec.get("hostUsers") is not False,
     )
     errors += _validate_container_lists(spec, at, around)
-    if rules.pod_level_resources and "resources" in spec:
+    if options.pod_level_resources and "resources" in spec:
         errors += validate_pod_level_resources(
-            spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible
+            spec, at, claim_names, allow_indivisible=options.containers.allow_indivisible_huge_pages
         )
-    errors += _validate_common_fields(spec, at, rules)
+    errors += _validate_common_fields(spec, at, options)
     for name, check in _PARTS_BEFORE_NAMES.items():
         if name in spec:
-            errors += check(spec, at, rules)
-    errors += validate_host_access(spec, at, rules)
+            errors += check(spec, at, options)
+    errors += validate_host_access(spec, at, options)
     for name, check_name in _NAME_FIELDS.items():
         if value := spec.get(name):
             errors += [invalid(f"{at}.{name}", value, text) for text in check_name(value)]
     for name, check in _PARTS_AFTER_NAMES.items():
         if name in spec:
-            errors += check(spec, at, rules)
+            errors += check(spec, at, options)
     return errors + _validate_file_key_volumes(spec, at)
 
 
-def _validate_container_lists(spec: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
+def _validate_container_lists(spec: ReadOnlyObject, at: str, context: ContainerValidationContext) -> list[FieldError]:
     ordinary, init = spec.get("containers") or (), spec.get("initContainers", ())
-    errors = validate_containers(ordinary, f"{at}.containers", around)
+    errors = validate_containers(ordinary, f"{at}.containers", context)
     if init:
-        errors += validate_init_containers(init, f"{at}.initContainers", around, ordinary)
+        errors += validate_init_containers(init, f"{at}.initContainers", context, ordinary)
     if "ephemeralContainers" in spec:
         others = {container.get("name", "") for container in (*ordinary, *init)}
         here = f"{at}.ephemeralContainers"
-        errors += validate_ephemeral_containers(spec["ephemeralContainers"], here, around, others)
+        errors += validate_ephemeral_containers(spec["ephemeralContainers"], here, context, others)
     return errors
 
 
@@ -159,11 +159,11 @@ def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[Fiel
     return errors
 
 
-def _validate_common_fields(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_common_fields(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     """Validate the fields that nearly every pod has."""
     errors: list[FieldError] = []
     if spec.get("hostNetwork"):
-        errors += validate_host_ports(spec, f"{at}.containers", rules)
+        errors += validate_host_ports(spec, f"{at}.containers", options)
     policy = spec.get("restartPolicy")
     if policy not in _RESTART_POLICIES:
         here = f"{at}.restartPolicy"
@@ -175,53 +175,53 @@ def _validate_common_fields(spec: ReadOnlyObject, at: str, rules: PodValidationO
         errors += validate_pod_security_context(
             spec,
             f"{at}.securityContext",
-            only_recursive_labels=rules.only_recursive_labels,
-            allow_host_sysctls=rules.allow_host_sysctls,
+            only_recursive_labels=options.only_recursive_selinux_change,
+            allow_host_sysctls=options.allow_host_sysctls,
         )
     return errors
 
 
-Part = Callable[[ReadOnlyObject, str, PodValidationOptions], list[FieldError]]
+SpecPartValidator = Callable[[ReadOnlyObject, str, PodValidationOptions], list[FieldError]]
 
 
-def _validate_affinity(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
-    lenient = rules.allow_invalid_selector
-    return validate_affinity(spec["affinity"], f"{at}.affinity", rules.node_selectors, allow_invalid_values=lenient)
+def _validate_affinity(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
+    lenient = options.allow_invalid_selector
+    return validate_affinity(spec["affinity"], f"{at}.affinity", options.node_selectors, allow_invalid_values=lenient)
 
 
-def _validate_readiness_gates(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_readiness_gates(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     return [
         invalid(f"{at}.readinessGates[{i}].conditionType", gate.get("conditionType", ""), text)
         for i, gate in enumerate(spec["readinessGates"])
-        for text in names.qualified_name(gate.get("conditionType", ""))
+        for text in names.check_qualified_name(gate.get("conditionType", ""))
     ]
 
 
-def _validate_scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_scheduling_gates(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, gate in enumerate(spec["schedulingGates"]):
         here, name = f"{at}.schedulingGates[{i}]", gate.get("name", "")
-        errors += [invalid(here, name, text) for text in names.qualified_name(name)]
+        errors += [invalid(here, name, text) for text in names.check_qualified_name(name)]
         if name in seen:
             errors.append(duplicate(here, name))
         seen.add(name)
     return errors
 
 
-def _validate_spread(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_spread(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     constraints = spec["topologySpreadConstraints"]
-    return validate_topology_spread(constraints, f"{at}.topologySpreadConstraints", rules.spread)
+    return validate_topology_spread(constraints, f"{at}.topologySpreadConstraints", options.spread)
 
 
-def _validate_dns(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
-    relaxed, strict = rules.relaxed_dns_search, rules.strict_addresses
+def _validate_dns(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
+    relaxed, strict = options.relaxed_dns_search, options.strict_addresses
     return validate_dns_config(spec, f"{at}.dnsConfig", relaxed=relaxed, strict_addresses=strict)
 
 
 # These tables are ordered as upstream's checks are, since clients see errors in this order. `dnsPolicy` is always set,
 # so its entry validates dnsConfig in any case.
-_PARTS_BEFORE_NAMES: Final[dict[str, Part]] = {
+_PARTS_BEFORE_NAMES: Final[dict[str, SpecPartValidator]] = {
     "affinity": _validate_affinity,
     "dnsPolicy": _validate_dns,
     "readinessGates": _validate_readiness_gates,
@@ -236,13 +236,13 @@ _NAME_FIELDS: Final[dict[str, Callable[[str], list[str]]]] = {
 }
 
 
-def _validate_deadline(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_deadline(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     seconds = spec["activeDeadlineSeconds"]
-    texts = names.in_range(seconds, 1, ACTIVE_DEADLINE_SECONDS_MAX)
+    texts = names.check_in_range(seconds, 1, ACTIVE_DEADLINE_SECONDS_MAX)
     return [invalid(f"{at}.activeDeadlineSeconds", seconds, text) for text in texts]
 
 
-def _label_validator(field: str) -> Part:
+def _label_validator(field: str) -> SpecPartValidator:
     def check(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
         value = spec[field]
         return [invalid(f"{at}.{field}", value, text) for text in names.check_dns_label(value)] if value else []
@@ -250,52 +250,52 @@ def _label_validator(field: str) -> Part:
     return check
 
 
-def _subdomain_validator(field: str) -> Part:
+def _subdomain_validator(field: str) -> SpecPartValidator:
     def check(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
         return [invalid(f"{at}.{field}", spec[field], text) for text in names.check_dns_subdomain(spec[field])]
 
     return check
 
 
-def _validate_tolerations(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
-    return rules.judge_tolerations(spec["tolerations"], f"{at}.tolerations")
+def _validate_tolerations(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
+    return options.validate_tolerations(spec["tolerations"], f"{at}.tolerations")
 
 
-def _validate_host_aliases(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_host_aliases(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, alias in enumerate(spec["hostAliases"]):
         here = f"{at}.hostAliases[{i}]"
-        errors += validate_ip_for_legacy_field(alias.get("ip", ""), f"{here}.ip", strict=rules.strict_addresses)
+        errors += validate_ip_for_legacy_field(alias.get("ip", ""), f"{here}.ip", strict=options.strict_addresses)
         for j, name in enumerate(alias.get("hostnames", ())):
             errors += [invalid(f"{here}.hostnames[{j}]", name, text) for text in names.check_dns_subdomain(name)]
     return errors
 
 
-def _validate_preemption_policy(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_preemption_policy(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     policy, here = spec["preemptionPolicy"], f"{at}.preemptionPolicy"
     if policy in _PREEMPTION_POLICIES:
         return []
     return [not_supported(here, policy, _PREEMPTION_POLICIES) if policy else required(here)]
 
 
-def _validate_overhead(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
-    indivisible = rules.containers.allow_indivisible
+def _validate_overhead(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
+    indivisible = options.containers.allow_indivisible_huge_pages
     overhead = {"limits": spec["overhead"]}
     return validate_container_resources(overhead, f"{at}.overhead", (), allow_indivisible=indivisible)
 
 
-def _validate_os(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_os(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     return validate_os(spec, at)
 
 
-def _validate_scheduling_group(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+def _validate_scheduling_group(spec: ReadOnlyObject, at: str, options: PodValidationOptions) -> list[FieldError]:
     here, name = f"{at}.schedulingGroup.podGroupName", spec["schedulingGroup"].get("podGroupName")
     if name is None:
         return [invalid(here, None, "must specify one of: `podGroupName`")]
     return [invalid(here, name, text) for text in names.check_dns_subdomain(name)]
 
 
-_PARTS_AFTER_NAMES: Final[dict[str, Part]] = {
+_PARTS_AFTER_NAMES: Final[dict[str, SpecPartValidator]] = {
     "activeDeadlineSeconds": _validate_deadline,
     "hostname": _label_validator("hostname"),
     "subdomain": _label_validator("subdomain"),

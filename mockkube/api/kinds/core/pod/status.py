@@ -27,11 +27,11 @@ _NONNEGATIVE_DETAIL: Final = "must be a non-negative integer"
 
 
 def validate_pod_status(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions, caps: Capabilities
+    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions, caps: Capabilities
 ) -> list[FieldError]:
     """Validate a change of a pod's status."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("status", {})
-    errors = validate_pod_annotations_update(new, old, rules)
+    errors = validate_pod_annotations_update(new, old, options)
     errors += _validate_conditions(status.get("conditions", ()))
     # The strategy restores the spec before validation, so this cannot happen through the API.
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
@@ -41,13 +41,13 @@ def validate_pod_status(
         errors.append(invalid("status.observedGeneration", status["observedGeneration"], _NONNEGATIVE_DETAIL))
     errors += validate_immutable(status.get("qosClass", ""), before.get("qosClass", ""), "status.qosClass")
     for kind in _STATUS_LISTS:
-        errors += _validate_no_restart(kind, status, before, old.get("spec", {}), rules)
+        errors += _validate_no_restart(kind, status, before, old.get("spec", {}), options)
     errors += _validate_claim_statuses(status, spec)
     errors += _validate_extended_claim(status, spec)
     errors += _validate_allocatable_claims(status, spec)
-    errors += _validate_addresses(status, before, "podIPs", rules)
-    errors += _validate_host_addresses(status, before, rules)
-    return errors + _validate_container_statuses(status, spec, rules)
+    errors += _validate_addresses(status, before, "podIPs", options)
+    errors += _validate_host_addresses(status, before, options)
+    return errors + _validate_container_statuses(status, spec, options)
 
 
 def _validate_conditions(conditions: Sequence[ReadOnlyObject]) -> list[FieldError]:
@@ -58,7 +58,7 @@ def _validate_conditions(conditions: Sequence[ReadOnlyObject]) -> list[FieldErro
         if generation < 0:
             errors.append(invalid(f"{here}.observedGeneration", generation, _NONNEGATIVE_DETAIL))
         if kind not in _SYSTEM_CONDITIONS:
-            errors += [invalid(f"{here}.Type", kind, text) for text in names.qualified_name(kind)]
+            errors += [invalid(f"{here}.Type", kind, text) for text in names.check_qualified_name(kind)]
     return errors
 
 
@@ -74,7 +74,7 @@ def _validate_nominated_node(status: ReadOnlyObject, old: ReadOnlyObject, caps: 
 
 
 def _validate_no_restart(
-    kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, rules: PodValidationOptions
+    kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
     """Reject a status in which a container that terminated for good is not terminated any more."""
     # Reversed, so that of several statuses with the same name the first one counts, as in upstream's search.
@@ -84,21 +84,21 @@ def _validate_no_restart(
         for i, item in enumerate(before.get(kind, ()))
         if "terminated" in item.get("state", {}) and now.get(item.get("name")) is False
     ]
-    if not ended or (kind != "ephemeralContainerStatuses" and _can_all_containers_restart(spec, rules)):
+    if not ended or (kind != "ephemeralContainerStatuses" and _can_all_containers_restart(spec, options)):
         return []
     list_of = "containers" if kind == "containerStatuses" else "initContainers"
     by_name = {container.get("name"): container for container in reversed(spec.get(list_of) or ())}
     return [
         forbidden(f"status.{kind}[{i}].state", _RESTARTED_DETAIL)
         for i, item in ended
-        if not _can_container_restart(kind, item, by_name.get(item.get("name")), spec, rules)
+        if not _can_container_restart(kind, item, by_name.get(item.get("name")), spec, options)
     ]
 
 
-def _can_all_containers_restart(spec: ReadOnlyObject, rules: PodValidationOptions) -> bool:
+def _can_all_containers_restart(spec: ReadOnlyObject, options: PodValidationOptions) -> bool:
     """Return whether a restart rule of some container restarts all containers."""
     # upstream 1.36: pkg/api/v1/pod/util.go, AllContainersCouldRestart
-    if not (rules.containers.restart_rules and rules.containers.restart_all_containers):
+    if not (options.containers.restart_rules and options.containers.restart_all_containers):
         return False
     containers = (*spec.get("initContainers", ()), *(spec.get("containers") or ()))
     actions = (rule.get("action") for item in containers for rule in item.get("restartPolicyRules", ()))
@@ -110,7 +110,7 @@ def _can_container_restart(
     status: ReadOnlyObject,
     container: ReadOnlyObject | None,
     spec: ReadOnlyObject,
-    rules: PodValidationOptions,
+    options: PodValidationOptions,
 ) -> bool:
     """Return whether a terminated container may be restarted."""
     # upstream 1.36: pkg/api/v1/pod/util.go, ContainerShouldRestart
@@ -119,7 +119,7 @@ def _can_container_restart(
     code: int = status["state"]["terminated"].get("exitCode", 0)
     pod_policy: str = spec.get("restartPolicy", "")
     # Without restart rules the policy of the pod decides, and the container is needed only to recognize a sidecar.
-    if rules.containers.restart_rules:
+    if options.containers.restart_rules:
         if container is None:
             return False
         for rule in container.get("restartPolicyRules", ()):
@@ -226,7 +226,7 @@ def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -
 
 
 def _validate_addresses(
-    status: ReadOnlyObject, before: ReadOnlyObject, kind: str, rules: PodValidationOptions
+    status: ReadOnlyObject, before: ReadOnlyObject, kind: str, options: PodValidationOptions
 ) -> list[FieldError]:
     """Validate the IPs of a pod or host: well-formed, at most one of each family."""
     addresses = [item.get("ip", "") for item in status.get(kind, ())]
@@ -234,7 +234,7 @@ def _validate_addresses(
     at = f"status.{kind}"
     errors: list[FieldError] = []
     for i, address in enumerate(addresses):
-        errors += validate_ip_for_legacy_field(address, f"{at}[{i}]", strict=rules.strict_addresses, stored=stored)
+        errors += validate_ip_for_legacy_field(address, f"{at}[{i}]", strict=options.strict_addresses, stored=stored)
     if len(addresses) < 2:
         return errors
     malformed = next((i for i, address in enumerate(addresses) if parse_ip(address) is None), None)
@@ -249,7 +249,7 @@ def _validate_addresses(
 
 
 def _validate_host_addresses(
-    status: ReadOnlyObject, before: ReadOnlyObject, rules: PodValidationOptions
+    status: ReadOnlyObject, before: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
     addresses = status.get("hostIPs", ())
     if not addresses:
@@ -259,11 +259,11 @@ def _validate_host_addresses(
     # Unlike podIPs, hostIPs has no defaulting that would align both fields.
     if status.get("hostIP", "") != first:
         errors.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
-    return errors + _validate_addresses(status, before, "hostIPs", rules)
+    return errors + _validate_addresses(status, before, "hostIPs", options)
 
 
 def _validate_container_statuses(
-    status: ReadOnlyObject, spec: ReadOnlyObject, rules: PodValidationOptions
+    status: ReadOnlyObject, spec: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     os = spec.get("os", {}).get("name", "linux")
@@ -281,7 +281,7 @@ def _validate_container_statuses(
         if "allocatedResourcesStatus" in item:
             here = f"status.ephemeralContainerStatuses[{i}].allocatedResourcesStatus"
             errors.append(forbidden(here, "must not be specified in container status"))
-    if rules.image_digests:
+    if options.image_digests:
         errors += _validate_image_digests(status)
     return errors
 

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, Word, forbidden, invalid, not_supported
+from mockkube.api.fields import FieldError, TypedString, forbidden, invalid, not_supported
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import Check, Extensions, reject_toleration_operator
+from mockkube.api.validation.extensions import ItemValidator, ValidationExtensions, reject_toleration_operator
 from mockkube.api.validation.labels import validate_label_name
 
-EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MODIFIED_DETAIL: Final = "existing toleration can not be modified except its tolerationSeconds"
 
 
@@ -20,7 +20,7 @@ def validate_tolerations(
     tolerations: Sequence[ReadOnlyObject],
     at: str,
     *,
-    extensions: Extensions,
+    extensions: ValidationExtensions,
     allowed: frozenset[str],
 ) -> list[FieldError]:
     """Validate tolerations; `allowed` are the gates whose extensions may be used."""
@@ -37,12 +37,14 @@ def validate_tolerations(
 
 
 @lru_cache(maxsize=64)
-def _extension_checks(extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
+def _extension_checks(extensions: ValidationExtensions, allowed: frozenset[str]) -> Mapping[str, ItemValidator]:
     """Return the check of each operator that an extension adds."""
     return {name: rule.check if rule.gate in allowed else rule.refuse for name, rule in extensions.tolerations.items()}
 
 
-def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping[str, Check]) -> list[FieldError]:
+def _validate_toleration(
+    toleration: ReadOnlyObject, at: str, operators: Mapping[str, ItemValidator]
+) -> list[FieldError]:
     operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
     errors = []
     if key := toleration.get("key"):
@@ -50,10 +52,10 @@ def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping
     # An empty key matches every taint, which only Exists may express.
     elif operator != "Exists":
         text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        errors.append(invalid(f"{at}.operator", Word(operator), text))
+        errors.append(invalid(f"{at}.operator", TypedString(operator), text))
     if "tolerationSeconds" in toleration and effect != "NoExecute":
         errors.append(
-            invalid(f"{at}.effect", Word(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set")
+            invalid(f"{at}.effect", TypedString(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set")
         )
     match operator:
         case "Equal" | "":
@@ -79,7 +81,7 @@ def _validate_exists(value: str, at: str) -> list[FieldError]:
 
 def validate_taint_effect(effect: str, at: str) -> list[FieldError]:
     """Validate the effect of a taint or toleration."""
-    return [] if effect in EFFECTS else [not_supported(at, effect, EFFECTS)]
+    return [] if effect in TAINT_EFFECTS else [not_supported(at, effect, TAINT_EFFECTS)]
 
 
 def validate_only_added_tolerations(

@@ -11,7 +11,7 @@ from mockkube.api.kinds.core.pod.affinity import validate_match_label_keys
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_name, validate_label_selector
 
-ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
+UNSATISFIABLE_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 NODE_POLICIES: Final = ("Honor", "Ignore")
 _POSITIVE_DETAIL: Final = "must be greater than zero"
 
@@ -25,7 +25,7 @@ class SpreadValidationOptions:
 
 
 def validate_topology_spread(
-    constraints: Sequence[ReadOnlyObject], at: str, rules: SpreadValidationOptions
+    constraints: Sequence[ReadOnlyObject], at: str, options: SpreadValidationOptions
 ) -> list[FieldError]:
     """Validate spread constraints, and that none is repeated."""
     errors: list[FieldError] = []
@@ -33,12 +33,12 @@ def validate_topology_spread(
     # Upstream compares each constraint with those after it, so every one but the last is reported.
     last = {form: i for i, form in enumerate(forms)}
     for i, constraint in enumerate(constraints):
-        errors += _validate_constraint(constraint, f"{at}[{i}]", rules, again=last[forms[i]] != i)
+        errors += _validate_constraint(constraint, f"{at}[{i}]", options, is_repeated=last[forms[i]] != i)
     return errors
 
 
 def _validate_constraint(
-    constraint: ReadOnlyObject, at: str, rules: SpreadValidationOptions, *, again: bool
+    constraint: ReadOnlyObject, at: str, options: SpreadValidationOptions, *, is_repeated: bool
 ) -> list[FieldError]:
     """Validate one constraint; the flag tells that a later one has the same key and action."""
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
@@ -47,19 +47,19 @@ def _validate_constraint(
         errors.append(invalid(f"{at}.maxSkew", skew or 0, _POSITIVE_DETAIL))
     if not key:
         errors.append(required(f"{at}.topologyKey", "can not be empty"))
-    if action not in ACTIONS:
-        errors.append(not_supported(f"{at}.whenUnsatisfiable", action or "", ACTIONS))
-    if again:
+    if action not in UNSATISFIABLE_ACTIONS:
+        errors.append(not_supported(f"{at}.whenUnsatisfiable", action or "", UNSATISFIABLE_ACTIONS))
+    if is_repeated:
         errors.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key or ''}, {action or ''}}}"))
     errors += _validate_min_domains(constraint, f"{at}.minDomains")
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if name in constraint and constraint[name] not in NODE_POLICIES:
             errors.append(not_supported(f"{at}.{name}", constraint[name], NODE_POLICIES))
-    if rules.merge_label_keys:
+    if options.merge_label_keys:
         errors += validate_match_label_keys(constraint, at)
     else:
         errors += validate_unmerged_keys(constraint, f"{at}.matchLabelKeys")
-    if not rules.allow_invalid_selector:
+    if not options.allow_invalid_selector:
         errors += validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
     return errors
 

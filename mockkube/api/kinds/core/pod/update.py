@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required
-from mockkube.api.kinds.core.pod.affinity import required_terms
+from mockkube.api.fields import FieldError, forbidden, invalid, quote, required
+from mockkube.api.kinds.core.pod.affinity import required_node_selector_terms
 from mockkube.api.kinds.core.pod.containers.containers import validate_trimmed_image
 from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
 from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations, validate_pod_annotations_update
@@ -33,13 +33,13 @@ _NODE_SELECTOR_TERMS_PATH: Final = (
 )
 
 
-def validate_pod(pod: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
+def validate_pod(pod: ReadOnlyObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a pod except its metadata: annotations that have a meaning, and the spec."""
     meta, spec = pod["metadata"], pod.get("spec", {})
     errors: list[FieldError] = []
     if "annotations" in meta:
-        errors += validate_pod_annotations(meta["annotations"], spec, "metadata.annotations", rules)
-    errors += validate_pod_spec(spec, meta, "spec", rules)
+        errors += validate_pod_annotations(meta["annotations"], spec, "metadata.annotations", options)
+    errors += validate_pod_spec(spec, meta, "spec", options)
     errors += validate_token_service_account(spec, "spec")
     for kind in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(kind) or ()):
@@ -47,10 +47,10 @@ def validate_pod(pod: ReadOnlyObject, rules: PodValidationOptions) -> list[Field
     return errors
 
 
-def validate_pod_create(pod: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
+def validate_pod_create(pod: ReadOnlyObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a pod to be created, except its metadata."""
     spec = pod.get("spec", {})
-    errors = validate_pod(pod, rules)
+    errors = validate_pod(pod, options)
     if "ephemeralContainers" in spec:
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and "schedulingGates" in spec:
@@ -60,16 +60,16 @@ def validate_pod_create(pod: ReadOnlyObject, rules: PodValidationOptions) -> lis
     return errors
 
 
-def validate_pod_with_metadata(new: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
+def validate_pod_with_metadata(new: ReadOnlyObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate the metadata and the spec of an updated pod."""
     # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
-    return validate_metadata(new, names.check_dns_subdomain, True) + validate_pod(new, rules)
+    return validate_metadata(new, names.check_dns_subdomain, True) + validate_pod(new, options)
 
 
-def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
+def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a change of a pod through the main resource."""
-    errors = validate_pod_with_metadata(new, rules)
-    errors += validate_pod_annotations_update(new, old, rules)
+    errors = validate_pod_with_metadata(new, options)
+    errors += validate_pod_annotations_update(new, old, options)
     spec, before = new.get("spec", {}), old.get("spec", {})
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
@@ -81,7 +81,7 @@ def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodVali
     # Upstream returns early for a bad new deadline, but goes on if the deadline was removed.
     if deadline_errors and "activeDeadlineSeconds" in spec:
         return errors
-    errors += _validate_tolerations_update(spec, before, rules)
+    errors += _validate_tolerations_update(spec, before, options)
     errors += _validate_scheduling_gates_update(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
     if spec == before:
         return errors
@@ -102,7 +102,7 @@ def _validate_deadline(new: int | None, old: int | None) -> list[FieldError]:
     if new is None:
         text = "must not update from a positive integer to nil value"
         return [] if old is None else [invalid(at, None, text)]
-    if texts := names.in_range(new, 0, ACTIVE_DEADLINE_SECONDS_MAX):
+    if texts := names.check_in_range(new, 0, ACTIVE_DEADLINE_SECONDS_MAX):
         return [invalid(at, new, text) for text in texts]
     if old is not None and old < new:
         return [invalid(at, new, "must be less than or equal to previous value")]
@@ -110,12 +110,12 @@ def _validate_deadline(new: int | None, old: int | None) -> list[FieldError]:
 
 
 def _validate_tolerations_update(
-    spec: ReadOnlyObject, before: ReadOnlyObject, rules: PodValidationOptions
+    spec: ReadOnlyObject, before: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
     at, tolerations = "spec.tolerations", spec.get("tolerations", ())
     if errors := validate_only_added_tolerations(tolerations, before.get("tolerations", ()), at):
         return errors
-    return rules.judge_tolerations(tolerations, at)
+    return options.validate_tolerations(tolerations, at)
 
 
 def _validate_scheduling_gates_update(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject]) -> list[FieldError]:
@@ -177,7 +177,7 @@ def _validate_node_selection_update(after: ReadOnlyObject, before: ReadOnlyObjec
     if any(node_selector.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         errors.append(invalid("spec.nodeSelector", to_internal_form("map", node_selector), text))
-    old_terms, new_terms = required_terms(before), required_terms(after)
+    old_terms, new_terms = required_node_selector_terms(before), required_node_selector_terms(after)
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         return [*errors, invalid(_NODE_SELECTOR_TERMS_PATH, to_internal_form("[]NodeSelectorTerm", new_terms), text)]
@@ -197,20 +197,20 @@ def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
 
 
 def validate_ephemeral_containers_update(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions
+    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
     """Validate a change of the ephemeral containers: they can only be added."""
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods do not support ephemeral containers")]
-    errors = validate_pod_with_metadata(new, rules)
-    errors += validate_pod_annotations_update(new, old, rules)
+    errors = validate_pod_with_metadata(new, options)
+    errors += validate_pod_annotations_update(new, old, options)
     at = "spec.ephemeralContainers"
     new_containers = {
         container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())
     }
     for container in old.get("spec", {}).get("ephemeralContainers", ()):
         name = container.get("name", "")
-        existing = f"existing ephemeral containers {quoted(name)} may not be"
+        existing = f"existing ephemeral containers {quote(name)} may not be"
         if name not in new_containers:
             errors.append(forbidden(at, f"{existing} removed\n"))
         elif new_containers[name] != container:

@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.kinds.core.pod.containers.profiles import (
     APP_ARMOR_ANNOTATION_PREFIX,
@@ -16,7 +16,7 @@ from mockkube.api.kinds.core.pod.containers.profiles import (
 from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
 from mockkube.api.quantity import parse
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import get_ip_warnings
 from mockkube.api.validation.labels import NULL_SELECTOR_WARNING
@@ -34,7 +34,7 @@ _APP_ARMOR_WARNING: Final = 'deprecated since v1.30; use the "appArmorProfile" f
 _BYTE_RESOURCES: Final = ("memory", "ephemeral-storage")
 
 
-def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: str = "") -> list[str]:
+def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, context: StrategyContext, at: str = "") -> list[str]:
     """Return the warnings about a pod, or about the template at a path."""
     prefix = f"{at}." if at else ""
     in_spec = f"{prefix}spec"
@@ -44,7 +44,7 @@ def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: s
         if key in annotations:
             warnings.append(f"{prefix}metadata.annotations[{key}]: {text}")
     if "volumes" in spec:
-        warnings += volume_warnings(spec["volumes"], f"{in_spec}.volumes", judge)
+        warnings += volume_warnings(spec["volumes"], f"{in_spec}.volumes", context)
         warnings += overlap_warnings(spec["volumes"])
     warnings += _duplicate_item_warnings(spec, in_spec)
     warnings += _fraction_warnings(spec.get("overhead", {}), f"{in_spec}.overhead")
@@ -96,7 +96,7 @@ def _warn_duplicates(items: Sequence[ReadOnlyObject], field: str, at: str) -> It
     for i, item in enumerate(items):
         value = item.get(field, "")
         if value in seen:
-            yield f"{at}[{i}].{field}: duplicate {field} {quoted(value)}"
+            yield f"{at}[{i}].{field}: duplicate {field} {quote(value)}"
         seen.add(value)
 
 
@@ -108,7 +108,7 @@ def _fraction_warnings(amounts: ReadOnlyObject, at: str) -> Iterator[str]:
 
 def format_fraction_warning(amount: str, at: str) -> str:
     """Return the warning about a fractional byte amount."""
-    return f"{at}: fractional byte value {quoted(amount)} is invalid, must be an integer"
+    return f"{at}: fractional byte value {quote(amount)} is invalid, must be an integer"
 
 
 def _profile_warnings(annotations: ReadOnlyObject, spec: ReadOnlyObject, prefix: str) -> Iterator[str]:
@@ -168,7 +168,7 @@ def _hidden_variable_warnings(variables: Sequence[ReadOnlyObject], at: str) -> I
         # A variable that extends its previous value, like PATH=$(PATH):/bin, is repeated on purpose.
         hides = "valueFrom" in variable or value == reference or reference not in value
         if name in seen and hides:
-            yield f"{at}[{i}]: hides previous definition of {quoted(name)}, which may be dropped when using apply"
+            yield f"{at}[{i}]: hides previous definition of {quote(name)}, which may be dropped when using apply"
         seen.add(name)
 
 
@@ -223,7 +223,7 @@ def _port_name_warnings(ports: Sequence[tuple[ReadOnlyObject, str]]) -> Iterator
         if name in seen:
             first = seen[name]
             uses = f"services and probes that select ports by name will use {first}"
-            yield f"{path}: duplicate port name {quoted(name)} with {first}, {uses}"
+            yield f"{path}: duplicate port name {quote(name)} with {first}, {uses}"
         else:
             seen[name] = path
 

@@ -22,10 +22,10 @@ class NodePortRequest:
     # Index in `spec.ports`.
     index: int
     # Requested node port; 0 for any.
-    number: int
+    node_port: int
     # Index of an earlier port with the same number, whose node port is shared: a DNS server may have one number for TCP
     # and UDP.
-    like: int | None = None
+    shared_with_index: int | None = None
 
 
 def needs_cluster_ip(svc: ReadOnlyObject) -> bool:
@@ -83,8 +83,8 @@ def _node_ports_of_new(svc: ReadOnlyObject) -> list[NodePortRequest]:
             first[number] = NodePortRequest(index, given.get(number, 0))
             requests.append(first[number])
         elif not node_port:
-            requests.append(NodePortRequest(index, 0, like=first[number].index))
-        elif node_port != first[number].number:
+            requests.append(NodePortRequest(index, 0, shared_with_index=first[number].index))
+        elif node_port != first[number].node_port:
             requests.append(NodePortRequest(index, node_port))
     return requests
 

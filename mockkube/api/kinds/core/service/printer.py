@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
-from mockkube.api.printers.ages import UNKNOWN, age
+from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.reading import elements, name_of, number, section, sections, string
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -19,7 +19,7 @@ def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         str(cluster_ips[0]) if cluster_ips else NONE,
         _format_external_ips(obj),
         ",".join(_format_port(port) for port in sections(obj, "spec", "ports")) or NONE,
-        age(obj, now),
+        format_age(obj, now),
         format_labels(section(obj, "spec", "selector")),
     ]
 
@@ -44,12 +44,12 @@ def _format_port(port: ReadOnlyObject) -> str:
 
 SERVICE = Printer(
     (
-        NAME,
+        NAME_COLUMN,
         text_column("Type", "How the service is exposed."),
         text_column("Cluster-IP", "Address inside the cluster."),
         text_column("External-IP", "External addresses."),
         text_column("Port(s)", "Ports, with their node ports."),
-        AGE,
+        AGE_COLUMN,
         wide_column("Selector", "Selector of the pods."),
     ),
     service_cells,

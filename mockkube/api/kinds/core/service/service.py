@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, keyed, not_supported, required
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, map_entry_path, not_supported, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
 from mockkube.api.kinds.core.service import addresses
 from mockkube.api.kinds.core.service.printer import SERVICE
 from mockkube.api.kinds.core.service.transitions import drop_type_dependent_fields
 from mockkube.api.kinds.core.service.warnings import service_warnings
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import (
     STRICT_GATE,
@@ -24,7 +24,13 @@ from mockkube.api.validation.addresses import (
     validate_endpoint_ip,
     validate_ip_for_legacy_field,
 )
-from mockkube.api.validation.formats import label, one_of, qualified, subdomain, validate_required_one_of
+from mockkube.api.validation.formats import (
+    validate_label,
+    validate_one_of,
+    validate_qualified_name,
+    validate_required_one_of,
+    validate_subdomain,
+)
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.numbers import validate_port, validate_port_or_name
 from mockkube.features.capabilities import Capabilities
@@ -64,12 +70,12 @@ def _default_session_affinity(spec: Object) -> None:
 
 
 TOPOLOGY_AWARE_HINTS_ANNOTATION: Final = "service.kubernetes.io/topology-aware-hints"
-MODE: Final = "service.kubernetes.io/topology-mode"
+TOPOLOGY_MODE_ANNOTATION: Final = "service.kubernetes.io/topology-mode"
 RELAXED_SERVICE_NAMES_GATE: Final = "RelaxedServiceNameValidation"
 SOURCE_RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 AFFINITY_SECONDS_MAX: Final = 86400
 SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-POLICIES: Final = ("Cluster", "Local")
+TRAFFIC_POLICIES: Final = ("Cluster", "Local")
 TRAFFIC_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LOAD_BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
 
@@ -79,9 +85,9 @@ class ServiceStrategy(StatusStrategy):
 
     tracks_generation = False
     allow_create_on_update = True
-    selectable = ("spec.clusterIP", "spec.type")
+    selectable_field_names = ("spec.clusterIP", "spec.type")
 
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+    def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return cluster IP and type."""
         spec = obj.get("spec") or {}
         return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
@@ -94,27 +100,27 @@ class ServiceStrategy(StatusStrategy):
         """Return the status of a new service, without load balancer."""
         return {"loadBalancer": {}}
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status; drop what belongs to the previous type."""
-        super().prepare_for_update(new, old, judge)
-        if judge.subresource != "status":
+        super().prepare_for_update(new, old, context)
+        if context.subresource != "status":
             drop_type_dependent_fields(new, old)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a new service with its allocated values."""
-        return _validate_name(obj["metadata"], judge) + validate_service(obj, None, judge)
+        return _validate_name(obj["metadata"], context) + validate_service(obj, None, context)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate immutable fields, then the whole service; or the status."""
-        if judge.subresource == "status":
-            return _validate_status(new, old, judge)
+        if context.subresource == "status":
+            return _validate_status(new, old, context)
         errors = addresses.validate_cluster_ips_update(new["spec"], old["spec"])
         errors += addresses.validate_ip_families_update(new["spec"], old["spec"])
         errors += _validate_load_balancer_class_update(new["spec"], old["spec"])
         needs_port = _needs_health_check_port(new["spec"]) and _needs_health_check_port(old["spec"])
         if needs_port and new["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
             errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
-        return errors + validate_service(new, old, judge)
+        return errors + validate_service(new, old, context)
 
     def canonicalize(self, obj: Object) -> None:
         """Drop internalTrafficPolicy from ExternalName services, as upstream does on every read."""
@@ -122,13 +128,13 @@ class ServiceStrategy(StatusStrategy):
         if obj["spec"].get("type") == "ExternalName":
             obj["spec"].pop("internalTrafficPolicy", None)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about fields that are deprecated or without effect."""
         return service_warnings(obj)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation, or about the load balancer's addresses."""
-        if judge.subresource != "status":
+        if context.subresource != "status":
             return service_warnings(new)
         return [
             warning
@@ -137,18 +143,18 @@ class ServiceStrategy(StatusStrategy):
         ]
 
 
-def _validate_name(metadata: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-    rule = names.check_dns_label if judge.caps.enabled(RELAXED_SERVICE_NAMES_GATE) else names.check_dns1035_label
+def _validate_name(metadata: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
+    rule = names.check_dns_label if context.caps.enabled(RELAXED_SERVICE_NAMES_GATE) else names.check_dns1035_label
     start, name = metadata.get("generateName"), metadata.get("name")
     errors = [invalid("metadata.generateName", start, text) for text in rule(start, prefix=True)] if start else []
     return errors + ([invalid("metadata.name", name, text) for text in rule(name)] if name else [])
 
 
-def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, context: StrategyContext) -> list[FieldError]:
     """Validate a service as it would be stored."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, validateService
     spec, before = obj["spec"], (old or {}).get("spec") or {}
-    strict = judge.caps.enabled(STRICT_GATE)
+    strict = context.caps.enabled(STRICT_GATE)
     errors = _validate_topology_annotations(obj["metadata"].get("annotations") or {})
     errors += _validate_type_requirements(spec)
     errors += _validate_ports(spec)
@@ -164,17 +170,23 @@ def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Jud
     errors += _validate_source_ranges(obj, old, strict=strict)
     errors += _validate_load_balancer(spec)
     errors += _validate_external_traffic(spec)
-    return errors + _validate_internal_traffic(spec, judge)
+    return errors + _validate_internal_traffic(spec, context)
 
 
 def _validate_topology_annotations(annotations: ReadOnlyObject) -> list[FieldError]:
     if (
         TOPOLOGY_AWARE_HINTS_ANNOTATION in annotations
-        and MODE in annotations
-        and annotations[TOPOLOGY_AWARE_HINTS_ANNOTATION] != annotations[MODE]
+        and TOPOLOGY_MODE_ANNOTATION in annotations
+        and annotations[TOPOLOGY_AWARE_HINTS_ANNOTATION] != annotations[TOPOLOGY_MODE_ANNOTATION]
     ):
         detail = f"must match annotations[{TOPOLOGY_AWARE_HINTS_ANNOTATION}] when both are specified"
-        return [invalid(keyed("metadata.annotations", MODE), annotations[MODE], detail)]
+        return [
+            invalid(
+                map_entry_path("metadata.annotations", TOPOLOGY_MODE_ANNOTATION),
+                annotations[TOPOLOGY_MODE_ANNOTATION],
+                detail,
+            )
+        ]
     return []
 
 
@@ -191,7 +203,7 @@ def _validate_type_requirements(spec: ReadOnlyObject) -> list[FieldError]:
         errors += [forbidden(f"spec.{name}", detail) for name in given]
         # A trailing dot marks the name as fully qualified.
         cname = spec.get("externalName", "").removesuffix(".")
-        errors += subdomain(cname, "spec.externalName") if cname else [required("spec.externalName")]
+        errors += validate_subdomain(cname, "spec.externalName") if cname else [required("spec.externalName")]
     return errors
 
 
@@ -202,7 +214,7 @@ def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
     for index, each in enumerate(ports):
         at, name = f"spec.ports[{index}]", each.get("name")
         if name:
-            errors += label(name, f"{at}.name")
+            errors += validate_label(name, f"{at}.name")
             if name in seen:
                 errors.append(duplicate(f"{at}.name", name))
             seen.add(name)
@@ -212,7 +224,7 @@ def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
         errors += validate_required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
         errors += validate_port_or_name(each.get("targetPort"), f"{at}.targetPort")
         if each.get("appProtocol") is not None:
-            errors += qualified(each["appProtocol"], f"{at}.appProtocol")
+            errors += validate_qualified_name(each["appProtocol"], f"{at}.appProtocol")
     return errors
 
 
@@ -284,7 +296,7 @@ def _validate_source_ranges(obj: ReadOnlyObject, old: ReadOnlyObject | None, *, 
         return errors
     if SOURCE_RANGES_ANNOTATION not in annotations:
         return []
-    at = keyed("metadata.annotations", SOURCE_RANGES_ANNOTATION)
+    at = map_entry_path("metadata.annotations", SOURCE_RANGES_ANNOTATION)
     errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if is_forbidden else []
     text = annotations[SOURCE_RANGES_ANNOTATION]
     unchanged = old is not None and (old["metadata"].get("annotations") or {}).get(SOURCE_RANGES_ANNOTATION, "") == text
@@ -312,7 +324,7 @@ def _validate_load_balancer_class(spec: ReadOnlyObject) -> list[FieldError]:
         return []
     if spec.get("type") != "LoadBalancer":
         return [forbidden("spec.loadBalancerClass", _LOAD_BALANCER_ONLY)]
-    return qualified(name, "spec.loadBalancerClass")
+    return validate_qualified_name(name, "spec.loadBalancerClass")
 
 
 def _validate_load_balancer_class_update(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
@@ -330,7 +342,7 @@ def _needs_health_check_port(spec: ReadOnlyObject) -> bool:
 def _validate_external_traffic(spec: ReadOnlyObject) -> list[FieldError]:
     at, policy = "spec.externalTrafficPolicy", spec.get("externalTrafficPolicy", "")
     if addresses.is_externally_accessible(spec):
-        errors = validate_required_one_of(policy, at, POLICIES)
+        errors = validate_required_one_of(policy, at, TRAFFIC_POLICIES)
     else:
         errors = [invalid(at, policy, "may only be set for externally-accessible services")] if policy else []
     at, number = "spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0)
@@ -342,15 +354,17 @@ def _validate_external_traffic(spec: ReadOnlyObject) -> list[FieldError]:
     return errors
 
 
-def _validate_internal_traffic(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_internal_traffic(spec: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     policy = spec.get("internalTrafficPolicy")
     if policy is None:
         needed = spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP")
         errors = [required("spec.internalTrafficPolicy")] if needed else []
     else:
-        errors = one_of(policy, "spec.internalTrafficPolicy", POLICIES)
+        errors = validate_one_of(policy, "spec.internalTrafficPolicy", TRAFFIC_POLICIES)
     distribution = spec.get("trafficDistribution")
-    known = TRAFFIC_DISTRIBUTIONS if judge.caps.enabled("PreferSameTrafficDistribution") else TRAFFIC_DISTRIBUTIONS[:1]
+    known = (
+        TRAFFIC_DISTRIBUTIONS if context.caps.enabled("PreferSameTrafficDistribution") else TRAFFIC_DISTRIBUTIONS[:1]
+    )
     if distribution is not None and distribution not in known:
         errors.append(not_supported("spec.trafficDistribution", distribution, known))
     return errors
@@ -360,14 +374,14 @@ def _load_balancer_ingress(obj: ReadOnlyObject) -> list[Object]:
     return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
-def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
     at, ingress = "status.loadBalancer.ingress", _load_balancer_ingress(new)
     if ingress and new["spec"].get("type") != "LoadBalancer":
         return [forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]
     stored = [each.get("ip", "") for each in _load_balancer_ingress(old)]
     errors: list[FieldError] = []
     for index, each in enumerate(ingress):
-        errors += _validate_ingress(each, f"{at}[{index}]", stored, strict=judge.caps.enabled(STRICT_GATE))
+        errors += _validate_ingress(each, f"{at}[{index}]", stored, strict=context.caps.enabled(STRICT_GATE))
     return errors
 
 
@@ -380,9 +394,9 @@ def _validate_ingress(each: ReadOnlyObject, at: str, stored: list[str], *, stric
     elif not ip:
         errors.append(forbidden(f"{at}.ipMode", "may not be specified when `ip` is not set"))
     else:
-        errors += one_of(mode, f"{at}.ipMode", ("Proxy", "VIP"))
+        errors += validate_one_of(mode, f"{at}.ipMode", ("Proxy", "VIP"))
     if hostname:
-        errors += subdomain(hostname, f"{at}.hostname")
+        errors += validate_subdomain(hostname, f"{at}.hostname")
         # An IPv4 address has the form of a DNS name, so it passes the check before.
         if parse_ip(hostname) is not None:
             errors.append(invalid(f"{at}.hostname", hostname, "must be a DNS name, not an IP address"))

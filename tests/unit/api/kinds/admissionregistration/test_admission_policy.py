@@ -50,13 +50,13 @@ def policy(**spec):
     ],
 )
 def test_a_policy_that_judges_is_judged(judge, obj, complaints):
-    assert [str(error) for error in VALIDATING.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in VALIDATING.validate(obj, judge())] == complaints
 
 
 def test_expressions_are_judged_by_the_compiler_handed_in(judge):
     strategy = ValidatingAdmissionPolicyStrategy(lambda text, at, purpose, obj: [invalid(at, text, purpose)])
     obj = policy(validations=[{"expression": "x", "messageExpression": "y"}])
-    assert [error.detail for error in strategy.validate_create(obj, judge())] == ["validation", "message"]
+    assert [error.detail for error in strategy.validate(obj, judge())] == ["validation", "message"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_expressions_are_judged_by_the_compiler_handed_in(judge):
 )
 def test_a_mutation_has_the_patch_of_its_type(judge, mutation, fields):
     obj = policy(mutations=[mutation], reinvocationPolicy="Never")
-    assert [error.field for error in MUTATING.validate_create(obj, judge())] == fields
+    assert [error.field for error in MUTATING.validate(obj, judge())] == fields
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_a_mutation_has_the_patch_of_its_type(judge, mutation, fields):
     ],
 )
 def test_a_binding_is_judged(judge, spec, fields):
-    assert [error.field for error in BINDING.validate_create({"metadata": {}, "spec": spec}, judge())] == fields
+    assert [error.field for error in BINDING.validate({"metadata": {}, "spec": spec}, judge())] == fields

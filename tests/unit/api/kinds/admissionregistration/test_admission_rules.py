@@ -1,8 +1,8 @@
 import pytest
 
 from mockkube.api.kinds.admissionregistration.admission_rules import (
-    accept,
-    validate_conditions,
+    accept_expression,
+    validate_match_conditions,
     validate_match_resources,
     validate_rule,
 )
@@ -54,7 +54,7 @@ def test_a_match_says_everything():
 
 def test_conditions_have_names_and_expressions():
     conditions = [{"name": "a", "expression": "true"}, {"name": "a", "expression": " "}]
-    assert [str(error) for error in validate_conditions(conditions, "c", {}, accept)] == [
+    assert [str(error) for error in validate_match_conditions(conditions, "c", {}, accept_expression)] == [
         "c[1].expression: Required value",
         'c[1].name: Duplicate value: "a"',
     ]

@@ -48,7 +48,7 @@ def hook(**fields):
     ],
 )
 def test_webhooks_are_judged(judge, obj, complaints):
-    assert [str(error) for error in VALIDATING.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in VALIDATING.validate(obj, judge())] == complaints
 
 
 def test_what_was_wrong_before_may_stay_so(judge):
@@ -58,8 +58,8 @@ def test_what_was_wrong_before_may_stay_so(judge):
 
 def test_only_what_changes_is_called_again(judge):
     obj = configuration(hook(reinvocationPolicy="Odd"))
-    assert VALIDATING.validate_create(obj, judge()) == []
-    assert [error.field for error in MUTATING.validate_create(obj, judge())] == ["webhooks[0].reinvocationPolicy"]
+    assert VALIDATING.validate(obj, judge()) == []
+    assert [error.field for error in MUTATING.validate(obj, judge())] == ["webhooks[0].reinvocationPolicy"]
 
 
 def test_changes_of_webhooks_are_counted(judge):
@@ -73,5 +73,5 @@ def test_changes_of_webhooks_are_counted(judge):
 )
 def test_names_of_manifests_are_reserved(judge, gates, errors, warnings):
     obj = {"metadata": {"name": "a.static.k8s.io"}, "webhooks": []}
-    assert len(VALIDATING.validate_create(obj, judge(*gates))) == errors
+    assert len(VALIDATING.validate(obj, judge(*gates))) == errors
     assert len(VALIDATING.warnings_on_create(obj, judge(*gates))) == warnings

@@ -1,7 +1,7 @@
 import pytest
 
 from mockkube.api.fields import invalid
-from mockkube.api.kinds.apiextensions.crd_schemas import accept, validate_schema
+from mockkube.api.kinds.apiextensions.crd_schemas import accept_schema, validate_schema
 
 
 def schema(**field):
@@ -51,12 +51,12 @@ def schema(**field):
     ],
 )
 def test_fields_are_judged(judge, field, complaints):
-    assert [str(error) for error in validate_schema(schema(**field), None, "s", judge(), accept)] == complaints
+    assert [str(error) for error in validate_schema(schema(**field), None, "s", judge(), accept_schema)] == complaints
 
 
 def test_metadata_has_no_defaults(judge):
     obj = {"type": "object", "properties": {"metadata": {"type": "object", "default": {}}}}
-    errors = validate_schema(obj, None, "s", judge(), accept)
+    errors = validate_schema(obj, None, "s", judge(), accept_schema)
     assert [str(error) for error in errors] == [
         "s.properties[metadata].default: Forbidden: must not be set in top-level metadata"
     ]

@@ -76,19 +76,19 @@ def definition(*versions, name="xs.a.b", **spec):
     ],
 )
 def test_a_definition_is_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_what_versions_do_not_share_is_named_by_version(judge):
     other = version("v2", storage=False, additionalPrinterColumns=[{"name": "a", "type": "odd", "jsonPath": ".a"}])
-    errors = STRATEGY.validate_create(definition(version(), other), judge())
+    errors = STRATEGY.validate(definition(version(), other), judge())
     assert [error.field for error in errors] == ["spec.versions[1].additionalPrinterColumns[0].type"]
 
 
 def test_one_version_is_stored(judge):
     obj = definition(version(storage=False))
     STRATEGY.prepare_for_create(obj, judge())
-    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
+    assert [error.field for error in STRATEGY.validate(obj, judge())] == [
         "spec.versions",
         "status.storedVersions",
     ]
@@ -122,7 +122,7 @@ def test_names_of_an_established_definition_stay(judge):
 def test_groups_of_the_community_need_an_approval(judge, annotation, complaints):
     obj = definition(name="xs.a.k8s.io", group="a.k8s.io")
     obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation} if annotation else {}
-    assert len(STRATEGY.validate_create(obj, judge())) == complaints
+    assert len(STRATEGY.validate(obj, judge())) == complaints
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_groups_of_the_community_need_an_approval(judge, annotation, complaints)
     ],
 )
 def test_a_path_to_select_by_is_told_where_it_breaks(judge, path, why):
-    errors = STRATEGY.validate_create(definition(version(selectableFields=[{"jsonPath": path}])), judge())
+    errors = STRATEGY.validate(definition(version(selectableFields=[{"jsonPath": path}])), judge())
     assert [str(error) for error in errors] == [
         f'spec.selectableFields[0].jsonPath: Invalid value: "{path}": is an invalid path: {why}'
     ]
@@ -145,13 +145,11 @@ def test_a_path_to_select_by_leads_through_maps_too(judge):
     labels = {"type": "object", "additionalProperties": {"type": "string"}}
     schema = {"type": "object", "properties": {"spec": labels}}
     obj = definition(version(schema=schema, selectableFields=[{"jsonPath": ".spec.any"}]))
-    assert STRATEGY.validate_create(obj, judge()) == []
+    assert STRATEGY.validate(obj, judge()) == []
 
 
 def test_what_is_selected_by_needs_a_schema(judge):
-    errors = STRATEGY.validate_create(
-        definition(version(schema=None, selectableFields=[{"jsonPath": ".spec.a"}])), judge()
-    )
+    errors = STRATEGY.validate(definition(version(schema=None, selectableFields=[{"jsonPath": ".spec.a"}])), judge())
     assert 'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included' in [
         str(error) for error in errors
     ]
@@ -159,7 +157,7 @@ def test_what_is_selected_by_needs_a_schema(judge):
 
 def test_unknown_fields_are_not_kept_as_a_whole_unless_they_were(judge):
     keeping = definition(preserveUnknownFields=True)
-    (error,) = STRATEGY.validate_create(keeping, judge())
+    (error,) = STRATEGY.validate(keeping, judge())
     assert error.detail.startswith("cannot set to true")
     assert STRATEGY.validate_update(keeping, keeping, judge()) == []
     schema = {"type": "object", "properties": {"default": {"type": "string"}, "a": {"type": "string", "default": "x"}}}
@@ -171,28 +169,28 @@ def test_unknown_fields_are_not_kept_as_a_whole_unless_they_were(judge):
 def test_the_name_of_the_first_version_is_judged_as_that_of_the_definition_too(judge):
     obj = definition(version("V1"))
     obj["status"] = {"storedVersions": ["V1"]}
-    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
+    assert [error.field for error in STRATEGY.validate(obj, judge())] == [
         "spec.versions[0].name",
         "spec.version",
     ]
 
 
 def test_a_missing_name_is_told_for_all_kinds_alike(judge):
-    assert STRATEGY.validate_create(definition(name=""), judge()) == []
+    assert STRATEGY.validate(definition(name=""), judge()) == []
 
 
 def test_a_storage_version_that_stands_twice_is_stored_once(judge):
-    errors = [str(error) for error in STRATEGY.validate_create(definition(version(), version()), judge())]
+    errors = [str(error) for error in STRATEGY.validate(definition(version(), version()), judge())]
     assert errors[-1] == 'status.storedVersions: Invalid value: ["v1"]: must have the storage version v1'
 
 
 def test_the_root_of_a_schema_is_plain_where_a_status_is_judged_by_its_part(judge):
     alternatives = {**SCHEMA, "anyOf": [{"required": ["spec"]}]}
     plain = definition(version(schema=alternatives))
-    assert STRATEGY.validate_create(plain, judge()) == []
-    (error,) = STRATEGY.validate_create(definition(version(schema=alternatives, subresources={"status": {}})), judge())
+    assert STRATEGY.validate(plain, judge()) == []
+    (error,) = STRATEGY.validate(definition(version(schema=alternatives, subresources={"status": {}})), judge())
     assert error.field == "spec.validation.openAPIV3Schema"
     assert error.detail.startswith("only [Description Type Format ")
     other = version("v2", storage=False, schema=alternatives, subresources={"status": {}})
-    errors = STRATEGY.validate_create(definition(version(), other), judge())
+    errors = STRATEGY.validate(definition(version(), other), judge())
     assert [error.field for error in errors] == ["spec.versions[1].schema.openAPIV3Schema"]

@@ -36,7 +36,7 @@ def service(name="v1.a.b", **spec):
     ],
 )
 def test_a_service_is_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_what_is_served_here_is_available(judge):

@@ -21,7 +21,7 @@ STRATEGY = ControllerRevisionStrategy()
     ],
 )
 def test_data_is_an_object(judge, fields, complaints):
-    assert [str(error) for error in STRATEGY.validate_create({"metadata": {}, **fields}, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate({"metadata": {}, **fields}, judge())] == complaints
 
 
 def test_data_never_changes(judge):

@@ -62,11 +62,11 @@ def test_a_write_of_the_status_keeps_the_version(judge):
     ],
 )
 def test_nodes_miss_a_pod_or_have_one_more(judge, rolling, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(daemon_set(rolling=rolling), judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(daemon_set(rolling=rolling), judge())] == complaints
 
 
 def test_an_empty_selector_is_refused(judge):
-    (error,) = STRATEGY.validate_create(daemon_set(selector={}), judge())
+    (error,) = STRATEGY.validate(daemon_set(selector={}), judge())
     assert str(error) == "spec.selector: Invalid value: {}: empty selector is invalid for daemonset"
 
 

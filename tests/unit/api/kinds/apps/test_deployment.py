@@ -33,7 +33,7 @@ def template(labels=None, **spec):
 
 
 def test_a_whole_deployment_is_fine(judge):
-    assert STRATEGY.validate_create(deployment(), judge()) == []
+    assert STRATEGY.validate(deployment(), judge()) == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_whole_deployment_is_fine(judge):
     ],
 )
 def test_fields_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_the_selector_never_changes(judge):

@@ -19,7 +19,7 @@ def test_counts_fit_together(judge):
 
 
 def test_a_template_that_does_not_fit_is_refused(judge):
-    errors = STRATEGY.validate_create(replica_set(), judge())
+    errors = STRATEGY.validate(replica_set(), judge())
     assert str(errors[0]) == (
         "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"
     )

@@ -37,8 +37,8 @@ def claim(name="data", **spec):
 
 
 def test_volumes_of_claims_may_be_mounted(judge):
-    assert STRATEGY.validate_create(stateful_set(["data"], volumeClaimTemplates=[claim()]), judge()) == []
-    (error,) = STRATEGY.validate_create(stateful_set(["data"]), judge())
+    assert STRATEGY.validate(stateful_set(["data"], volumeClaimTemplates=[claim()]), judge()) == []
+    (error,) = STRATEGY.validate(stateful_set(["data"]), judge())
     assert str(error) == 'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'
 
 
@@ -74,7 +74,7 @@ def test_volumes_of_claims_may_be_mounted(judge):
     ],
 )
 def test_fields_are_judged(judge, spec, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(stateful_set(**spec), judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(stateful_set(**spec), judge())] == complaints
 
 
 @pytest.mark.parametrize(

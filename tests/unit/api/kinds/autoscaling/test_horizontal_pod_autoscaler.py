@@ -42,7 +42,7 @@ def autoscaler(**spec):
     ],
 )
 def test_bounds_and_target_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 @pytest.mark.parametrize(("gates", "refused"), [((), True), (("HPAScaleToZero",), False)])
@@ -50,7 +50,7 @@ def test_zero_replicas_are_behind_a_gate(judge, gates, refused):
     target = {"type": "Value", "value": "1"}
     metrics = [{"type": "External", "external": {"metric": {"name": "m"}, "target": target}}]
     obj = autoscaler(minReplicas=0, metrics=metrics)
-    assert bool(STRATEGY.validate_create(obj, judge(*gates))) is refused
+    assert bool(STRATEGY.validate(obj, judge(*gates))) is refused
     assert STRATEGY.validate_update(obj, obj, judge()) == []
 
 

@@ -51,7 +51,7 @@ def cron_job(name="c", **spec):
     ],
 )
 def test_fields_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_a_zone_that_was_in_the_schedule_may_stay(judge):

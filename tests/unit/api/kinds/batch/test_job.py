@@ -38,7 +38,7 @@ def test_a_job_labels_its_pods_and_selects_them(judge):
         "controller-uid": "u",
         "batch.kubernetes.io/controller-uid": "u",
     }
-    assert STRATEGY.validate_create(obj, judge()) == []
+    assert STRATEGY.validate(obj, judge()) == []
 
 
 def test_a_job_with_the_labels_of_its_pods_gets_those_that_are_added_to_them(judge):
@@ -104,13 +104,13 @@ def test_a_job_without_labels_takes_those_of_its_pods(judge):
     ],
 )
 def test_fields_are_judged(judge, spec, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(job(judge, **spec), judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(job(judge, **spec), judge())] == complaints
 
 
 def test_the_last_pod_must_get_a_name(judge):
     obj = job(judge, completionMode="Indexed", completions=3)
     obj["metadata"]["name"] = "a" * 63
-    assert "metadata.name" in {error.field for error in STRATEGY.validate_create(obj, judge())}
+    assert "metadata.name" in {error.field for error in STRATEGY.validate(obj, judge())}
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_a_suspended_job_may_go_elsewhere(judge, suspended, refused):
 
 
 def test_a_job_is_found_by_its_successes():
-    assert STRATEGY.fields({"status": {"succeeded": 3}}) == {"status.successful": "3"}
+    assert STRATEGY.selectable_fields({"status": {"succeeded": 3}}) == {"status.successful": "3"}

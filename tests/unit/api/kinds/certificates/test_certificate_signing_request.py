@@ -28,9 +28,9 @@ APPROVED = {"type": "Approved", "status": "True", "lastUpdateTime": "t", "lastTr
 
 
 def test_a_request_is_judged(judge, request_text):
-    assert STRATEGY.validate_create(csr(request_text), judge()) == []
+    assert STRATEGY.validate(csr(request_text), judge()) == []
     obj = csr("", usages=["odd"], expirationSeconds=5, signerName="x")
-    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
+    assert [error.field for error in STRATEGY.validate(obj, judge())] == [
         "spec.request",
         "spec.usages[0]",
         "spec.signerName",

@@ -37,8 +37,8 @@ def hidden(detail):
 
 
 def test_a_bundle_of_an_authority_is_accepted(judge):
-    assert STRATEGY.validate_create(bundle("a comment\n" + AUTHORITY), judge()) == []
-    assert STRATEGY.validate_create(bundle(name="x.io:s:b", signer="x.io/s"), judge()) == []
+    assert STRATEGY.validate(bundle("a comment\n" + AUTHORITY), judge()) == []
+    assert STRATEGY.validate(bundle(name="x.io:s:b", signer="x.io/s"), judge()) == []
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_bundle_of_an_authority_is_accepted(judge):
     ],
 )
 def test_certificates_are_those_of_authorities(judge, text, detail):
-    assert said(STRATEGY.validate_create(bundle(text), judge())) == hidden(detail)
+    assert said(STRATEGY.validate(bundle(text), judge())) == hidden(detail)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_certificates_are_those_of_authorities(judge, text, detail):
     ],
 )
 def test_a_bundle_is_named_after_its_signer(judge, name, signer, complaint):
-    errors = STRATEGY.validate_create(bundle(name=name, signer=signer), judge())
+    errors = STRATEGY.validate(bundle(name=name, signer=signer), judge())
     assert said(errors) == [f'metadata.name: Invalid value: "{name}": {complaint}']
 
 

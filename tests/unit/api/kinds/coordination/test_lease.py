@@ -28,7 +28,7 @@ LEASE, CANDIDATE = LeaseStrategy(), LeaseCandidateStrategy()
     ],
 )
 def test_a_lease_is_judged(judge, spec, complaints):
-    assert [str(error) for error in LEASE.validate_create({"metadata": {}, "spec": spec}, judge())] == complaints
+    assert [str(error) for error in LEASE.validate({"metadata": {}, "spec": spec}, judge())] == complaints
 
 
 def test_coordination_is_behind_a_gate(judge):
@@ -53,5 +53,5 @@ def test_coordination_is_behind_a_gate(judge):
 )
 def test_a_candidate_is_as_new_as_it_claims(judge, spec, fields):
     spec = {"leaseName": "l", "strategy": "OldestEmulationVersion", **spec}
-    errors = CANDIDATE.validate_create({"metadata": {}, "spec": spec}, judge())
+    errors = CANDIDATE.validate({"metadata": {}, "spec": spec}, judge())
     assert [error.field for error in errors] == fields

@@ -25,11 +25,11 @@ def config_map(**fields):
     ],
 )
 def test_keys_and_size_are_judged(judge, fields, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(config_map(**fields), judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(config_map(**fields), judge())] == complaints
 
 
 def test_a_key_of_other_letters_is_no_key(judge):
-    assert len(STRATEGY.validate_create(config_map(data={"ключ": "x"}), judge())) == 1
+    assert len(STRATEGY.validate(config_map(data={"ключ": "x"}), judge())) == 1
 
 
 def test_what_is_frozen_does_not_thaw(judge):

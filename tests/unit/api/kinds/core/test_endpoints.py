@@ -34,7 +34,7 @@ def endpoints(*subsets, **labels):
     ],
 )
 def test_subsets_are_judged(judge, subset, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(endpoints(subset), judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(endpoints(subset), judge())] == complaints
 
 
 def test_unchanged_subsets_are_left_alone(judge):

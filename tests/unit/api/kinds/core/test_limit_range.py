@@ -55,12 +55,12 @@ def limits(*items):
     ],
 )
 def test_amounts_fit_together(judge, item, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(limits(item), judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(limits(item), judge())] == complaints
 
 
 def test_a_type_stands_once(judge):
     item = {"type": "Container"}
-    assert [str(error) for error in STRATEGY.validate_create(limits(item, item), judge())] == [
+    assert [str(error) for error in STRATEGY.validate(limits(item, item), judge())] == [
         'spec.limits[1].type: Duplicate value: "Container"'
     ]
 

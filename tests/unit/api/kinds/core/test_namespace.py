@@ -26,7 +26,7 @@ def test_only_finalize_changes_finalizers(judge):
 
 
 def test_finalizers_are_standard_or_have_a_domain(judge):
-    (error,) = STRATEGY.validate_create(namespace("odd"), judge())
+    (error,) = STRATEGY.validate(namespace("odd"), judge())
     text = "name is neither a standard finalizer name nor is it fully qualified"
     assert str(error) == f'spec.finalizers: Invalid value: "odd": {text}'
     assert STRATEGY.validate_update(namespace("odd"), namespace(), judge(subresource="finalize"))[0].field == (
@@ -48,5 +48,5 @@ def test_a_namespace_carries_its_name_as_a_label():
 
 
 def test_a_namespace_is_found_by_phase():
-    assert STRATEGY.fields(namespace()) == {"status.phase": "Active"}
-    assert set(STRATEGY.fields(namespace())) == set(STRATEGY.selectable)
+    assert STRATEGY.selectable_fields(namespace()) == {"status.phase": "Active"}
+    assert set(STRATEGY.selectable_fields(namespace())) == set(STRATEGY.selectable_field_names)

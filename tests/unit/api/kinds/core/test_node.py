@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 from mockkube.api.kinds.core.node import NodeStrategy
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JUDGE = Judge(Capabilities(), NOW)
+JUDGE = StrategyContext(Capabilities(), NOW)
 NODES = NodeStrategy()
 
 
@@ -27,15 +27,15 @@ def test_spec_and_status_are_changed_apart():
     NODES.prepare_for_update(new, old, JUDGE)
     assert new == node({"unschedulable": True}, {"phase": "x"})
     new = node({"unschedulable": True}, {"phase": "y", "config": {}})
-    NODES.prepare_for_update(new, old, Judge(JUDGE.caps, NOW, "status"))
+    NODES.prepare_for_update(new, old, StrategyContext(JUDGE.caps, NOW, "status"))
     assert new == node({"podCIDRs": ["10.0.0.0/24"]}, {"phase": "y"})
 
 
 def test_a_bad_taint_is_found_twice_on_a_change_and_once_in_a_status():
     old, new = node(), node({"taints": [{"key": "a"}]})
-    assert len(NODES.validate_create(new, JUDGE)) == 1
+    assert len(NODES.validate(new, JUDGE)) == 1
     assert [error.field for error in NODES.validate_update(new, old, JUDGE)] == ["metadata.taints[0].effect"] * 2
-    assert len(NODES.validate_update(new, old, Judge(JUDGE.caps, NOW, "status"))) == 1
+    assert len(NODES.validate_update(new, old, StrategyContext(JUDGE.caps, NOW, "status"))) == 1
 
 
 def test_what_has_no_effect_is_warned_of():
@@ -46,9 +46,9 @@ def test_what_has_no_effect_is_warned_of():
         '(should be "10.0.0.0/24" or "10.0.0.1/32"?)',
     ]
     assert NODES.warnings_on_update(obj, obj, JUDGE) == NODES.warnings_on_create(obj, JUDGE)
-    assert NODES.warnings_on_update(obj, obj, Judge(JUDGE.caps, NOW, "status")) == []
+    assert NODES.warnings_on_update(obj, obj, StrategyContext(JUDGE.caps, NOW, "status")) == []
 
 
 def test_nodes_are_selected_by_whether_they_take_pods():
-    assert NODES.fields(node()) == {"spec.unschedulable": "false"}
-    assert NODES.fields(node({"unschedulable": True})) == {"spec.unschedulable": "true"}
+    assert NODES.selectable_fields(node()) == {"spec.unschedulable": "false"}
+    assert NODES.selectable_fields(node({"unschedulable": True})) == {"spec.unschedulable": "true"}

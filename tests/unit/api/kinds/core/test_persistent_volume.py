@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from mockkube.api.kinds.core.persistent_volume import PersistentVolumeStrategy
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JUDGE = Judge(Capabilities(), NOW)
-STATUS = Judge(JUDGE.caps, NOW, "status")
+JUDGE = StrategyContext(Capabilities(), NOW)
+STATUS = StrategyContext(JUDGE.caps, NOW, "status")
 VOLUMES = PersistentVolumeStrategy()
 SPEC = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}
 
@@ -24,11 +24,11 @@ def test_a_volume_is_pending_since_its_creation():
     obj = volume({"phase": "Bound"})
     VOLUMES.prepare_for_create(obj, JUDGE)
     assert obj["status"] == {"phase": "Pending", "lastPhaseTransitionTime": "2026-01-01T00:00:00Z"}
-    assert VOLUMES.validate_create(obj, JUDGE) == []
+    assert VOLUMES.validate(obj, JUDGE) == []
 
 
 def test_attributes_wait_for_their_gate():
-    judge = Judge(Capabilities(Version(1, 33)), NOW)
+    judge = StrategyContext(Capabilities(Version(1, 33)), NOW)
     obj = volume(volumeAttributesClassName="a")
     VOLUMES.prepare_for_create(obj, judge)
     assert "volumeAttributesClassName" not in obj["spec"]

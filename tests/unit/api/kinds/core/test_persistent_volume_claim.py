@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from mockkube.api.kinds.core.persistent_volume_claim import PersistentVolumeClaimStrategy
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JUDGE = Judge(Capabilities(), NOW)
-STATUS = Judge(JUDGE.caps, NOW, "status")
+JUDGE = StrategyContext(Capabilities(), NOW)
+STATUS = StrategyContext(JUDGE.caps, NOW, "status")
 CLAIMS = PersistentVolumeClaimStrategy()
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 VOLUME = {"kind": "PersistentVolumeClaim", "name": "a"}
@@ -27,7 +27,7 @@ def test_a_claim_is_pending():
     obj = claim({"phase": "Bound"})
     CLAIMS.prepare_for_create(obj, JUDGE)
     assert obj["status"] == {"phase": "Pending"}
-    assert CLAIMS.validate_create(obj, JUDGE) == []
+    assert CLAIMS.validate(obj, JUDGE) == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,9 @@ def test_where_the_data_comes_from_is_said_in_both_fields(given, kept):
 def test_another_namespace_is_a_source_behind_its_gate():
     reference = {**VOLUME, "namespace": "m"}
     obj = claim(dataSourceRef=reference)
-    CLAIMS.prepare_for_create(obj, Judge(Capabilities(gates=frozenset({"CrossNamespaceVolumeDataSource"})), NOW))
+    CLAIMS.prepare_for_create(
+        obj, StrategyContext(Capabilities(gates=frozenset({"CrossNamespaceVolumeDataSource"})), NOW)
+    )
     assert obj["spec"] == {**SPEC, "dataSourceRef": reference}
 
 

@@ -3,14 +3,19 @@
 import pytest
 
 from mockkube.api.kinds.core.persistent_volume_validation import (
-    VolumeRules,
+    VolumeValidationOptions,
     persistent_volume_warnings,
     validate_mount_options,
     validate_volume_spec,
     validate_volume_update,
     volume_validation_options,
 )
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, OperatorRule, reject_requirement_operator
+from mockkube.api.validation.extensions import (
+    NO_EXTENSIONS,
+    OperatorRule,
+    ValidationExtensions,
+    reject_requirement_operator,
+)
 from mockkube.api.validation.node_selector import NodeSelectorOptions
 from mockkube.features.capabilities import Capabilities
 
@@ -27,7 +32,7 @@ def affinity(key="a", operator="In", values=("b",)):
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
 
 
-def judge(obj, rules=VolumeRules()):  # noqa: B008 - frozen
+def judge(obj, rules=VolumeValidationOptions()):  # noqa: B008 - frozen
     return [str(error).partition(" (e.g.")[0] for error in validate_volume_spec(obj, rules)]
 
 
@@ -133,7 +138,7 @@ def test_a_volume_is_told_what_is_wrong(obj, says):
     ],
 )
 def test_where_the_data_lies_stays(new, old, fields):
-    assert [error.field for error in validate_volume_update(new, old, VolumeRules())] == fields
+    assert [error.field for error in validate_volume_update(new, old, VolumeValidationOptions())] == fields
 
 
 def test_a_secret_for_growing_may_be_added():
@@ -141,8 +146,8 @@ def test_a_secret_for_growing_may_be_added():
     secret = {"name": "s", "namespace": "n"}
     old = volume(_without=("hostPath",), csi=csi)
     new = volume(_without=("hostPath",), csi={**csi, "controllerExpandSecretRef": secret})
-    assert validate_volume_update(new, old, VolumeRules()) == []
-    assert validate_volume_update(old, new, VolumeRules()) != []
+    assert validate_volume_update(new, old, VolumeValidationOptions()) == []
+    assert validate_volume_update(old, new, VolumeValidationOptions()) != []
 
 
 def test_affinity_is_mutable_behind_its_gate():
@@ -153,7 +158,7 @@ def test_affinity_is_mutable_behind_its_gate():
 
 def test_the_value_of_a_changed_affinity_is_shown_in_its_internal_form():
     (error,) = validate_volume_update(
-        volume(nodeAffinity=affinity(values=("c",))), volume(nodeAffinity=affinity()), VolumeRules()
+        volume(nodeAffinity=affinity(values=("c",))), volume(nodeAffinity=affinity()), VolumeValidationOptions()
     )
     assert error.message.startswith(
         "Invalid value: "
@@ -162,7 +167,9 @@ def test_the_value_of_a_changed_affinity_is_shown_in_its_internal_form():
 
 
 def test_a_stored_volume_keeps_the_operator_of_a_gate_that_was_turned_off():
-    extensions = Extensions(node_selectors={"Newer": OperatorRule("G", lambda r, at: [], reject_requirement_operator)})
+    extensions = ValidationExtensions(
+        node_selectors={"Newer": OperatorRule("G", lambda r, at: [], reject_requirement_operator)}
+    )
     stored = volume(nodeAffinity=affinity(operator="Newer"))
     off, on = Capabilities(), Capabilities(gates=frozenset({"G"}))
     assert judge(stored, volume_validation_options(off, extensions)) != []
@@ -172,7 +179,7 @@ def test_a_stored_volume_keeps_the_operator_of_a_gate_that_was_turned_off():
 
 def test_values_no_label_can_have_stay_where_they_were_stored():
     stored = volume(nodeAffinity=affinity(values=("b c",)))
-    assert judge(stored, VolumeRules(selectors=NodeSelectorOptions())) != []
+    assert judge(stored, VolumeValidationOptions(selectors=NodeSelectorOptions())) != []
     assert judge(stored, volume_validation_options(Capabilities(), NO_EXTENSIONS, stored)) == []
 
 

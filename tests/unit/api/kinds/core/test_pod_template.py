@@ -20,6 +20,6 @@ def test_changes_are_counted(judge):
 
 
 def test_paths_start_at_the_template(judge):
-    errors = STRATEGY.validate_create(template(image=""), judge())
+    errors = STRATEGY.validate(template(image=""), judge())
     assert all(error.field.startswith("template.spec.") for error in errors)
     assert errors != []

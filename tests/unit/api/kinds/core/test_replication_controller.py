@@ -18,11 +18,11 @@ def controller(labels=None, **spec):
 
 
 def test_a_whole_controller_is_fine(judge):
-    assert STRATEGY.validate_create(controller(), judge()) == []
+    assert STRATEGY.validate(controller(), judge()) == []
 
 
 def test_what_is_missing_is_asked_for(judge):
-    errors = STRATEGY.validate_create(controller(selector=None, replicas=None, template=None), judge())
+    errors = STRATEGY.validate(controller(selector=None, replicas=None, template=None), judge())
     assert [str(error) for error in errors] == [
         "spec.selector: Required value",
         "spec.replicas: Required value",
@@ -31,7 +31,7 @@ def test_what_is_missing_is_asked_for(judge):
 
 
 def test_labels_fit_the_selector(judge):
-    (error,) = STRATEGY.validate_create(controller({"a": "c"}), judge())
+    (error,) = STRATEGY.validate(controller({"a": "c"}), judge())
     assert error.field == "spec.template.metadata.labels"
 
 

@@ -34,12 +34,12 @@ def quota(hard=None, **spec):
     ],
 )
 def test_limits_and_scopes_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_a_selector_of_scopes_follows_its_operator(judge):
     each = {"scopeName": "PriorityClass", "operator": "In"}
-    (error,) = STRATEGY.validate_create(quota(scopeSelector={"matchExpressions": [each]}), judge())
+    (error,) = STRATEGY.validate(quota(scopeSelector={"matchExpressions": [each]}), judge())
     assert error.field == "spec.scopeSelector.matchExpressions.values"
 
 

@@ -29,13 +29,13 @@ def secret(kind="Opaque", **data):
     ],
 )
 def test_each_type_asks_for_its_keys(judge, obj, complaints):
-    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [error.field for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_the_content_of_a_secret_is_never_shown(judge):
     obj = secret("kubernetes.io/dockerconfigjson")
     obj["data"][".dockerconfigjson"] = base64.b64encode(b"hunter2").decode()
-    (error,) = STRATEGY.validate_create(obj, judge())
+    (error,) = STRATEGY.validate(obj, judge())
     assert "hunter2" not in str(error)
     assert "<secret contents redacted>" in str(error)
 

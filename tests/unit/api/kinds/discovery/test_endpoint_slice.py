@@ -38,7 +38,7 @@ def endpoint_slice(*endpoints, kind="IPv4", ports=(), **metadata):
     ],
 )
 def test_endpoints_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("a.b.", False), ("a", True), ("", True), ("a..b", True)])

@@ -47,16 +47,16 @@ def level(name="p", **limited):
     ],
 )
 def test_a_schema_is_judged(judge, obj, fields):
-    assert [error.field for error in SCHEMA.validate_create(obj, judge())] == fields
+    assert [error.field for error in SCHEMA.validate(obj, judge())] == fields
 
 
 def test_the_mandatory_schemas_are_what_they_are(judge):
     subjects = [{"kind": "Group", "group": {"name": "system:masters"}}]
     obj = flow_schema("exempt", matchingPrecedence=1, priorityLevelConfiguration={"name": "exempt"})
     obj["spec"]["rules"] = [{"subjects": subjects, **EVERYTHING}]
-    assert SCHEMA.validate_create(obj, judge()) == []
+    assert SCHEMA.validate(obj, judge()) == []
     obj["spec"]["matchingPrecedence"] = 2
-    (error,) = SCHEMA.validate_create(obj, judge())
+    (error,) = SCHEMA.validate(obj, judge())
     assert error.detail == "spec of 'exempt' must equal the fixed value"
 
 
@@ -90,7 +90,7 @@ def test_the_mandatory_schemas_are_what_they_are(judge):
     ],
 )
 def test_a_level_is_judged(judge, obj, complaints):
-    assert [str(error) for error in LEVEL.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in LEVEL.validate(obj, judge())] == complaints
 
 
 def test_a_write_of_the_status_changes_no_metadata(judge):

@@ -58,12 +58,12 @@ AT = "spec.rules[0].http.paths[0]"
     ],
 )
 def test_rules_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_a_secret_that_was_misnamed_may_stay_so(judge):
     obj = ingress(rule(), tls=[{"secretName": "Bad_"}])
-    assert STRATEGY.validate_create(obj, judge()) != []
+    assert STRATEGY.validate(obj, judge()) != []
     assert STRATEGY.validate_update(obj, obj, judge()) == []
 
 

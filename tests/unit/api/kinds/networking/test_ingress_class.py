@@ -31,7 +31,7 @@ def ingress_class(**spec):
     ],
 )
 def test_parameters_are_judged(judge, parameters, complaints):
-    errors = STRATEGY.validate_create(ingress_class(parameters=parameters), judge())
+    errors = STRATEGY.validate(ingress_class(parameters=parameters), judge())
     assert [str(error) for error in errors] == complaints
 
 

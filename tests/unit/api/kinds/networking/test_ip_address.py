@@ -13,10 +13,8 @@ def test_the_name_is_the_address():
 
 
 def test_an_address_belongs_to_something(judge):
-    assert STRATEGY.validate_create(address(), judge()) == []
-    assert [error.field for error in STRATEGY.validate_create({"metadata": {}, "spec": {}}, judge())] == [
-        "spec.parentRef"
-    ]
+    assert STRATEGY.validate(address(), judge()) == []
+    assert [error.field for error in STRATEGY.validate({"metadata": {}, "spec": {}}, judge())] == ["spec.parentRef"]
 
 
 def test_it_never_belongs_to_something_else(judge):

@@ -52,12 +52,12 @@ def block(cidr, *excepted):
     ],
 )
 def test_rules_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_a_range_that_was_odd_may_stay_so(judge):
     odd = policy(block("10.0.0.1/8"))
     strict = judge("StrictIPCIDRValidation")
-    assert len(STRATEGY.validate_create(odd, strict)) == 1
+    assert len(STRATEGY.validate(odd, strict)) == 1
     assert STRATEGY.validate_update(odd, odd, strict) == []
     assert len(STRATEGY.warnings_on_create(odd, strict)) == 1

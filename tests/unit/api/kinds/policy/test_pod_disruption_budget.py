@@ -29,7 +29,7 @@ def budget(**spec):
     ],
 )
 def test_a_budget_is_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_counts_are_not_negative(judge):
@@ -57,5 +57,5 @@ def test_a_selector_is_shown_in_the_order_of_go(judge):
         "matchLabels": {"b": "1", "a": "2"},
     }
     obj = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "maxUnavailable": 1, "selector": selector}}
-    (error,) = STRATEGY.validate_create(obj, judge())
+    (error,) = STRATEGY.validate(obj, judge())
     assert '"Selector":{"matchLabels":{"a":"2","b":"1"},"matchExpressions":[{"key":"k","operator":"In"' in str(error)

@@ -30,22 +30,22 @@ ROLE, CLUSTER_ROLE = RoleStrategy(), ClusterRoleStrategy()
     ],
 )
 def test_rules_are_judged(judge, rule, complaints):
-    assert [str(error) for error in ROLE.validate_create({"metadata": {}, "rules": [rule]}, judge())] == complaints
+    assert [str(error) for error in ROLE.validate({"metadata": {}, "rules": [rule]}, judge())] == complaints
 
 
 def test_a_cluster_role_may_be_about_paths(judge):
     rule = {"verbs": ["get"], "nonResourceURLs": ["/x"]}
-    assert CLUSTER_ROLE.validate_create({"metadata": {}, "rules": [rule]}, judge()) == []
+    assert CLUSTER_ROLE.validate({"metadata": {}, "rules": [rule]}, judge()) == []
 
 
 def test_a_role_put_together_needs_parts(judge):
-    (error,) = CLUSTER_ROLE.validate_create({"metadata": {}, "aggregationRule": {}}, judge())
+    (error,) = CLUSTER_ROLE.validate({"metadata": {}, "aggregationRule": {}}, judge())
     assert error.field == "aggregationRule.clusterRoleSelectors"
 
 
 def test_a_selector_that_cannot_be_used_is_told_beside_what_is_wrong_with_it(judge):
     rule = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "k", "operator": "In"}]}]}
-    errors = ClusterRoleStrategy().validate_create({"metadata": {"name": "r"}, "aggregationRule": rule}, judge())
+    errors = ClusterRoleStrategy().validate({"metadata": {"name": "r"}, "aggregationRule": rule}, judge())
     assert [str(error) for error in errors] == [
         "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].values: Required value: "
         "must be specified when `operator` is 'In' or 'NotIn'",

@@ -42,8 +42,8 @@ def template(claim):
 )
 def test_claims_and_templates_ask_for_it_only_where_the_namespace_allows(judge, claim, errors):
     judging = judge(namespaces=NAMESPACES)
-    assert [str(error) for error in CLAIM.validate_create(claim, judging)] == errors
-    assert [str(error) for error in TEMPLATE.validate_create(template(claim), judging)] == errors
+    assert [str(error) for error in CLAIM.validate(claim, judging)] == errors
+    assert [str(error) for error in TEMPLATE.validate(template(claim), judging)] == errors
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ def refuse(expression, at, judge, stored):
 
 def test_expressions_are_judged_by_the_compiler_handed_in(judge):
     strategy = DeviceClassStrategy(refuse)
-    (error,) = strategy.validate_create(device_class("x"), judge())
+    (error,) = strategy.validate(device_class("x"), judge())
     assert str(error) == 'spec.selectors[0].cel.expression: Invalid value: "x": no such thing'
-    assert PLAIN.validate_create(device_class("x"), judge()) == []
+    assert PLAIN.validate(device_class("x"), judge()) == []
 
 
 def test_the_compiler_knows_what_was_stored(judge):
@@ -29,7 +29,7 @@ def test_the_compiler_knows_what_was_stored(judge):
 def test_a_selector_has_an_expression_of_bounded_length(judge):
     obj = device_class("x" * 10241)
     obj["spec"]["selectors"].append({})
-    assert [str(error) for error in PLAIN.validate_create(obj, judge())] == [
+    assert [str(error) for error in PLAIN.validate(obj, judge())] == [
         "spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes",
         "spec.selectors[1].cel: Required value",
     ]

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.resource.device_expressions import accept
+from mockkube.api.kinds.resource.device_expressions import accept_expression
 from mockkube.api.kinds.resource.device_requests import DeviceClaimValidator, drop_disabled_request_fields
 
 
@@ -57,7 +57,7 @@ def devices(*requests, **fields):
     ],
 )
 def test_requests_are_judged(judge, claim, complaints):
-    errors = DeviceClaimValidator(judge(), accept).validate(claim, "d")
+    errors = DeviceClaimValidator(judge(), accept_expression).validate(claim, "d")
     assert [str(error) for error in errors] == complaints
 
 
@@ -69,7 +69,7 @@ def test_an_alternative_is_named_with_its_request(judge):
             {"requests": ["r/t"], "matchAttribute": "a.b/c"},
         ],
     )
-    errors = DeviceClaimValidator(judge(), accept).validate(claim, "d")
+    errors = DeviceClaimValidator(judge(), accept_expression).validate(claim, "d")
     assert [error.field for error in errors] == ["d.constraints[1].requests[0]"]
 
 
@@ -77,7 +77,7 @@ def test_an_alternative_is_named_with_its_request(judge):
     ("gates", "field"), [((), "d.constraints[0].matchAttribute"), (("DRAConsumableCapacity",), "d.constraints[0]")]
 )
 def test_a_constraint_has_an_attribute(judge, gates, field):
-    errors = DeviceClaimValidator(judge(*gates), accept).validate(devices(constraints=[{}]), "d")
+    errors = DeviceClaimValidator(judge(*gates), accept_expression).validate(devices(constraints=[{}]), "d")
     assert [error.field for error in errors] == [field]
 
 

@@ -23,7 +23,7 @@ def test_a_stamp_that_is_given_stays(judge):
 def test_a_selector_names_what_could_exist(judge):
     obj = rule()
     obj["spec"]["deviceSelector"] = {"driver": "A.b", "pool": "", "device": "D"}
-    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
+    assert [error.field for error in STRATEGY.validate(obj, judge())] == [
         "spec.deviceSelector.pool",
         "spec.deviceSelector.device",
     ]

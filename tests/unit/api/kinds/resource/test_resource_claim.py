@@ -29,9 +29,7 @@ def test_a_new_claim_has_no_status(judge):
 
 def test_a_template_may_give_labels_but_no_name(judge):
     obj = {"metadata": {"name": "t"}, "spec": {"metadata": {"name": "n", "labels": {"a": "b"}}, "spec": spec()}}
-    assert [str(error) for error in TEMPLATE.validate_create(obj, judge())] == [
-        "spec.metadata.name: Forbidden: cannot be set"
-    ]
+    assert [str(error) for error in TEMPLATE.validate(obj, judge())] == ["spec.metadata.name: Forbidden: cannot be set"]
 
 
 def test_a_template_never_changes(judge):

@@ -51,7 +51,7 @@ def resource_slice(*devices, **spec):
     ],
 )
 def test_a_slice_is_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_pool_driver_and_node_never_change(judge):
@@ -72,7 +72,7 @@ def test_taints_are_behind_a_gate(judge):
 
 
 def test_a_slice_is_found_by_node_and_driver():
-    assert STRATEGY.fields(resource_slice(nodeName=None)) == {"spec.nodeName": "", "spec.driver": "a.b"}
+    assert STRATEGY.selectable_fields(resource_slice(nodeName=None)) == {"spec.nodeName": "", "spec.driver": "a.b"}
 
 
 def test_capitals_in_the_driver_earn_a_warning(judge):

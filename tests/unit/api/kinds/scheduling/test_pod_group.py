@@ -23,7 +23,7 @@ def test_a_group_in_order_is_accepted(judge):
         priorityClassName="high",
         priority=1_000_000_000,
     )
-    assert STRATEGY.validate_create(obj, judge(*GATES)) == []
+    assert STRATEGY.validate(obj, judge(*GATES)) == []
 
 
 def test_terms_that_are_switched_off_are_dropped_from_a_new_group(judge):
@@ -55,7 +55,7 @@ def test_a_term_in_use_stays_when_it_is_switched_off(judge):
     ],
 )
 def test_a_group_is_scheduled_in_one_way(judge, policy, complaint):
-    assert said(STRATEGY.validate_create(group(schedulingPolicy=policy), judge())) == [complaint]
+    assert said(STRATEGY.validate(group(schedulingPolicy=policy), judge())) == [complaint]
 
 
 def test_terms_of_a_wrong_form_are_refused_in_their_order(judge):
@@ -67,7 +67,7 @@ def test_terms_of_a_wrong_form_are_refused_in_their_order(judge):
         priority=1_000_000_001,
     )
     choices = "`resourceClaimName`, `resourceClaimTemplateName`"
-    assert said(STRATEGY.validate_create(obj, judge(*GATES))) == [
+    assert said(STRATEGY.validate(obj, judge(*GATES))) == [
         "spec.podGroupTemplateRef.workload.workloadName: Required value",
         "spec.podGroupTemplateRef.workload.podGroupTemplateName: Required value",
         "spec.schedulingConstraints.topology[0].key: Required value",

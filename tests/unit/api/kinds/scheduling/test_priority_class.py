@@ -35,7 +35,7 @@ def priority(name="p", value=1, **fields):
     ],
 )
 def test_names_and_values_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_value_and_policy_never_change(judge):

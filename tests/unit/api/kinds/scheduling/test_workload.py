@@ -17,25 +17,25 @@ def said(errors):
 
 def test_a_workload_in_order_is_accepted(judge):
     obj = workload(template("a"), template("b"), controllerRef={"apiGroup": "batch", "kind": "Job", "name": "j"})
-    assert STRATEGY.validate_create(obj, judge()) == []
+    assert STRATEGY.validate(obj, judge()) == []
 
 
 def test_a_workload_has_templates_and_not_too_many(judge):
     at = "spec.podGroupTemplates"
-    assert said(STRATEGY.validate_create(workload(), judge())) == [f"{at}: Required value"]
+    assert said(STRATEGY.validate(workload(), judge())) == [f"{at}: Required value"]
     many = workload(*(template(f"t{index}") for index in range(9)))
-    assert said(STRATEGY.validate_create(many, judge())) == [f"{at}: Too many: 9: must have at most 8 items"]
+    assert said(STRATEGY.validate(many, judge())) == [f"{at}: Too many: 9: must have at most 8 items"]
 
 
 def test_templates_are_told_apart_by_name(judge):
     shown = '{"name":"t","schedulingPolicy":{"basic":{}},"schedulingConstraints":null}'
-    errors = STRATEGY.validate_create(workload(template(), template()), judge())
+    errors = STRATEGY.validate(workload(template(), template()), judge())
     assert said(errors) == [f"spec.podGroupTemplates[1]: Duplicate value: {shown}"]
 
 
 def test_a_controller_is_named_by_what_fits_into_a_path(judge):
     obj = workload(template(), controllerRef={"kind": "a/b", "name": ""})
-    assert said(STRATEGY.validate_create(obj, judge())) == [
+    assert said(STRATEGY.validate(obj, judge())) == [
         "spec.controllerRef.kind: Invalid value: \"a/b\": may not contain '/'",
         "spec.controllerRef.name: Required value",
     ]

@@ -32,7 +32,7 @@ def driver(**spec):
     ],
 )
 def test_a_driver_is_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 def test_what_is_switched_off_is_dropped_unless_in_use(judge):

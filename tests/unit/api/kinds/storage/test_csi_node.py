@@ -25,7 +25,7 @@ def driver(name="d", **fields):
     ],
 )
 def test_drivers_are_judged(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 @pytest.mark.parametrize(("gates", "refused"), [((), True), (("MutableCSINodeAllocatableCount",), False)])

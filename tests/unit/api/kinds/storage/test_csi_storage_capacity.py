@@ -8,8 +8,8 @@ def capacity(**fields):
 
 
 def test_a_capacity_is_not_negative(judge):
-    assert STRATEGY.validate_create(capacity(), judge()) == []
-    assert [error.field for error in STRATEGY.validate_create(capacity(capacity="-1"), judge())] == ["capacity"]
+    assert STRATEGY.validate(capacity(), judge()) == []
+    assert [error.field for error in STRATEGY.validate(capacity(capacity="-1"), judge())] == ["capacity"]
 
 
 def test_nodes_and_class_never_change(judge):

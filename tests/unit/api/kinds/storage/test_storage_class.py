@@ -33,7 +33,7 @@ def storage_class(**fields):
     ],
 )
 def test_a_class_is_judged(judge, obj, complaints):
-    assert [str(error) for error in STORAGE.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STORAGE.validate(obj, judge())] == complaints
 
 
 def test_how_volumes_are_made_never_changes(judge):
@@ -52,7 +52,7 @@ def test_deprecated_labels_are_warned_of(judge):
 
 def test_attributes_need_parameters(judge):
     obj = {"metadata": {}, "driverName": "a.b"}
-    assert [str(error) for error in ATTRIBUTES.validate_create(obj, judge())] == [
+    assert [str(error) for error in ATTRIBUTES.validate(obj, judge())] == [
         "parameters: Required value: must contain at least one key/value pair"
     ]
     new = {**obj, "parameters": {"a": "b"}}

@@ -9,17 +9,17 @@ def attachment(source=None, **spec):
 
 
 def test_a_volume_is_named_once(judge):
-    assert STRATEGY.validate_create(attachment(), judge()) == []
+    assert STRATEGY.validate(attachment(), judge()) == []
     text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
-    errors = STRATEGY.validate_create(attachment({"persistentVolumeName": "a", "inlineVolumeSpec": {}}), judge())
+    errors = STRATEGY.validate(attachment({"persistentVolumeName": "a", "inlineVolumeSpec": {}}), judge())
     assert [str(error) for error in errors] == [f"spec.source: Forbidden: {text}"]
 
 
 def test_an_inline_volume_is_described_by_its_driver(judge):
     csi = {"driver": "a.b", "volumeHandle": "h"}
     fine = attachment({"inlineVolumeSpec": {"accessModes": ["ReadWriteOnce"], "csi": csi}})
-    assert STRATEGY.validate_create(fine, judge()) == []
-    errors = STRATEGY.validate_create(attachment({"inlineVolumeSpec": {"capacity": {"storage": "1Gi"}}}), judge())
+    assert STRATEGY.validate(fine, judge()) == []
+    errors = STRATEGY.validate(attachment({"inlineVolumeSpec": {"capacity": {"storage": "1Gi"}}}), judge())
     at = "spec.source.inlineVolumeSpec"
     assert [error.field for error in errors] == [f"{at}.capacity", f"{at}.csi", f"{at}.accessModes"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.interface import CycleState, Verdicts
+from mockkube.scheduler.framework.interface import CycleState, NodeToStatus
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.dynamic_resources.extended import build_requests
@@ -81,12 +81,12 @@ def test_a_node_that_has_the_resource_itself_needs_no_devices(gpus: Any) -> None
     room = {"cpu": "8", "memory": "16Gi", "pods": "110", GPU: "4"}
     gpus.node("n3", status={"allocatable": room})
     plugin, pod, state = gpus.build(DynamicResources), gpus.pod(containers=[container("c", 1)]), CycleState()
-    plugin.pre_filter(state, pod, gpus.picture)
-    assert plugin.filter(state, pod, gpus.picture.get("n3")).ok
+    plugin.pre_filter(state, pod, gpus.snapshot)
+    assert plugin.filter(state, pod, gpus.snapshot.get("n3")).is_success
     note = state.get(STATE)
     assert note is not None
-    assert "n3" not in note.on_node
-    assert plugin.reserve(state, pod, "n3").ok
+    assert "n3" not in note.node_allocations
+    assert plugin.reserve(state, pod, "n3").is_success
 
 
 def test_a_class_stands_for_a_resource_by_its_name(gpus: Any) -> None:
@@ -124,6 +124,6 @@ def test_a_claim_left_over_from_an_earlier_attempt_is_deleted_first(gpus: Any, c
     }
     gpus.other("ResourceClaim", claim)
     plugin, state = gpus.build(DynamicResources), CycleState()
-    plugin.pre_filter(state, pod, gpus.picture)
-    assert plugin.filter(state, pod, gpus.picture.get("n1")).message == "cannot schedule extended resource claim"
-    assert plugin.post_filter(state, pod, Verdicts({})).status.message == "deletion of ResourceClaim completed"
+    plugin.pre_filter(state, pod, gpus.snapshot)
+    assert plugin.filter(state, pod, gpus.snapshot.get("n1")).message == "cannot schedule extended resource claim"
+    assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "deletion of ResourceClaim completed"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 
@@ -36,15 +36,15 @@ def test_a_claim_helps(
 ) -> None:
     pool.other("ResourceClaim", claim_for("c"))
     old = None if before is None else claim_for(name, status=before)
-    action = Action.ADD if before is None else Action.UPDATE
-    happened = event(Subject.RESOURCE_CLAIM, action, old, claim_for(name, status=after))
+    action = ActionType.ADD if before is None else ActionType.UPDATE
+    happened = event(EventResource.RESOURCE_CLAIM, action, old, claim_for(name, status=after))
     assert hinted(pool.build(DynamicResources), pool.uses("c"), happened) is helps
 
 
 def test_no_claim_helps_a_pod_whose_own_is_not_there(
     pool: Any, claim_for: Any, event: Callable[..., ClusterEvent], hinted: Hinted
 ) -> None:
-    happened = event(Subject.RESOURCE_CLAIM, Action.UPDATE, claim_for("d", status=GIVEN), claim_for("d"))
+    happened = event(EventResource.RESOURCE_CLAIM, ActionType.UPDATE, claim_for("d", status=GIVEN), claim_for("d"))
     assert not hinted(pool.build(DynamicResources), pool.uses("c"), happened)
 
 
@@ -61,7 +61,7 @@ def test_a_claim_that_goes_with_its_devices(
 ) -> None:
     pool = pools(version)
     pool.other("ResourceClaim", claim_for("c"))
-    happened = event(Subject.RESOURCE_CLAIM, Action.DELETE, claim_for("d", status=GIVEN))
+    happened = event(EventResource.RESOURCE_CLAIM, ActionType.DELETE, claim_for("d", status=GIVEN))
     assert hinted(pool.build(DynamicResources), pool.uses("c"), happened) is helps
 
 
@@ -76,16 +76,16 @@ def test_the_name_of_its_claim_helps_the_pod_it_was_made_for(
     claim["metadata"]["ownerReferences"] = [{"name": waiting.name, "uid": waiting.uid, "controller": True}]
     pool.other("ResourceClaim", claim)
     plugin = pool.build(DynamicResources)
-    generated = Action.POD_GENERATED_CLAIM
-    assert hinted(plugin, waiting, event(Subject.UNSCHEDULED_POD, generated, waiting, told))
-    assert not hinted(plugin, pool.uses("d"), event(Subject.UNSCHEDULED_POD, generated, waiting, told))
-    assert not hinted(plugin, waiting, event(Subject.UNSCHEDULED_POD, generated, waiting, waiting))
+    generated = ActionType.POD_GENERATED_CLAIM
+    assert hinted(plugin, waiting, event(EventResource.UNSCHEDULED_POD, generated, waiting, told))
+    assert not hinted(plugin, pool.uses("d"), event(EventResource.UNSCHEDULED_POD, generated, waiting, told))
+    assert not hinted(plugin, waiting, event(EventResource.UNSCHEDULED_POD, generated, waiting, waiting))
 
 
 def test_rules_that_taint_devices_matter_where_they_are_known(
     pools: Callable[..., Any], event: Callable[..., ClusterEvent], hinted: Hinted
 ) -> None:
-    gone = event(Subject.DEVICE_TAINT_RULE, Action.DELETE, {})
+    gone = event(EventResource.DEVICE_TAINT_RULE, ActionType.DELETE, {})
     for known in (True, False):
         pool = pools("1.36", {"DRADeviceTaintRules": known})
         assert hinted(pool.build(DynamicResources), pool.uses(), gone) is known

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.interface import CycleState, Verdicts
+from mockkube.scheduler.framework.interface import CycleState, NodeToStatus
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 
@@ -23,19 +23,19 @@ def test_a_node_needs_a_device(pool: Any, slice_of: Any, claim_for: Any) -> None
     pool.other("ResourceSlice", slice_of("n1", "d"))
     pool.other("ResourceClaim", claim_for("c"))
     found = pool.filter(pool.build(DynamicResources), pool.uses("c"))
-    assert found["n1"].ok
+    assert found["n1"].is_success
     assert (found["n2"].code, found["n2"].message) == (Code.UNRESOLVABLE, NOT_ENOUGH)
     assert found["n2"].facts == {"claim": "a/c", "request": "r", "wanted": 1, "devices": 0}
 
 
 def test_a_pod_without_claims_is_left_alone(pool: Any) -> None:
     plugin, pod, state = pool.build(DynamicResources), pool.pod(), CycleState()
-    assert plugin.pre_filter(state, pod, pool.picture).status.code is Code.SKIP
-    assert plugin.post_filter(state, pod, Verdicts({})).status.message == "no new claims to deallocate"
+    assert plugin.pre_filter(state, pod, pool.snapshot).status.code is Code.SKIP
+    assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "no new claims to deallocate"
 
 
 def test_a_pod_refused_before_the_plugin_had_a_look_has_no_note(pool: Any) -> None:
-    status = pool.build(DynamicResources).post_filter(CycleState(), pool.pod(), Verdicts({})).status
+    status = pool.build(DynamicResources).post_filter(CycleState(), pool.pod(), NodeToStatus({})).status
     assert (status.code, status.message) == (Code.ERROR, "not found")
 
 
@@ -49,8 +49,8 @@ def test_nothing_can_be_given_back(
     pool = pools(version)
     pool.other("ResourceClaim", claim_for("c"))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.picture)
-    assert plugin.post_filter(state, pod, Verdicts({})).status.reasons == reasons
+    plugin.pre_filter(state, pod, pool.snapshot)
+    assert plugin.post_filter(state, pod, NodeToStatus({})).status.reasons == reasons
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_a_device_promised_to_one_pod_is_not_free_for_the_next(pool: Any, slice_
     for name in ("c", "d"):
         pool.other("ResourceClaim", claim_for(name))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.picture)
-    assert plugin.filter(state, pod, pool.picture.get("n1")).ok
-    assert plugin.reserve(state, pod, "n1").ok
+    plugin.pre_filter(state, pod, pool.snapshot)
+    assert plugin.filter(state, pod, pool.snapshot.get("n1")).is_success
+    assert plugin.reserve(state, pod, "n1").is_success
     in_process = pool.filter(plugin, pool.uses("c"))[""].message
     assert in_process == "resource claim a/c is in the process of being allocated"
     assert pool.refused(plugin, pool.uses("d"))["n1"] == NOT_ENOUGH
@@ -153,9 +153,9 @@ def test_a_claim_that_cannot_be_used_on_any_node_gives_its_devices_back(
     status["allocation"]["nodeSelector"] = elsewhere
     pool.other("ResourceClaim", claim_for("c", status=status))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.picture)
-    assert not any(plugin.filter(state, pod, node).ok for node in pool.picture.all)
-    assert plugin.post_filter(state, pod, Verdicts({})).status.message == "deallocation of ResourceClaim completed"
+    plugin.pre_filter(state, pod, pool.snapshot)
+    assert not any(plugin.filter(state, pod, node).is_success for node in pool.snapshot.all)
+    assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "deallocation of ResourceClaim completed"
 
 
 def test_a_claim_that_others_use_keeps_its_devices(pool: Any, claim_for: Any) -> None:
@@ -163,9 +163,9 @@ def test_a_claim_that_others_use_keeps_its_devices(pool: Any, claim_for: Any) ->
     status = given("d", reservedFor=users)
     pool.other("ResourceClaim", claim_for("c", status=status))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.picture)
-    plugin.filter(state, pod, pool.picture.get("n2"))
-    assert plugin.post_filter(state, pod, Verdicts({})).status.message == "still not schedulable"
+    plugin.pre_filter(state, pod, pool.snapshot)
+    plugin.filter(state, pod, pool.snapshot.get("n2"))
+    assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "still not schedulable"
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_nodes_that_serve_the_alternative_named_first_are_preferred(
     ]
     pool.other("ResourceClaim", claim_for("c", {"name": "r", "firstAvailable": wanted}))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.picture)
-    nodes = [node for node in pool.picture.all if plugin.filter(state, pod, node).ok]
+    plugin.pre_filter(state, pod, pool.snapshot)
+    nodes = [node for node in pool.snapshot.all if plugin.filter(state, pod, node).is_success]
     scores = [plugin.score(state, pod, node) for node in nodes]
     plugin.normalize(state, pod, nodes, scores)
     assert dict(zip((node.name for node in nodes), scores, strict=True)) == {"n1": 87, "n2": 100}

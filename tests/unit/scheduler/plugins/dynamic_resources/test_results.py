@@ -15,11 +15,11 @@ GPU = "gpu.example.com"
 def allocated(world: Any) -> Any:
     """Return the allocation of claim `c` on the node `n1`."""
     plugin, pod, state = world.build(DynamicResources), world.uses("c"), CycleState()
-    assert plugin.pre_filter(state, pod, world.picture).status.ok
-    assert plugin.filter(state, pod, world.picture.get("n1")).ok
+    assert plugin.pre_filter(state, pod, world.snapshot).status.is_success
+    assert plugin.filter(state, pod, world.snapshot.get("n1")).is_success
     note = state.get(STATE)
     assert note is not None
-    return note.on_node["n1"].allocations[0]
+    return note.node_allocations["n1"].allocations[0]
 
 
 def test_a_device_of_a_node_ties_the_claim_to_it(pool: Any, slice_of: Any, claim_for: Any) -> None:

@@ -10,8 +10,8 @@ from mockkube.proposals.kep_5471 import COMPARISONS
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import STATE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
-from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader
-from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimCompiler
+from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
 
 GPU = "gpu.example.com"
 
@@ -27,13 +27,13 @@ def with_model(name: str, model: str) -> Any:
 def chosen(world: Any, *claims: str) -> Any:
     """Return request and device of each result on the node `n1`, by claim; or what it says instead."""
     plugin, pod, state = world.build(DynamicResources), world.uses(*claims), CycleState()
-    before = plugin.pre_filter(state, pod, world.picture).status
-    if not before.ok:
+    before = plugin.pre_filter(state, pod, world.snapshot).status
+    if not before.is_success:
         return before.message
-    status = plugin.filter(state, pod, world.picture.get("n1"))
-    if not status.ok:
+    status = plugin.filter(state, pod, world.snapshot.get("n1"))
+    if not status.is_success:
         return status.message
-    found = state.get(STATE).on_node["n1"].allocations
+    found = state.get(STATE).node_allocations["n1"].allocations
     return [[(one["request"], one["device"]) for one in each["devices"].get("results", ())] for each in found]
 
 
@@ -338,9 +338,9 @@ def test_rules_taint_devices(pools: Callable[..., Any], slice_of: Any, claim_for
 
 def test_tolerations_of_devices_may_compare_where_that_is_known(pool: Any, claim_for: Any, request_for: Any) -> None:
     tolerations = [{"key": "broken", "operator": "Gt", "value": "4"}]
-    cache = pool.caches.of("DeviceClass")
+    cache = pool.caches.informer_for("DeviceClass")
     pool.build(DynamicResources)
-    reader = RequestReader(cache, TaintRules(COMPARISONS), Rules())
-    [[request]] = reader.read(claim_for("c", request_for(tolerations=tolerations))).requests
+    reader = ClaimCompiler(cache, TaintRules(COMPARISONS), DynamicResourcesFeatures())
+    [[request]] = reader.compile(claim_for("c", request_for(tolerations=tolerations))).requests
     taints = [{"key": "broken", "value": value, "effect": "NoSchedule"} for value in ("4", "5")]
     assert [request.tolerations[0].tolerates(taint) for taint in taints] == [False, True]

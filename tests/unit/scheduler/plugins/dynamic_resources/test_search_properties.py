@@ -79,14 +79,14 @@ def test_devices_are_found_whenever_there_is_a_way(
 ) -> None:
     pool = publish(devices, {"c": one, "d": other}, alike=alike)
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c", "d"), CycleState()
-    assert plugin.pre_filter(state, pod, pool.picture).status.ok
-    found = plugin.filter(state, pod, pool.picture.get("n1")).ok
+    assert plugin.pre_filter(state, pod, pool.snapshot).status.is_success
+    found = plugin.filter(state, pod, pool.snapshot.get("n1")).is_success
     first = sum(count for _, count in one)
     every = ways(devices, one + other, frozenset(range(len(devices))))
     assert found == any(allowed(devices, picked, first, alike=alike) for picked in every)
     note = state.get(STATE)
     if found and note is not None:
-        given_out = [each["devices"]["results"] for each in note.on_node["n1"].allocations]
+        given_out = [each["devices"]["results"] for each in note.node_allocations["n1"].allocations]
         picked = [int(result["device"][1:]) for results in given_out for result in results]
         assert len({*picked}) == len(picked) == sum(count for _, count in one + other)
         assert allowed(devices, picked, first, alike=alike)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import NotFound
-from mockkube.scheduler.framework.interface import CycleState, Verdicts
+from mockkube.scheduler.framework.interface import CycleState, NodeToStatus
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
@@ -44,7 +44,7 @@ async def test_a_claim_is_allocated_reserved_and_kept(bench: Any) -> None:
     await bench.create("ResourceClaim", "c", spec=WANTED)
     pod = await pod_with_claim(bench)
     state = await bench.decide(bench.plugin, pod, "n1")
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
     claim = await bench.get("ResourceClaim", "c")
     assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
     assert claim["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": pod.uid}]
@@ -57,7 +57,7 @@ async def test_a_second_pod_shares_the_claim(bench: Any) -> None:
     for name in ("p", "q"):
         pod = await pod_with_claim(bench, name)
         state = await bench.decide(bench.plugin, pod, "n1")
-        assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+        assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
     claim = await bench.get("ResourceClaim", "c")
     assert [user["name"] for user in claim["status"]["reservedFor"]] == ["p", "q"]
 
@@ -68,7 +68,7 @@ async def test_a_claim_that_changed_meanwhile_is_written_all_the_same(bench: Any
     pod = await pod_with_claim(bench)
     state = await bench.decide(bench.plugin, pod, "n1")
     await bench.patch("ResourceClaim", "c", {"metadata": {"labels": {"a": "b"}}})
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
 
 
 async def test_a_claim_that_is_gone_meanwhile_sends_the_pod_back(bench: Any) -> None:
@@ -87,7 +87,7 @@ async def test_a_pod_that_does_not_get_there_leaves_the_claim(bench: Any) -> Non
     await bench.create("ResourceClaim", "c", spec=WANTED)
     pod = await pod_with_claim(bench)
     state = await bench.decide(bench.plugin, pod, "n1")
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
     bench.plugin.unreserve(state, pod, "n1")
     await bench.plugin.clean_up(state, pod, "n1")
     claim = await bench.get("ResourceClaim", "c")
@@ -101,9 +101,9 @@ async def test_devices_nobody_can_use_are_given_back(bench: Any) -> None:
     status = {"allocation": {"devices": {"results": results}, "nodeSelector": elsewhere}}
     await bench.create("ResourceClaim", "c", status, spec=WANTED)
     pod, state = await pod_with_claim(bench), CycleState()
-    assert bench.plugin.pre_filter(state, pod, bench.picture).status.ok
-    assert not bench.plugin.filter(state, pod, bench.picture.get("n1")).ok
-    bench.plugin.post_filter(state, pod, Verdicts({}))
+    assert bench.plugin.pre_filter(state, pod, bench.snapshot).status.is_success
+    assert not bench.plugin.filter(state, pod, bench.snapshot.get("n1")).is_success
+    bench.plugin.post_filter(state, pod, NodeToStatus({}))
     await bench.plugin.apply_result(state, pod)
     assert not (await bench.get("ResourceClaim", "c"))["status"]
 
@@ -114,7 +114,7 @@ async def test_a_pod_with_extended_resources_gets_a_claim(bench: Any) -> None:
     spec = {"containers": [{"name": "c", "image": "app", "resources": resources}]}
     pod = PodInfo(await bench.create("Pod", "p", spec=spec))
     state = await bench.decide(bench.plugin, pod, "n1")
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
     seen = await bench.get("Pod", "p")
     told = seen["status"]["extendedResourceClaimStatus"]
     [mapping] = told["requestMappings"]
@@ -154,7 +154,7 @@ async def test_a_device_is_prepared_before_the_pod_is_bound(bench: Any) -> None:
     pod, state = await waiting(bench)
     assert (await bench.plugin.pre_bind(state, pod, "n1")).code is Code.WAIT
     await prepared(bench, "True")
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
 
 
 async def test_a_device_that_cannot_be_prepared_sends_the_pod_back(bench: Any) -> None:

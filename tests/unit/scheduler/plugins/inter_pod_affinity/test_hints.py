@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinity
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -39,20 +39,20 @@ def test_pods_help_by_coming_near_and_by_going(world, event, hinted, wish, old, 
     def placed(labels: dict[str, str] | None) -> Any:
         return None if labels is None else world.pod(labels, nodeName="n1")
 
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.POD_LABEL
-    news = event(Subject.ASSIGNED_POD, action, placed(old), placed(new))
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.POD_LABEL
+    news = event(EventResource.ASSIGNED_POD, action, placed(old), placed(new))
     assert hinted(world.build(InterPodAffinity), world.pod(_WEB, **wish), news) is expected
 
 
 def test_a_pod_helps_by_going_if_it_did_not_want_the_other(world, event, hinted) -> None:
     plugin = world.build(InterPodAffinity)
     gone = world.pod(_DB, nodeName="n1", **_requires("podAntiAffinity", _WEB))
-    assert hinted(plugin, world.pod(_WEB), event(Subject.ASSIGNED_POD, Action.DELETE, gone))
-    assert not hinted(plugin, world.pod(_DB), event(Subject.ASSIGNED_POD, Action.DELETE, gone))
+    assert hinted(plugin, world.pod(_WEB), event(EventResource.ASSIGNED_POD, ActionType.DELETE, gone))
+    assert not hinted(plugin, world.pod(_DB), event(EventResource.ASSIGNED_POD, ActionType.DELETE, gone))
 
 
 def test_pods_on_no_node_do_not_help(world, event, hinted) -> None:
-    news = event(Subject.ASSIGNED_POD, Action.DELETE, world.pod(_DB))
+    news = event(EventResource.ASSIGNED_POD, ActionType.DELETE, world.pod(_DB))
     assert not hinted(world.build(InterPodAffinity), world.pod(**_FAR_FROM_DB), news)
 
 
@@ -64,9 +64,9 @@ def test_what_helps_since_1_36(worlds, event, hinted, version, expected) -> None
     plugin, pod = world.build(InterPodAffinity), world.pod(_WEB, **_FAR_FROM_DB)
     hostile = world.pod({}, nodeName="n1", **_requires("podAntiAffinity", _WEB))
     kept_for = world.pod(_DB, status={"nominatedNodeName": "n1"})
-    assert hinted(plugin, pod, event(Subject.UNSCHEDULED_POD, Action.POD_LABEL, pod, pod)) is expected
-    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, hostile)) is expected
-    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, kept_for)) is expected
+    assert hinted(plugin, pod, event(EventResource.UNSCHEDULED_POD, ActionType.POD_LABEL, pod, pod)) is expected
+    assert hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, hostile)) is expected
+    assert hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, kept_for)) is expected
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_helps_since_1_36(worlds, event, hinted, version, expected) -> None
 def test_how_many_terms_must_mean_the_pod_that_goes(worlds, event, hinted, version, expected) -> None:
     world = worlds(version)
     pod = world.pod(**_requires("podAntiAffinity", _DB, _WEB))
-    news = event(Subject.ASSIGNED_POD, Action.DELETE, world.pod(_DB, nodeName="n1"))
+    news = event(EventResource.ASSIGNED_POD, ActionType.DELETE, world.pod(_DB, nodeName="n1"))
     assert hinted(world.build(InterPodAffinity), pod, news) is expected
 
 
@@ -94,6 +94,6 @@ def test_how_many_terms_must_mean_the_pod_that_goes(worlds, event, hinted, versi
     ],
 )
 def test_nodes_help_by_their_domains(world, event, hinted, wish, old, new, expected) -> None:
-    action = Action.NODE_LABEL if old else Action.ADD
-    news = event(Subject.NODE, action, old, new)
+    action = ActionType.NODE_LABEL if old else ActionType.ADD
+    news = event(EventResource.NODE, action, old, new)
     assert hinted(world.build(InterPodAffinity), world.pod(**wish), news) is expected

@@ -37,7 +37,7 @@ def zones(world: Any) -> Any:
 def test_a_pod_goes_only_where_wanted_pods_are_in_the_domain(zones) -> None:
     zones.pod(_DB, nodeName="a1")
     found = zones.filter(zones.build(InterPodAffinity), zones.pod(**_near(_term(_DB))))
-    assert [name for name, status in found.items() if status.ok] == ["a1", "a2"]
+    assert [name for name, status in found.items() if status.is_success] == ["a1", "a2"]
     assert (found["b1"].code, found["b1"].message) == (Code.UNRESOLVABLE, _NOT_NEAR)
     assert found["b1"].facts["terms"] == [_term(_DB)]
 
@@ -70,7 +70,7 @@ def test_the_first_that_wants_its_like_goes_wherever_there_is_a_domain(zones) ->
 def test_a_pod_keeps_away_from_the_domains_of_unwanted_pods(zones) -> None:
     zones.pod(_DB, nodeName="a1")
     found = zones.filter(zones.build(InterPodAffinity), zones.pod(**_far(_term(_DB), _term(_WEB))))
-    assert {name: status.message for name, status in found.items() if status.rejected} == {"a1": _NEAR, "a2": _NEAR}
+    assert {name: status.message for name, status in found.items() if status.is_rejected} == {"a1": _NEAR, "a2": _NEAR}
     assert found["a2"].code is Code.UNSCHEDULABLE
     assert found["a2"].facts["topology_key"] == "zone"
 
@@ -79,7 +79,7 @@ def test_a_pod_keeps_away_from_the_domains_where_it_is_unwanted(zones) -> None:
     zones.pod(_DB, nodeName="a1", **_far(_term(_WEB)))
     plugin = zones.build(InterPodAffinity)
     found = zones.filter(plugin, zones.pod(_WEB))
-    assert {name: status.message for name, status in found.items() if status.rejected} == {
+    assert {name: status.message for name, status in found.items() if status.is_rejected} == {
         "a1": _UNWELCOME,
         "a2": _UNWELCOME,
     }
@@ -107,11 +107,11 @@ def test_terms_mean_pods_of_some_namespaces(zones, fields, meant) -> None:
         other = zones.pod(_DB, namespace=namespace, nodeName="a1")
         if zones.refused(plugin, zones.pod(**_far(_term(_DB, **fields)))):
             of_mine.add(namespace)
-        zones.picture.remove_pod(other.uid)
+        zones.snapshot.remove_pod(other.uid)
         other = zones.pod(nodeName="a1", **_far(_term(_DB, **fields)))
         if zones.refused(plugin, zones.pod(_DB, namespace=namespace)):
             of_theirs.add(namespace)
-        zones.picture.remove_pod(other.uid)
+        zones.snapshot.remove_pod(other.uid)
     assert of_mine == meant
     assert of_theirs == meant
 
@@ -153,11 +153,11 @@ def test_counts_follow_pods_and_nodes_from_cycle_to_cycle(zones) -> None:
     first = zones.pod(_DB, nodeName="a1")
     second = zones.pod(_DB, nodeName="a2", **_far(_term(_WEB)))
     assert zones.refused(plugin, pod) == {"a1": _NEAR, "a2": _NEAR}
-    zones.picture.remove_pod(first.uid)
+    zones.snapshot.remove_pod(first.uid)
     assert zones.refused(plugin, pod) == {"a1": _NEAR, "a2": _NEAR}
     zones.node("a2", {"zone": "b"})
     assert zones.refused(plugin, pod) == {"a2": _NEAR, "b1": _NEAR}
-    zones.picture.remove_pod(second.uid)
+    zones.snapshot.remove_pod(second.uid)
     assert zones.refused(plugin, pod) == {}
 
 
@@ -170,12 +170,12 @@ def test_counts_follow_pods_and_nodes_from_cycle_to_cycle(zones) -> None:
 )
 def test_supposing_that_the_obstacle_is_gone_opens_the_node(zones, mine, theirs, message) -> None:
     other = zones.pod(_DB, nodeName="a1", **theirs)
-    plugin, pod, node = zones.build(InterPodAffinity), zones.pod(_WEB, **mine), zones.picture.get("a1")
+    plugin, pod, node = zones.build(InterPodAffinity), zones.pod(_WEB, **mine), zones.snapshot.get("a1")
     state = CycleState()
-    assert plugin.pre_filter(state, pod, zones.picture).status.ok
+    assert plugin.pre_filter(state, pod, zones.snapshot).status.is_success
     supposing = state.clone()
     plugin.remove_pod(supposing, pod, other, node)
-    assert plugin.filter(supposing, pod, node).ok
+    assert plugin.filter(supposing, pod, node).is_success
     plugin.add_pod(supposing, pod, other, node)
     assert plugin.filter(supposing, pod, node).message == message
     assert plugin.filter(state, pod, node).message == message
@@ -184,9 +184,9 @@ def test_supposing_that_the_obstacle_is_gone_opens_the_node(zones, mine, theirs,
 def test_supposing_that_a_wanted_pod_comes_or_goes(zones) -> None:
     other = zones.pod(_DB, nodeName="a1")
     plugin, pod = zones.build(InterPodAffinity), zones.pod(**_near(_term(_DB)))
-    state, a2, b1 = CycleState(), zones.picture.get("a2"), zones.picture.get("b1")
-    assert plugin.pre_filter(state, pod, zones.picture).status.ok
+    state, a2, b1 = CycleState(), zones.snapshot.get("a2"), zones.snapshot.get("b1")
+    assert plugin.pre_filter(state, pod, zones.snapshot).status.is_success
     plugin.remove_pod(state, pod, other, a2)
     assert plugin.filter(state, pod, a2).message == _NOT_NEAR
     plugin.add_pod(state, pod, other, b1)
-    assert plugin.filter(state, pod, b1).ok
+    assert plugin.filter(state, pod, b1).is_success

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.node_resources.fit import NodeResourcesFit
 
@@ -83,7 +83,7 @@ def test_without_the_gate_device_classes_stand_for_nothing(worlds) -> None:
     pod = world.pod(containers=[{"name": "c", "resources": {"requests": {_FOO: "1"}}}])
     plugin = world.build(NodeResourcesFit)
     assert world.refused(plugin, pod) == {"n1": f"Insufficient {_FOO}"}
-    assert Subject.DEVICE_CLASS not in [one.subject for one in plugin.interests()]
+    assert EventResource.DEVICE_CLASS not in [one.resource for one in plugin.events_to_register()]
 
 
 _SHAPE = [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 10}, {"utilization": 100, "score": 5}]
@@ -154,8 +154,8 @@ def test_a_resource_that_the_pod_does_not_ask_for_does_not_count(world) -> None:
     ],
 )
 def test_nodes_help_by_being_large_enough_and_growing(world, event, hinted, old, new, expected) -> None:
-    action = Action.NODE_ALLOCATABLE if old else Action.ADD
-    news = event(Subject.NODE, action, old, new)
+    action = ActionType.NODE_ALLOCATABLE if old else ActionType.ADD
+    news = event(EventResource.NODE, action, old, new)
     assert hinted(world.build(NodeResourcesFit), world.pod(**_asks(cpu="2")), news) is expected
 
 
@@ -168,14 +168,14 @@ def test_nodes_help_by_being_large_enough_and_growing(world, event, hinted, old,
 )
 def test_pods_help_by_giving_up(world, event, hinted, after, expected) -> None:
     before = world.pod(nodeName="n1", **_asks(cpu="2", memory="1Gi"))
-    news = event(Subject.ASSIGNED_POD, Action.POD_SCALE_DOWN, before, world.pod(nodeName="n1", **after))
+    news = event(EventResource.ASSIGNED_POD, ActionType.POD_SCALE_DOWN, before, world.pod(nodeName="n1", **after))
     assert hinted(world.build(NodeResourcesFit), world.pod(**_asks(cpu="2")), news) is expected
 
 
 def test_pods_that_go_help_if_they_were_on_a_node(world, event, hinted) -> None:
     plugin, pod = world.build(NodeResourcesFit), world.pod()
-    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, world.pod(nodeName="n1")))
-    assert not hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, world.pod()))
+    assert hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, world.pod(nodeName="n1")))
+    assert not hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, world.pod()))
 
 
 @pytest.mark.parametrize(
@@ -192,5 +192,5 @@ def test_device_classes_help_when_they_begin_to_stand_for_what_is_asked_for(
 ) -> None:
     old, new = ({"metadata": {"name": "c"}, "spec": spec} if spec is not None else None for spec in (old, new))
     pod = world.pod(containers=[{"name": "c", "resources": {"requests": {_FOO: "1"}}}])
-    news = event(Subject.DEVICE_CLASS, Action.UPDATE if old else Action.ADD, old, new)
+    news = event(EventResource.DEVICE_CLASS, ActionType.UPDATE if old else ActionType.ADD, old, new)
     assert hinted(world.build(NodeResourcesFit), pod, news) is expected

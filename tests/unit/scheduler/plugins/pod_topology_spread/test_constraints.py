@@ -5,7 +5,7 @@ import pytest
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT
-from mockkube.scheduler.plugins.pod_topology_spread.constraints import Able
+from mockkube.scheduler.plugins.pod_topology_spread.constraints import SupportedFields
 
 GATE = "NodeInclusionPolicyInPodTopologySpread"
 TRAIN = (ReleaseTrain(GATE),)
@@ -20,4 +20,4 @@ TRAIN = (ReleaseTrain(GATE),)
     ],
 )
 def test_policies_count_unless_a_train_has_the_gate_off(caps, heeded):
-    assert Able.of(caps).policies is heeded
+    assert SupportedFields.from_capabilities(caps).policies is heeded

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, Subject
+from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 
 _WEB = {"app": "web"}
@@ -32,8 +32,8 @@ def test_pods_help_when_what_is_counted_changes(world, spread, event, hinted, ol
         return None if given is None else world.pod(given[0], **{"nodeName": "n1", **given[1]})
 
     pod = world.pod(_WEB, topologySpreadConstraints=[spread()])
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.POD_LABEL
-    news = event(Subject.ASSIGNED_POD, action, placed(old), placed(new))
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.POD_LABEL
+    news = event(EventResource.ASSIGNED_POD, action, placed(old), placed(new))
     assert hinted(world.build(PodTopologySpread), pod, news) is expected
 
 
@@ -43,7 +43,7 @@ def test_pods_help_when_what_is_counted_changes(world, spread, event, hinted, ol
 def test_pods_that_room_is_kept_for_help_since_1_36(worlds, spread, event, hinted, version, expected) -> None:
     world = worlds(version)
     pod = world.pod(_WEB, topologySpreadConstraints=[spread()])
-    news = event(Subject.ASSIGNED_POD, Action.DELETE, world.pod(_WEB, status={"nominatedNodeName": "n1"}))
+    news = event(EventResource.ASSIGNED_POD, ActionType.DELETE, world.pod(_WEB, status={"nominatedNodeName": "n1"}))
     assert hinted(world.build(PodTopologySpread), pod, news) is expected
 
 
@@ -53,7 +53,7 @@ def test_pods_that_room_is_kept_for_help_since_1_36(worlds, spread, event, hinte
 def test_a_pods_new_toleration_helps_where_taints_are_honored(world, spread, event, hinted, policy, expected) -> None:
     pod = world.pod(_WEB, topologySpreadConstraints=[spread(nodeTaintsPolicy=policy)])
     tolerant = {**pod.obj, "spec": {**pod.spec, "tolerations": [{"operator": "Exists"}]}}
-    news = event(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, pod, tolerant)
+    news = event(EventResource.UNSCHEDULED_POD, ActionType.POD_TOLERATION, pod, tolerant)
     assert hinted(world.build(PodTopologySpread), pod, news) is expected
 
 
@@ -72,5 +72,5 @@ def test_a_pods_new_toleration_helps_where_taints_are_honored(world, spread, eve
 )
 def test_nodes_help_when_domains_change(world, spread, event, hinted, old, new, expected) -> None:
     pod = world.pod(_WEB, topologySpreadConstraints=[spread()])
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.NODE_LABEL
-    assert hinted(world.build(PodTopologySpread), pod, event(Subject.NODE, action, old, new)) is expected
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.NODE_LABEL
+    assert hinted(world.build(PodTopologySpread), pod, event(EventResource.NODE, action, old, new)) is expected

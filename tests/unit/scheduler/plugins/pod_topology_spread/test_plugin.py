@@ -60,7 +60,7 @@ def test_a_node_without_the_key_is_refused_for_good_and_makes_no_domain(world, s
     _fill(world, n1=1, n2=5)
     pod = world.pod(_WEB, topologySpreadConstraints=[spread()])
     found = world.filter(world.build(PodTopologySpread), pod)
-    assert found["n1"].ok
+    assert found["n1"].is_success
     assert (found["n2"].code, found["n2"].message) == (Code.UNRESOLVABLE, _UNLABELLED)
 
 
@@ -165,11 +165,11 @@ def test_counts_follow_pods_and_nodes_from_cycle_to_cycle(world, spread) -> None
     assert world.refused(plugin, pod) == {}
     placed = world.pod(_WEB, nodeName="n1")
     assert world.refused(plugin, pod) == {"n1": _SKEWED}
-    world.picture.remove_node("n2")
+    world.snapshot.remove_node("n2")
     assert world.refused(plugin, pod) == {}
     world.node("n3", {"zone": "c"})
     assert world.refused(plugin, pod) == {"n1": _SKEWED}
-    world.picture.remove_pod(placed.uid)
+    world.snapshot.remove_pod(placed.uid)
     assert world.refused(plugin, pod) == {}
 
 
@@ -178,17 +178,17 @@ def test_supposed_pods_are_counted_in_and_out(world, spread) -> None:
     _fill(world, n1=1)
     plugin = world.build(PodTopologySpread)
     pod, other = world.pod(_WEB, topologySpreadConstraints=[spread()]), world.pod(_WEB)
-    state, first = CycleState(), world.picture.get("n1")
-    assert plugin.pre_filter(state, pod, world.picture).status.ok
+    state, first = CycleState(), world.snapshot.get("n1")
+    assert plugin.pre_filter(state, pod, world.snapshot).status.is_success
     supposing = state.clone()
     plugin.remove_pod(supposing, pod, other, first)
-    assert plugin.filter(supposing, pod, first).ok
+    assert plugin.filter(supposing, pod, first).is_success
     plugin.add_pod(supposing, pod, other, first)
     plugin.add_pod(supposing, pod, world.pod({"app": "other"}), first)
     assert plugin.filter(supposing, pod, first).facts["matching"] == 1
     assert plugin.filter(state, pod, first).facts["matching"] == 1
-    plugin.add_pod(supposing, pod, other, world.picture.get("n2"))
-    assert plugin.filter(supposing, pod, first).ok
+    plugin.add_pod(supposing, pod, other, world.snapshot.get("n2"))
+    assert plugin.filter(supposing, pod, first).is_success
 
 
 def test_a_pod_without_hard_constraints_is_not_filtered(world, spread) -> None:

@@ -63,13 +63,13 @@ async def test_a_volume_is_reserved_for_the_claim_and_waited_for(bench: Any) -> 
     await volume(bench)
     pod = await waiting_pod(bench)
     state = await bench.decide(bench.plugin, pod, "n1")
-    assert bench.plugin.pre_bind_preview(state, pod, "n1").ok
+    assert bench.plugin.pre_bind_preview(state, pod, "n1").is_success
     assert (await bench.plugin.pre_bind(state, pod, "n1")).code is Code.WAIT
     reserved = await bench.get("PersistentVolume", "pv")
     assert reserved["spec"]["claimRef"]["name"] == "c"
     assert (await bench.plugin.pre_bind(state, pod, "n1")).code is Code.WAIT
     await bind(bench, "pv")
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
 
 
 async def test_the_maker_of_volumes_is_told_of_the_node_and_waited_for(bench: Any) -> None:
@@ -80,7 +80,7 @@ async def test_the_maker_of_volumes_is_told_of_the_node_and_waited_for(bench: An
     assert claim["metadata"]["annotations"][SELECTED_NODE] == "n1"
     await volume(bench)
     await bind(bench, "pv")
-    assert (await bench.plugin.pre_bind(state, pod, "n1")).ok
+    assert (await bench.plugin.pre_bind(state, pod, "n1")).is_success
 
 
 async def test_a_maker_that_gives_up_sends_the_pod_back(bench: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.volume_binding.plugin import VolumeBinding
 
@@ -32,48 +32,76 @@ def migrated(plugins: str) -> Any:
 @pytest.mark.parametrize(
     ("subject", "action", "old", "new", "helps"),
     [
-        pytest.param(Subject.PVC, Action.ADD, None, named("c"), True, id="its claim"),
-        pytest.param(Subject.PVC, Action.UPDATE, named("p1-made"), named("p1-made"), True, id="a claim made for it"),
-        pytest.param(Subject.PVC, Action.ADD, None, named("d"), False, id="another claim"),
-        pytest.param(Subject.PVC, Action.ADD, None, named("c", "b"), False, id="a claim of another namespace"),
-        pytest.param(Subject.PVC, Action.DELETE, named("c"), None, False, id="its claim is gone"),
-        pytest.param(Subject.PV, Action.ADD, None, named("v"), True, id="a volume"),
-        pytest.param(Subject.STORAGE_CLASS, Action.ADD, None, named("s"), True, id="a class"),
+        pytest.param(EventResource.PVC, ActionType.ADD, None, named("c"), True, id="its claim"),
         pytest.param(
-            Subject.STORAGE_CLASS,
-            Action.UPDATE,
+            EventResource.PVC, ActionType.UPDATE, named("p1-made"), named("p1-made"), True, id="a claim made for it"
+        ),
+        pytest.param(EventResource.PVC, ActionType.ADD, None, named("d"), False, id="another claim"),
+        pytest.param(
+            EventResource.PVC, ActionType.ADD, None, named("c", "b"), False, id="a claim of another namespace"
+        ),
+        pytest.param(EventResource.PVC, ActionType.DELETE, named("c"), None, False, id="its claim is gone"),
+        pytest.param(EventResource.PV, ActionType.ADD, None, named("v"), True, id="a volume"),
+        pytest.param(EventResource.STORAGE_CLASS, ActionType.ADD, None, named("s"), True, id="a class"),
+        pytest.param(
+            EventResource.STORAGE_CLASS,
+            ActionType.UPDATE,
             named("s"),
             {**named("s"), "allowedTopologies": [{}]},
             True,
             id="a class allowed elsewhere",
         ),
         pytest.param(
-            Subject.STORAGE_CLASS, Action.UPDATE, named("s"), {**named("s"), "x": 1}, False, id="a class otherwise"
+            EventResource.STORAGE_CLASS,
+            ActionType.UPDATE,
+            named("s"),
+            {**named("s"), "x": 1},
+            False,
+            id="a class otherwise",
         ),
-        pytest.param(Subject.NODE, Action.NODE_LABEL, {}, {}, True, id="a node labelled"),
-        pytest.param(Subject.NODE, Action.NODE_TAINT, {}, {}, False, id="a node tainted"),
-        pytest.param(Subject.CSI_NODE, Action.UPDATE, migrated("a"), migrated("a,b"), True, id="a plugin taken over"),
-        pytest.param(Subject.CSI_NODE, Action.UPDATE, migrated("a"), migrated("a"), False, id="no plugin taken over"),
+        pytest.param(EventResource.NODE, ActionType.NODE_LABEL, {}, {}, True, id="a node labelled"),
+        pytest.param(EventResource.NODE, ActionType.NODE_TAINT, {}, {}, False, id="a node tainted"),
         pytest.param(
-            Subject.CSI_DRIVER,
-            Action.UPDATE,
+            EventResource.CSI_NODE, ActionType.UPDATE, migrated("a"), migrated("a,b"), True, id="a plugin taken over"
+        ),
+        pytest.param(
+            EventResource.CSI_NODE, ActionType.UPDATE, migrated("a"), migrated("a"), False, id="no plugin taken over"
+        ),
+        pytest.param(
+            EventResource.CSI_DRIVER,
+            ActionType.UPDATE,
             driver("csi.example.com", True),
             driver("csi.example.com", False),
             True,
             id="a driver of its own that no longer counts",
         ),
         pytest.param(
-            Subject.CSI_DRIVER, Action.UPDATE, driver("other", True), driver("other", False), False, id="another driver"
+            EventResource.CSI_DRIVER,
+            ActionType.UPDATE,
+            driver("other", True),
+            driver("other", False),
+            False,
+            id="another driver",
         ),
         pytest.param(
-            Subject.CSI_CAPACITY, Action.UPDATE, {"capacity": "1Gi"}, {"capacity": "2Gi"}, True, id="more storage"
+            EventResource.CSI_CAPACITY,
+            ActionType.UPDATE,
+            {"capacity": "1Gi"},
+            {"capacity": "2Gi"},
+            True,
+            id="more storage",
         ),
         pytest.param(
-            Subject.CSI_CAPACITY, Action.UPDATE, {"capacity": "2Gi"}, {"capacity": "1Gi"}, False, id="less storage"
+            EventResource.CSI_CAPACITY,
+            ActionType.UPDATE,
+            {"capacity": "2Gi"},
+            {"capacity": "1Gi"},
+            False,
+            id="less storage",
         ),
         pytest.param(
-            Subject.CSI_CAPACITY,
-            Action.UPDATE,
+            EventResource.CSI_CAPACITY,
+            ActionType.UPDATE,
             {"capacity": "2Gi", "maximumVolumeSize": "1Gi"},
             {"capacity": "9Gi", "maximumVolumeSize": "1Gi"},
             False,
@@ -85,8 +113,8 @@ def test_an_event_helps(
     world: Any,
     event: Callable[..., ClusterEvent],
     hinted: Callable[[Any, PodInfo, ClusterEvent], bool],
-    subject: Subject,
-    action: Action,
+    subject: EventResource,
+    action: ActionType,
     old: Any,
     new: Any,
     helps: bool,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.volumes.node_volume_limits import NodeVolumeLimits
@@ -150,7 +150,7 @@ def test_a_limit_helps_when_it_is_raised(
     after: int,
     helps: bool,
 ) -> None:
-    changed = event(Subject.CSI_NODE, Action.UPDATE, csi_node({DRIVER: before}), csi_node({DRIVER: after}))
+    changed = event(EventResource.CSI_NODE, ActionType.UPDATE, csi_node({DRIVER: before}), csi_node({DRIVER: after}))
     assert hinted(world.build(NodeVolumeLimits), world.pod(**uses("a")), changed) is helps
 
 
@@ -160,6 +160,6 @@ def test_a_deleted_pod_helps_if_it_had_something_attached(
     world.node("n1")
     plugin, pod = world.build(NodeVolumeLimits), world.pod(**uses("a"))
     placed, waiting = world.pod(nodeName="n1", **uses("b")), world.pod(**uses("b"))
-    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, old=placed))
-    assert not hinted(plugin, pod, event(Subject.UNSCHEDULED_POD, Action.DELETE, old=waiting))
-    assert not hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, old=world.pod(nodeName="n1")))
+    assert hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, old=placed))
+    assert not hinted(plugin, pod, event(EventResource.UNSCHEDULED_POD, ActionType.DELETE, old=waiting))
+    assert not hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, old=world.pod(nodeName="n1")))

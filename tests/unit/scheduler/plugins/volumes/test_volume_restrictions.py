@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
@@ -127,12 +127,12 @@ def test_the_user_of_an_exclusive_claim_can_be_supposed_away(world: Any) -> None
     world.node("n1")
     world.other("PersistentVolumeClaim", claim())
     user = world.pod(nodeName="n1", **with_claim("c"))
-    plugin, pod, node = world.build(VolumeRestrictions), world.pod(**with_claim("c")), world.picture.get("n1")
+    plugin, pod, node = world.build(VolumeRestrictions), world.pod(**with_claim("c")), world.snapshot.get("n1")
     state = CycleState()
-    assert plugin.pre_filter(state, pod, world.picture).status.ok
+    assert plugin.pre_filter(state, pod, world.snapshot).status.is_success
     supposed = state.clone()
     plugin.remove_pod(supposed, pod, user, node)
-    assert plugin.filter(supposed, pod, node).ok
+    assert plugin.filter(supposed, pod, node).is_success
     assert plugin.filter(state, pod, node).message == IN_USE
     plugin.add_pod(supposed, pod, user, node)
     assert plugin.filter(supposed, pod, node).message == IN_USE
@@ -155,4 +155,4 @@ def test_a_deleted_pod_helps_if_it_had_something_of_the_pods(
     helps: bool,
 ) -> None:
     plugin, pod = world.build(VolumeRestrictions), world.pod(**with_claim("c"))
-    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, old=world.pod(**gone))) is helps
+    assert hinted(plugin, pod, event(EventResource.ASSIGNED_POD, ActionType.DELETE, old=world.pod(**gone))) is helps

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.volumes.volume_zone import VolumeZone
@@ -89,6 +89,9 @@ def test_a_volume_helps_when_it_is_new_or_moved(
     after: Any,
     helps: bool,
 ) -> None:
-    action = Action.ADD if before is None else Action.UPDATE
+    action = ActionType.ADD if before is None else ActionType.UPDATE
     old = None if before is None else labelled(before)
-    assert hinted(world.build(VolumeZone), world.pod(**USES), event(Subject.PV, action, old, labelled(after))) is helps
+    assert (
+        hinted(world.build(VolumeZone), world.pod(**USES), event(EventResource.PV, action, old, labelled(after)))
+        is helps
+    )

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import (
     FieldError,
-    Word,
+    TypedString,
     duplicate,
     forbidden,
     invalid,
@@ -57,22 +57,24 @@ class ContainerValidationOptions:
     init_resize_policy: bool = True
     init_restart_on_resize: bool = False
     allow_zero_sleep: bool = True
-    allow_indivisible: bool = False
+    allow_indivisible_huge_pages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ContainerValidationContext:
     """The pod around the containers, as far as their validation depends on it."""
 
-    rules: ContainerValidationOptions
+    options: ContainerValidationOptions
     volumes: Volumes
     claim_names: Collection[str]
-    handlers: HandlerValidationContext
+    handler_context: HandlerValidationContext
     restart_policy: str
     host_users: bool
 
 
-def validate_containers(containers: Sequence[ReadOnlyObject], at: str, around: Surroundings) -> list[FieldError]:
+def validate_containers(
+    containers: Sequence[ReadOnlyObject], at: str, context: ContainerValidationContext
+) -> list[FieldError]:
     """Validate the regular containers; a pod needs at least one."""
     if not containers:
         return [required(at)]
@@ -80,13 +82,13 @@ def validate_containers(containers: Sequence[ReadOnlyObject], at: str, around: S
     seen: set[str] = set()
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
-        errors += _validate_container(container, here, around)
+        errors += _validate_container(container, here, context)
         errors += _validate_unique_name(container, here, seen)
         if "lifecycle" in container:
-            errors += validate_lifecycle(container["lifecycle"], f"{here}.lifecycle", around.handlers)
-        errors += validate_probes(container, here, around.handlers)
-        if around.rules.restart_rules:
-            errors += _validate_container_restart(container, here, around.rules)
+            errors += validate_lifecycle(container["lifecycle"], f"{here}.lifecycle", context.handler_context)
+        errors += validate_probes(container, here, context.handler_context)
+        if context.options.restart_rules:
+            errors += _validate_container_restart(container, here, context.options)
         elif "restartPolicy" in container:
             errors.append(forbidden(f"{here}.restartPolicy", "may not be set for non-init containers"))
     return errors + _validate_host_ports(containers, at)
@@ -101,23 +103,26 @@ def _validate_unique_name(container: ReadOnlyObject, at: str, seen: set[str]) ->
 
 
 def validate_init_containers(
-    containers: Sequence[ReadOnlyObject], at: str, around: Surroundings, ordinary: Sequence[ReadOnlyObject]
+    containers: Sequence[ReadOnlyObject],
+    at: str,
+    context: ContainerValidationContext,
+    regular: Sequence[ReadOnlyObject],
 ) -> list[FieldError]:
     """Validate the init containers; only sidecars may have probes and lifecycle handlers."""
     errors: list[FieldError] = []
-    seen = {container.get("name", "") for container in ordinary}
+    seen = {container.get("name", "") for container in regular}
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
-        errors += _validate_container(container, here, around)
-        errors += _validate_init_restart_policy(container, here, around.rules)
+        errors += _validate_container(container, here, context)
+        errors += _validate_init_restart_policy(container, here, context.options)
         # A missing name is reported as required; it is also a duplicate only if a regular container lacks its name,
         # too.
         if container.get("name") or "" in seen:
             errors += _validate_unique_name(container, here, seen)
         # Init containers run one after the other, so the same host port in two of them is no conflict.
         errors += _validate_host_ports((container,), at)
-        errors += _validate_init_handlers(container, here, around)
-        errors += _validate_init_resize(container, here, around.rules)
+        errors += _validate_init_handlers(container, here, context)
+        errors += _validate_init_resize(container, here, context.options)
     return errors
 
 
@@ -127,37 +132,39 @@ def is_sidecar(container: ReadOnlyObject) -> bool:
 
 
 def _validate_init_restart_policy(
-    container: ReadOnlyObject, at: str, rules: ContainerValidationOptions
+    container: ReadOnlyObject, at: str, options: ContainerValidationOptions
 ) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
     if policy is None:
         text = "must specify restartPolicy when restart rules are used"
         return [required(f"{at}.restartPolicy", text)] if restart_rules else []
-    if not rules.restart_rules:
+    if not options.restart_rules:
         return [] if policy == "Always" else [not_supported(f"{at}.restartPolicy", policy, ("Always",))]
-    if policy != "Always" or rules.restart_all_containers:
-        return _validate_container_restart(container, at, rules)
+    if policy != "Always" or options.restart_all_containers:
+        return _validate_container_restart(container, at, options)
     text = "restartPolicyRules are not allowed for init containers with restart policy Always"
     return [forbidden(f"{at}.restartPolicyRules", text)] if restart_rules else []
 
 
-def _validate_init_handlers(container: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
+def _validate_init_handlers(
+    container: ReadOnlyObject, at: str, context: ContainerValidationContext
+) -> list[FieldError]:
     if not is_sidecar(container):
         kinds = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
         return [forbidden(f"{at}.{kind}", _SIDECAR_ONLY_DETAIL) for kind in kinds if kind in container]
     errors: list[FieldError] = []
     if "lifecycle" in container:
-        errors += validate_lifecycle(container["lifecycle"], f"{at}.lifecycle", around.handlers)
-    return errors + validate_probes(container, at, around.handlers)
+        errors += validate_lifecycle(container["lifecycle"], f"{at}.lifecycle", context.handler_context)
+    return errors + validate_probes(container, at, context.handler_context)
 
 
-def _validate_init_resize(container: ReadOnlyObject, at: str, rules: ContainerValidationOptions) -> list[FieldError]:
+def _validate_init_resize(container: ReadOnlyObject, at: str, options: ContainerValidationOptions) -> list[FieldError]:
     policies = container.get("resizePolicy", ())
     errors = []
-    if policies and not rules.init_resize_policy:
+    if policies and not options.init_resize_policy:
         shown = to_internal_form("[]ContainerResizePolicy", policies)
         errors.append(invalid(f"{at}.resizePolicy", shown, "must not be set for init containers"))
-    if is_sidecar(container) or rules.init_restart_on_resize:
+    if is_sidecar(container) or options.init_restart_on_resize:
         return errors
     text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
     return errors + [
@@ -168,14 +175,14 @@ def _validate_init_resize(container: ReadOnlyObject, at: str, rules: ContainerVa
 
 
 def validate_ephemeral_containers(
-    containers: Sequence[ReadOnlyObject], at: str, around: Surroundings, others: Collection[str]
+    containers: Sequence[ReadOnlyObject], at: str, context: ContainerValidationContext, others: Collection[str]
 ) -> list[FieldError]:
     """Validate the ephemeral containers; `others` are the names of all other containers."""
     errors: list[FieldError] = []
     seen = set(others)
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
-        errors += _validate_container(container, here, around)
+        errors += _validate_container(container, here, context)
         errors += validate_trimmed_image(container, here)
         errors += _validate_unique_name(container, here, seen)
         target = container.get("targetContainerName")
@@ -202,7 +209,7 @@ def validate_trimmed_image(container: ReadOnlyObject, at: str) -> list[FieldErro
 
 
 # hot: per container
-def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
+def _validate_container(container: ReadOnlyObject, at: str, context: ContainerValidationContext) -> list[FieldError]:
     """Validate the fields that all types of containers share."""
     errors: list[FieldError] = []
     name = container.get("name")
@@ -218,23 +225,23 @@ def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings
     if "ports" in container:
         errors += _validate_ports(container["ports"], f"{at}.ports")
     if "env" in container:
-        errors += validate_env(container["env"], f"{at}.env", around.rules.env)
+        errors += validate_env(container["env"], f"{at}.env", context.options.env)
     if "envFrom" in container:
-        errors += validate_env_from(container["envFrom"], f"{at}.envFrom", around.rules.env)
+        errors += validate_env_from(container["envFrom"], f"{at}.envFrom", context.options.env)
     if "volumeMounts" in container:
-        errors += validate_volume_mounts(container["volumeMounts"], f"{at}.volumeMounts", container, around.volumes)
+        errors += validate_volume_mounts(container["volumeMounts"], f"{at}.volumeMounts", container, context.volumes)
     if "volumeDevices" in container:
-        errors += validate_volume_devices(container["volumeDevices"], f"{at}.volumeDevices", container, around.volumes)
+        errors += validate_volume_devices(container["volumeDevices"], f"{at}.volumeDevices", container, context.volumes)
     errors += validate_pull_policy(container.get("imagePullPolicy"), f"{at}.imagePullPolicy")
     if resources := container.get("resources"):
-        indivisible = around.rules.allow_indivisible
+        indivisible = context.options.allow_indivisible_huge_pages
         errors += validate_container_resources(
-            resources, f"{at}.resources", around.claim_names, allow_indivisible=indivisible
+            resources, f"{at}.resources", context.claim_names, allow_indivisible=indivisible
         )
     if "resizePolicy" in container:
-        errors += _validate_resize_policy(container["resizePolicy"], f"{at}.resizePolicy", around.restart_policy)
+        errors += _validate_resize_policy(container["resizePolicy"], f"{at}.resizePolicy", context.restart_policy)
     if security_context := container.get("securityContext"):
-        errors += validate_security_context(security_context, f"{at}.securityContext", host_users=around.host_users)
+        errors += validate_security_context(security_context, f"{at}.securityContext", host_users=context.host_users)
     return errors
 
 
@@ -256,11 +263,11 @@ def _validate_ports(ports: Sequence[ReadOnlyObject], at: str) -> list[FieldError
             errors += _validate_port_name(name, f"{here}.name", seen)
         number, host = port.get("containerPort"), port.get("hostPort")
         if number:
-            errors += [invalid(f"{here}.containerPort", number, text) for text in names.port_number(number)]
+            errors += [invalid(f"{here}.containerPort", number, text) for text in names.check_port_number(number)]
         else:
             errors.append(required(f"{here}.containerPort"))
         if host:
-            errors += [invalid(f"{here}.hostPort", host, text) for text in names.port_number(host)]
+            errors += [invalid(f"{here}.hostPort", host, text) for text in names.check_port_number(host)]
         protocol = port.get("protocol")
         if protocol not in _PROTOCOLS:
             errors.append(_unsupported_or_missing(protocol, f"{here}.protocol", _PROTOCOLS))
@@ -305,12 +312,12 @@ def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_res
         # A container that never restarts cannot be resized by a restart.
         if pod_restart == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            errors.append(invalid(at, Word(restart), text))
+            errors.append(invalid(at, TypedString(restart), text))
     return errors
 
 
 def _validate_container_restart(
-    container: ReadOnlyObject, at: str, rules: ContainerValidationOptions
+    container: ReadOnlyObject, at: str, options: ContainerValidationOptions
 ) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
     errors: list[FieldError] = []
@@ -322,7 +329,7 @@ def _validate_container_restart(
         errors.append(not_supported(f"{at}.restartPolicy", policy, _RESTART_POLICIES))
     if len(restart_rules) > _RULES_MAX:
         errors.append(too_many(f"{at}.restartPolicyRules", len(restart_rules), _RULES_MAX))
-    actions = ("Restart", "RestartAllContainers") if rules.restart_all_containers else ("Restart",)
+    actions = ("Restart", "RestartAllContainers") if options.restart_all_containers else ("Restart",)
     for i, rule in enumerate(restart_rules):
         errors += _validate_restart_rule(rule, f"{at}.restartPolicyRules[{i}]", actions)
     return errors

@@ -46,12 +46,12 @@ class EnvValidationOptions:
     """Validation options of environment variables."""
 
     relaxed_names: bool = True
-    files: bool = True
+    allow_file_keys: bool = True
 
 
-def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvValidationOptions) -> list[FieldError]:
+def validate_env(variables: Sequence[ReadOnlyObject], at: str, options: EnvValidationOptions) -> list[FieldError]:
     """Validate environment variables."""
-    check_name = names.check_relaxed_env_var_name if rules.relaxed_names else names.check_env_var_name
+    check_name = names.check_relaxed_env_var_name if options.relaxed_names else names.check_env_var_name
     errors: list[FieldError] = []
     for i, variable in enumerate(variables):
         name = variable.get("name")
@@ -60,11 +60,11 @@ def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvValidat
         else:
             errors += [invalid(f"{at}[{i}].name", name, text) for text in check_name(name)]
         if "valueFrom" in variable:
-            errors += _validate_value_from(variable, f"{at}[{i}].valueFrom", rules)
+            errors += _validate_value_from(variable, f"{at}[{i}].valueFrom", options)
     return errors
 
 
-def _validate_value_from(variable: ReadOnlyObject, at: str, rules: EnvValidationOptions) -> list[FieldError]:
+def _validate_value_from(variable: ReadOnlyObject, at: str, options: EnvValidationOptions) -> list[FieldError]:
     source = variable["valueFrom"]
     errors: list[FieldError] = []
     given = 0
@@ -75,7 +75,7 @@ def _validate_value_from(variable: ReadOnlyObject, at: str, rules: EnvValidation
     if not given:
         files = (
             "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-            if rules.files
+            if options.allow_file_keys
             else "`configMapKeyRef` or `secretKeyRef`"
         )
         errors.append(invalid(at, "", f"must specify one of: `fieldRef`, `resourceFieldRef`, {files}"))
@@ -104,7 +104,7 @@ def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collect
     if subscript is not None:
         # Upstream lowers annotation keys before it validates them, and prints the lowered key.
         key = subscript.lower() if path == "metadata.annotations" else subscript
-        return [invalid(at, key, text) for text in names.qualified_name(key)]
+        return [invalid(at, key, text) for text in names.check_qualified_name(key)]
     # `spec.host` is the name the field had in v1beta1; upstream still converts it.
     field = "spec.nodeName" if path == "spec.host" else path
     return [] if field in fields else [not_supported(f"{at}.fieldPath", field, sorted(fields))]
@@ -129,14 +129,14 @@ def _split_subscript(path: str) -> tuple[str, str | None]:
 
 
 def _validate_env_resource_field(reference: ReadOnlyObject, at: str) -> list[FieldError]:
-    return validate_resource_reference(reference, at, named=False)
+    return validate_resource_reference(reference, at, require_container=False)
 
 
-def validate_resource_reference(reference: ReadOnlyObject, at: str, *, named: bool) -> list[FieldError]:
+def validate_resource_reference(reference: ReadOnlyObject, at: str, *, require_container: bool) -> list[FieldError]:
     """Validate a reference to requests or limits; volumes must name the container."""
     resource = reference.get("resource", "")
     errors = []
-    if named and not reference.get("containerName"):
+    if require_container and not reference.get("containerName"):
         errors.append(required(f"{at}.containerName"))
     elif not resource:
         errors.append(required(f"{at}.resource"))
@@ -189,9 +189,9 @@ _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = 
 }
 
 
-def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvValidationOptions) -> list[FieldError]:
+def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, options: EnvValidationOptions) -> list[FieldError]:
     """Validate ConfigMaps and Secrets whose keys become variables."""
-    check_name = names.check_relaxed_env_var_name if rules.relaxed_names else names.check_env_var_name
+    check_name = names.check_relaxed_env_var_name if options.relaxed_names else names.check_env_var_name
     errors: list[FieldError] = []
     for i, source in enumerate(sources):
         if prefix := source.get("prefix"):

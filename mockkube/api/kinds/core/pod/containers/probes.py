@@ -32,20 +32,20 @@ class HandlerValidationContext:
     allow_zero_sleep: bool = True
 
 
-def validate_probes(container: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
+def validate_probes(container: ReadOnlyObject, at: str, context: HandlerValidationContext) -> list[FieldError]:
     """Validate the probes of a container."""
     errors: list[FieldError] = []
     if probe := container.get("livenessProbe"):
-        errors += _validate_probe(probe, f"{at}.livenessProbe", rules)
+        errors += _validate_probe(probe, f"{at}.livenessProbe", context)
         errors += _validate_single_success(probe, f"{at}.livenessProbe")
     if probe := container.get("readinessProbe"):
-        errors += _validate_probe(probe, f"{at}.readinessProbe", rules)
+        errors += _validate_probe(probe, f"{at}.readinessProbe", context)
         seconds = probe.get("terminationGracePeriodSeconds")
         if seconds is not None:
             here = f"{at}.readinessProbe.terminationGracePeriodSeconds"
             errors.append(invalid(here, seconds, "must not be set for readinessProbes"))
     if probe := container.get("startupProbe"):
-        errors += _validate_probe(probe, f"{at}.startupProbe", rules)
+        errors += _validate_probe(probe, f"{at}.startupProbe", context)
         errors += _validate_single_success(probe, f"{at}.startupProbe")
     return errors
 
@@ -56,8 +56,8 @@ def _validate_single_success(probe: ReadOnlyObject, at: str) -> list[FieldError]
     return [] if threshold == 1 else [invalid(f"{at}.successThreshold", threshold, "must be 1")]
 
 
-def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
-    errors = _validate_handler(probe, at, _PROBE_HANDLERS, rules)
+def _validate_probe(probe: ReadOnlyObject, at: str, context: HandlerValidationContext) -> list[FieldError]:
+    errors = _validate_handler(probe, at, _PROBE_HANDLERS, context)
     errors += [invalid(f"{at}.{name}", probe[name], _NONNEGATIVE_DETAIL) for name in _COUNTS if probe.get(name, 0) < 0]
     seconds = probe.get("terminationGracePeriodSeconds")
     if seconds is not None and seconds <= 0:
@@ -65,14 +65,14 @@ def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerValidationCont
     return errors
 
 
-def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
+def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, context: HandlerValidationContext) -> list[FieldError]:
     """Validate postStart, preStop and stopSignal."""
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         if name in lifecycle:
-            errors += _validate_handler(lifecycle[name], f"{at}.{name}", _LIFECYCLE_HANDLERS, rules)
+            errors += _validate_handler(lifecycle[name], f"{at}.{name}", _LIFECYCLE_HANDLERS, context)
     if "stopSignal" in lifecycle:
-        errors += _validate_signal(lifecycle["stopSignal"], f"{at}.stopSignal", rules.os)
+        errors += _validate_signal(lifecycle["stopSignal"], f"{at}.stopSignal", context.os)
     return errors
 
 
@@ -85,30 +85,30 @@ def _validate_signal(signal: str, at: str, os: str | None) -> list[FieldError]:
 
 
 def _validate_handler(
-    handler: ReadOnlyObject, at: str, kinds: tuple[str, ...], rules: HandlerValidationContext
+    handler: ReadOnlyObject, at: str, kinds: tuple[str, ...], context: HandlerValidationContext
 ) -> list[FieldError]:
     given = [kind for kind in kinds if kind in handler]
     if not given:
         return [required(at, "must specify a handler type")]
-    errors = _validate_action(given[0], handler[given[0]], f"{at}.{given[0]}", rules)
+    errors = _validate_action(given[0], handler[given[0]], f"{at}.{given[0]}", context)
     return errors + [forbidden(f"{at}.{kind}", "may not specify more than 1 handler type") for kind in given[1:]]
 
 
-def _validate_action(kind: str, action: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
+def _validate_action(kind: str, action: ReadOnlyObject, at: str, context: HandlerValidationContext) -> list[FieldError]:
     match kind:
         case "exec":
             return [] if action.get("command") else [required(f"{at}.command")]
         case "httpGet":
             return _validate_http(action, at)
         case "sleep":
-            return _validate_sleep(action.get("seconds", 0), at, rules)
+            return _validate_sleep(action.get("seconds", 0), at, context)
         case _:
-            return validate_port(action.get("port", 0), f"{at}.port")
+            return validate_port_number_or_name(action.get("port", 0), f"{at}.port")
 
 
 def _validate_http(action: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = [] if action.get("path") else [required(f"{at}.path")]
-    errors += validate_port(action.get("port", 0), f"{at}.port")
+    errors += validate_port_number_or_name(action.get("port", 0), f"{at}.port")
     if action.get("scheme") not in _SCHEMES:
         errors.append(not_supported(f"{at}.scheme", action.get("scheme", ""), _SCHEMES))
     for header in action.get("httpHeaders", ()):
@@ -117,19 +117,19 @@ def _validate_http(action: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def validate_port(port: int | str, at: str) -> list[FieldError]:
+def validate_port_number_or_name(port: int | str, at: str) -> list[FieldError]:
     """Validate a port number or port name."""
-    texts = names.check_port_name(port) if isinstance(port, str) else names.port_number(port)
+    texts = names.check_port_name(port) if isinstance(port, str) else names.check_port_number(port)
     return [invalid(at, port, text) for text in texts]
 
 
-def _validate_sleep(seconds: int, at: str, rules: HandlerValidationContext) -> list[FieldError]:
-    grace = rules.grace_seconds
-    least = 0 if rules.allow_zero_sleep else 1
+def _validate_sleep(seconds: int, at: str, context: HandlerValidationContext) -> list[FieldError]:
+    grace = context.grace_seconds
+    least = 0 if context.allow_zero_sleep else 1
     # A sleep longer than the grace period would always be cut off by SIGKILL.
     if grace is None or least <= seconds <= grace:
         return []
-    if rules.allow_zero_sleep:
+    if context.allow_zero_sleep:
         text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
     else:
         text = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quoted, required, too_long
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quote, required, too_long
 from mockkube.api.kinds.core.pod.containers.walk import all_containers, containers_with_paths
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import to_internal_form
@@ -98,7 +98,7 @@ def _validate_app_armor_annotation(key: str, profile: str, spec: ReadOnlyObject,
     if all(container.get("name", "") != name for container in all_containers(spec)):
         errors.append(invalid(f"{at}[{key}]", name, "container not found"))
     if profile not in ("", _RUNTIME_DEFAULT, "unconfined") and not profile.startswith(_LOCALHOST_PREFIX):
-        errors.append(invalid(f"{at}[{key}]", profile, f"invalid AppArmor profile name: {quoted(profile)}"))
+        errors.append(invalid(f"{at}[{key}]", profile, f"invalid AppArmor profile name: {quote(profile)}"))
     return errors
 
 

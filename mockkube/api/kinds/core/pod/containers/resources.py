@@ -8,7 +8,16 @@ from itertools import repeat
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, Word, duplicate, forbidden, invalid, not_found, not_supported, required
+from mockkube.api.fields import (
+    FieldError,
+    TypedString,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+)
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 
@@ -46,18 +55,18 @@ def is_native_resource(name: str) -> bool:
     return "/" not in name or _NATIVE_DOMAIN in name
 
 
-def is_extended(name: str) -> bool:
+def is_extended_resource(name: str) -> bool:
     """Return whether the resource has a domain of its own and can be used in a quota."""
     return (
         not is_native_resource(name)
         and not name.startswith("requests.")
-        and not names.qualified_name(f"requests.{name}")
+        and not names.check_qualified_name(f"requests.{name}")
     )
 
 
 def is_integer_resource(name: str) -> bool:
     """Return whether amounts of the resource must be integers."""
-    return name in _INTEGER_RESOURCES or is_extended(name)
+    return name in _INTEGER_RESOURCES or is_extended_resource(name)
 
 
 def is_overcommit_allowed(name: str) -> bool:
@@ -72,9 +81,9 @@ def is_standard_resource(name: str) -> bool:
 
 def validate_resource_name(name: str, at: str) -> list[FieldError]:
     """Validate the name of any resource."""
-    errors = [invalid(at, Word(name), text) for text in names.qualified_name(name)]
+    errors = [invalid(at, TypedString(name), text) for text in names.check_qualified_name(name)]
     if not errors and "/" not in name and not is_standard_resource(name):
-        errors.append(invalid(at, Word(name), "must be a standard resource type or fully qualified"))
+        errors.append(invalid(at, TypedString(name), "must be a standard resource type or fully qualified"))
     return errors
 
 
@@ -85,9 +94,9 @@ def _validate_container_resource(name: str, at: str) -> list[FieldError]:
     errors = validate_resource_name(name, at)
     if "/" not in name:
         if not name.startswith(HUGE_PAGES_PREFIX):
-            errors.append(invalid(at, Word(name), "must be a standard resource for containers"))
-    elif not is_native_resource(name) and not is_extended(name):
-        errors.append(invalid(at, Word(name), "doesn't follow extended resource name standard"))
+            errors.append(invalid(at, TypedString(name), "must be a standard resource for containers"))
+    elif not is_native_resource(name) and not is_extended_resource(name):
+        errors.append(invalid(at, TypedString(name), "doesn't follow extended resource name standard"))
     return errors
 
 

@@ -55,7 +55,9 @@ def _check_downward_file(file: ReadOnlyObject, at: str) -> list[FieldError]:
             text = "fieldRef and resourceFieldRef can not be specified simultaneously"
             errors.append(invalid(at, "resource", text))
     elif "resourceFieldRef" in file:
-        errors += validate_resource_reference(file["resourceFieldRef"], f"{at}.resourceFieldRef", named=True)
+        errors += validate_resource_reference(
+            file["resourceFieldRef"], f"{at}.resourceFieldRef", require_container=True
+        )
     else:
         errors.append(required(at, "one of fieldRef and resourceFieldRef is required"))
     return errors + validate_file_mode(file.get("mode"), f"{at}.mode")

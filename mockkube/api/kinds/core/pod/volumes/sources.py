@@ -21,7 +21,7 @@ from mockkube.api.validation.paths import (
 )
 from mockkube.api.validation.references import validate_csi_driver_name
 
-Check = Callable[[ReadOnlyObject, str], list[FieldError]]
+SourceCheck = Callable[[ReadOnlyObject, str], list[FieldError]]
 _HOST_PATH_TYPES: Final = (
     "",
     "BlockDevice",
@@ -51,18 +51,18 @@ _AZURE_BLOB_URI: Final = "https://{account-name}.blob.core.windows.net/{containe
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VolumeSource:
     """Kind of volume source: its field, its check, and paths that differ from the field."""
 
     field: str
-    check: Check
+    check: SourceCheck
     at: str = ""
     second_at: str = ""
     # Checked even if it is not the first source: upstream lacks the test for a second source there.
-    always: bool = False
+    always_checked: bool = False
 
 
-def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str) -> list[FieldError]:
+def validate_sources(holder: ReadOnlyObject, sources: Iterable[VolumeSource], at: str) -> list[FieldError]:
     """Validate the first source of a volume and reject all others."""
     errors: list[FieldError] = []
     given = 0
@@ -71,14 +71,14 @@ def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str)
         if value is None:
             continue
         given += 1
-        if given == 1 or source.always:
+        if given == 1 or source.always_checked:
             errors += source.check(value, f"{at}.{source.at or source.field}")
         else:
             errors.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE_DETAIL))
     return errors if given else [*errors, required(at, "must specify a volume type")]
 
 
-def demand(*fields: str) -> Check:
+def require_fields(*fields: str) -> SourceCheck:
     """Return a check that requires fields and nothing else."""
 
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -100,13 +100,13 @@ def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def check_git_repo(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a gitRepo source."""
-    errors = demand("repository")(source, at)
+    errors = require_fields("repository")(source, at)
     return errors + validate_local_descending_path(source.get("directory", ""), f"{at}.directory")
 
 
-def _disk_check(name: str) -> Check:
+def _disk_check(name: str) -> SourceCheck:
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
-        errors = demand(name)(source, at)
+        errors = require_fields(name)(source, at)
         partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
             errors.append(invalid(f"{at}.partition", partition, _PARTITION_DETAIL))
@@ -121,12 +121,12 @@ check_aws: Final = _disk_check("volumeID")
 
 def check_secret(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a Secret source."""
-    return demand("secretName")(source, at) + _check_file_items(source, at)
+    return require_fields("secretName")(source, at) + _check_file_items(source, at)
 
 
 def check_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a ConfigMap source."""
-    return demand("name")(source, at) + _check_file_items(source, at)
+    return require_fields("name")(source, at) + _check_file_items(source, at)
 
 
 def _check_file_items(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -138,14 +138,14 @@ def _check_file_items(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def check_key_to_path(item: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the file that a key of a Secret or ConfigMap becomes."""
-    errors = demand("key", "path")(item, at)
+    errors = require_fields("key", "path")(item, at)
     errors += validate_local_non_reserved_path(item.get("path", ""), f"{at}.path")
     return errors + validate_file_mode(item.get("mode"), f"{at}.mode")
 
 
 def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate an NFS source."""
-    errors = demand("server", "path")(source, at)
+    errors = require_fields("server", "path")(source, at)
     path = source.get("path", "")
     if not path.startswith("/"):
         errors.append(invalid(f"{at}.path", path, "must be an absolute path"))
@@ -155,15 +155,15 @@ def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
 def check_iscsi(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the iSCSI source of a pod."""
     unknown_text = "must be valid format starting with iqn, eui, or naa"
-    return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, unknown_text)
+    return require_fields("targetPortal")(source, at) + _check_iscsi_disk(source, at, unknown_text)
 
 
-def make_iscsi_volume_check(name: str) -> Check:
+def make_iscsi_volume_check(name: str) -> SourceCheck:
     """Return the check of an iSCSI source for the persistent volume `name`."""
 
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         portal = source.get("targetPortal", "")
-        errors = demand("targetPortal")(source, at)
+        errors = require_fields("targetPortal")(source, at)
         if text := find_iscsi_name_error(source, name):
             errors.append(invalid(f"{at}.targetportal", portal, text))
         return errors + _check_iscsi_disk(source, at, "must be valid format")
@@ -207,7 +207,7 @@ def _check_iscsi_name(name: str, at: str, unknown_text: str) -> list[FieldError]
 
 def check_glusterfs_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the GlusterFS source of a persistent volume."""
-    errors = demand("endpoints", "path")(source, at)
+    errors = require_fields("endpoints", "path")(source, at)
     namespace = source.get("endpointsNamespace")
     if namespace is None:
         return errors
@@ -248,7 +248,7 @@ def check_quobyte(source: ReadOnlyObject, at: str) -> list[FieldError]:
             for pair in pairs
             if not _HOST_PORT_RE.fullmatch(pair)
         ]
-    return errors + demand("volume")(source, at)
+    return errors + require_fields("volume")(source, at)
 
 
 def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -272,7 +272,7 @@ def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def check_flex(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a FlexVolume source; its options must not use Kubernetes' domains."""
-    errors = demand("driver")(source, at)
+    errors = require_fields("driver")(source, at)
     options: Mapping[str, str] = source.get("options", {})
     for key in options:
         namespace = f".{key.partition('/')[0].lower()}"
@@ -284,22 +284,22 @@ def check_flex(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def check_cinder(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the Cinder source of a pod."""
-    return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name",))
+    return require_fields("volumeID")(source, at) + _check_secret_ref(source, at, ("name",))
 
 
 def check_cinder_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the Cinder source of a persistent volume."""
-    return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
+    return require_fields("volumeID")(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
 
 def _check_secret_ref(source: ReadOnlyObject, at: str, fields: Sequence[str]) -> list[FieldError]:
     secret = source.get("secretRef")
-    return [] if secret is None else demand(*fields)(secret, f"{at}.secretRef")
+    return [] if secret is None else require_fields(*fields)(secret, f"{at}.secretRef")
 
 
 def check_azure_file_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the Azure File source of a persistent volume."""
-    errors = demand("secretName", "shareName")(source, at)
+    errors = require_fields("secretName", "shareName")(source, at)
     if source.get("secretNamespace") == "":
         errors.append(required(f"{at}.secretNamespace"))
     return errors
@@ -307,7 +307,7 @@ def check_azure_file_persistent_volume(source: ReadOnlyObject, at: str) -> list[
 
 def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate an Azure Disk source."""
-    errors = demand("diskName", "diskURI")(source, at)
+    errors = require_fields("diskName", "diskURI")(source, at)
     caching = ("None", "ReadOnly", "ReadWrite")
     if source.get("cachingMode", "None") not in caching:
         errors.append(not_supported(f"{at}.cachingMode", source["cachingMode"], caching))
@@ -340,7 +340,7 @@ def check_storage_os_persistent_volume(source: ReadOnlyObject, at: str) -> list[
 
 
 def _check_storage_os_names(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = demand("volumeName")(source, at)
+    errors = require_fields("volumeName")(source, at)
     for field in ("volumeName", "volumeNamespace"):
         if name := source.get(field):
             errors += [invalid(f"{at}.{field}", name, text) for text in names.check_dns_label(name)]
@@ -363,7 +363,7 @@ def check_csi(source: ReadOnlyObject, at: str) -> list[FieldError]:
 def check_csi_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the CSI source of a persistent volume."""
     errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
-    errors += demand("volumeHandle")(source, at)
+    errors += require_fields("volumeHandle")(source, at)
     for field in _CSI_SECRET_FIELDS:
         if field in source:
             errors += _check_secret_reference(source[field], f"{at}.{field}")

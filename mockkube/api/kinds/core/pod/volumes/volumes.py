@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, quoted, required
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, quote, required
 from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimValidationOptions, validate_claim_template
 from mockkube.api.kinds.core.pod.containers.containers import validate_pull_policy
 from mockkube.api.kinds.core.pod.volumes.projected import check_downward_api, validate_projected
 from mockkube.api.kinds.core.pod.volumes.sources import (
-    Source,
+    VolumeSource,
     check_aws,
     check_azure_disk,
     check_cinder,
@@ -30,8 +30,8 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     check_quobyte,
     check_secret,
     check_storage_os,
-    demand,
     find_iscsi_name_error,
+    require_fields,
     validate_sources,
 )
 from mockkube.api.quantity import parse
@@ -39,7 +39,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeRules:
+class PodVolumeValidationOptions:
     """Validation options of volumes; outside of pods an image volume may lack its reference."""
 
     claims: ClaimValidationOptions = field(default_factory=ClaimValidationOptions)
@@ -48,7 +48,7 @@ class VolumeRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Volumes:
+class ValidatedVolumes:
     """Valid volumes by name, and the errors of the others."""
 
     by_name: dict[str, ReadOnlyObject]
@@ -58,16 +58,18 @@ class Volumes:
 _NO_VOLUMES: Final[Sequence[ReadOnlyObject]] = ()
 
 
-def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> Volumes:
+def validate_volumes(
+    spec: ReadOnlyObject, at: str, pod_name: str, options: PodVolumeValidationOptions
+) -> ValidatedVolumes:
     """Validate volumes; `pod_name` is needed for the names of ephemeral claims."""
     volumes = spec.get("volumes", _NO_VOLUMES)
-    result = Volumes({}, [])
+    result = ValidatedVolumes({}, [])
     if not volumes:
         return result
     created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if pod_name and "ephemeral" in volume}
     for i, volume in enumerate(volumes):
         here, name = f"{at}[{i}]", volume.get("name", "")
-        volume_errors = _validate_source(volume, here, pod_name, rules)
+        volume_errors = _validate_source(volume, here, pod_name, options)
         volume_errors += [invalid(f"{here}.name", name, text) for text in names.check_dns_label(name)] if name else []
         if not name:
             volume_errors.append(required(f"{here}.name"))
@@ -86,8 +88,10 @@ def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: Volume
 
 
 # hot: per volume
-def _validate_source(volume: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> list[FieldError]:
-    sources = _sources_by_field(rules)
+def _validate_source(
+    volume: ReadOnlyObject, at: str, pod_name: str, options: PodVolumeValidationOptions
+) -> list[FieldError]:
+    sources = _sources_by_field(options)
     if len(volume) == 2 and "name" in volume:
         # The usual volume is a name and one source: look that up instead of asking for each kind.
         source = next((sources[name] for name in volume if name in sources), None)
@@ -109,7 +113,7 @@ def _validate_ephemeral_claim_name(volume: ReadOnlyObject, at: str, pod_name: st
         return []
     claim = f"{pod_name}-{name}"
     return [
-        invalid(f"{at}.name", name, f"PVC name {quoted(claim)}: {text}") for text in names.check_dns_subdomain(claim)
+        invalid(f"{at}.name", name, f"PVC name {quote(claim)}: {text}") for text in names.check_dns_subdomain(claim)
     ]
 
 
@@ -121,54 +125,54 @@ def _check_empty_dir(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 @lru_cache(maxsize=16)
-def _sources_by_field(rules: VolumeRules) -> dict[str, Source]:
+def _sources_by_field(options: PodVolumeValidationOptions) -> dict[str, VolumeSource]:
     """Return the volume sources of pods by field, in the order they are checked."""
 
     def check_projected(source: ReadOnlyObject, at: str) -> list[FieldError]:
-        return validate_projected(source, at, allow_any_token_path=rules.allow_any_token_path)
+        return validate_projected(source, at, allow_any_token_path=options.allow_any_token_path)
 
     def check_ephemeral(source: ReadOnlyObject, at: str) -> list[FieldError]:
         template = source.get("volumeClaimTemplate")
         if template is None:
             return [required(f"{at}.volumeClaimTemplate")]
-        return validate_claim_template(template, f"{at}.volumeClaimTemplate", rules.claims)
+        return validate_claim_template(template, f"{at}.volumeClaimTemplate", options.claims)
 
     def check_image(source: ReadOnlyObject, at: str) -> list[FieldError]:
-        missing = rules.is_pod and not source.get("reference")
+        missing = options.is_pod and not source.get("reference")
         errors = [required(f"{at}.reference")] if missing else []
         return errors + validate_pull_policy(source.get("pullPolicy"), f"{at}.pullPolicy")
 
     sources = (
-        Source("emptyDir", _check_empty_dir),
-        Source("hostPath", check_host_path),
-        Source("gitRepo", check_git_repo),
-        Source("gcePersistentDisk", check_gce, at="persistentDisk"),
-        Source("awsElasticBlockStore", check_aws),
-        Source("secret", check_secret),
-        Source("nfs", check_nfs),
-        Source("iscsi", check_iscsi),
-        Source("glusterfs", demand("endpoints", "path")),
-        Source("flocker", check_flocker),
-        Source("persistentVolumeClaim", demand("claimName")),
-        Source("rbd", demand("monitors", "image")),
-        Source("cinder", check_cinder),
-        Source("cephfs", demand("monitors"), second_at="cephFS"),
-        Source("quobyte", check_quobyte),
+        VolumeSource("emptyDir", _check_empty_dir),
+        VolumeSource("hostPath", check_host_path),
+        VolumeSource("gitRepo", check_git_repo),
+        VolumeSource("gcePersistentDisk", check_gce, at="persistentDisk"),
+        VolumeSource("awsElasticBlockStore", check_aws),
+        VolumeSource("secret", check_secret),
+        VolumeSource("nfs", check_nfs),
+        VolumeSource("iscsi", check_iscsi),
+        VolumeSource("glusterfs", require_fields("endpoints", "path")),
+        VolumeSource("flocker", check_flocker),
+        VolumeSource("persistentVolumeClaim", require_fields("claimName")),
+        VolumeSource("rbd", require_fields("monitors", "image")),
+        VolumeSource("cinder", check_cinder),
+        VolumeSource("cephfs", require_fields("monitors"), second_at="cephFS"),
+        VolumeSource("quobyte", check_quobyte),
         # The misspelled path is upstream's.
-        Source("downwardAPI", check_downward_api, second_at="downwarAPI"),
-        Source("fc", check_fc),
-        Source("flexVolume", check_flex),
-        Source("configMap", check_config_map),
-        Source("azureFile", demand("secretName", "shareName")),
-        Source("vsphereVolume", demand("volumePath")),
-        Source("photonPersistentDisk", demand("pdID")),
-        Source("portworxVolume", demand("volumeID")),
-        Source("azureDisk", check_azure_disk),
-        Source("storageos", check_storage_os),
-        Source("projected", check_projected),
-        Source("scaleIO", demand("gateway", "system", "volumeName")),
-        Source("csi", check_csi),
-        Source("ephemeral", check_ephemeral),
-        Source("image", check_image),
+        VolumeSource("downwardAPI", check_downward_api, second_at="downwarAPI"),
+        VolumeSource("fc", check_fc),
+        VolumeSource("flexVolume", check_flex),
+        VolumeSource("configMap", check_config_map),
+        VolumeSource("azureFile", require_fields("secretName", "shareName")),
+        VolumeSource("vsphereVolume", require_fields("volumePath")),
+        VolumeSource("photonPersistentDisk", require_fields("pdID")),
+        VolumeSource("portworxVolume", require_fields("volumeID")),
+        VolumeSource("azureDisk", check_azure_disk),
+        VolumeSource("storageos", check_storage_os),
+        VolumeSource("projected", check_projected),
+        VolumeSource("scaleIO", require_fields("gateway", "system", "volumeName")),
+        VolumeSource("csi", check_csi),
+        VolumeSource("ephemeral", check_ephemeral),
+        VolumeSource("image", check_image),
     )
     return {source.field: source for source in sources}

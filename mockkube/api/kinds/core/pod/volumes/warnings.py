@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mockkube.api.fields import quoted
+from mockkube.api.fields import quote
 from mockkube.api.quantity import parse
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 
 # Bound on compared pairs of files, which are quadratic in the number of files: a volume with more than 1,400 files
@@ -28,21 +28,21 @@ _DEPRECATED_SOURCES: Final = {
 }
 
 
-def volume_warnings(volumes: Sequence[ReadOnlyObject], at: str, judge: Judge) -> Iterator[str]:
+def volume_warnings(volumes: Sequence[ReadOnlyObject], at: str, context: StrategyContext) -> Iterator[str]:
     """Warn about deprecated volume sources."""
     for i, volume in enumerate(volumes):
         for field in volume:
             if field in _DEPRECATED_SOURCES:
-                yield from _source_warnings(field, volume, f"{at}[{i}]", judge)
+                yield from _source_warnings(field, volume, f"{at}[{i}]", context)
 
 
-def _source_warnings(field: str, volume: ReadOnlyObject, at: str, judge: Judge) -> Iterator[str]:
+def _source_warnings(field: str, volume: ReadOnlyObject, at: str, context: StrategyContext) -> Iterator[str]:
     if field == "ephemeral":
         spec = volume["ephemeral"].get("volumeClaimTemplate", {}).get("spec", {})
         yield from claim_spec_warnings(spec, f"{at}.ephemeral.volumeClaimTemplate.spec")
         return
     name, text = _DEPRECATED_SOURCES[field]
-    if field == "gitRepo" and judge.caps.enabled("GitRepoVolumeDriver"):
+    if field == "gitRepo" and context.caps.enabled("GitRepoVolumeDriver"):
         text = "deprecated in v1.11"
     yield f"{at}.{name}: {text}"
 
@@ -53,7 +53,7 @@ def claim_spec_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
         amount = spec.get("resources", {}).get(kind, {}).get("storage")
         if amount is not None and parse(amount).milli() % 1000:
             here = f"{at}.resources.{kind}[storage]"
-            yield f"{here}: fractional byte value {quoted(amount)} is invalid, must be an integer"
+            yield f"{here}: fractional byte value {quote(amount)} is invalid, must be an integer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _ProjectedFile:
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{quoted(self.path)} ({self.source})" if self.source else quoted(self.path)
+        return f"{quote(self.path)} ({self.source})" if self.source else quote(self.path)
 
 
 def overlap_warnings(volumes: Sequence[ReadOnlyObject]) -> Iterator[str]:
@@ -73,7 +73,7 @@ def overlap_warnings(volumes: Sequence[ReadOnlyObject]) -> Iterator[str]:
             if kind in volume:
                 source = volume[kind].get("name" if kind == "configMap" else "secretName", "")
                 files = _files_of(volume[kind])
-                yield from _overlap_messages(name, f"{described} {quoted(source)}", files)
+                yield from _overlap_messages(name, f"{described} {quote(source)}", files)
         if "downwardAPI" in volume:
             yield from _overlap_messages(name, "DownwardAPI", _files_of(volume["downwardAPI"]))
         if "projected" in volume:
@@ -95,7 +95,7 @@ def _overlap_messages(volume: str, described: str, files: Iterable[_ProjectedFil
         stripped = replace(file, path=file.path.rstrip("/"))
         for other in earlier:
             if _do_overlap(other, stripped):
-                yield f"volume {quoted(volume)} ({described}): overlapping paths: {stripped} with {other}"
+                yield f"volume {quote(volume)} ({described}): overlapping paths: {stripped} with {other}"
         earlier.append(stripped)
 
 
@@ -109,7 +109,7 @@ def _projected_overlaps(projected: ReadOnlyObject, volume: str) -> Iterator[str]
     files: list[_ProjectedFile] = []
     for source in projected.get("sources") or ():
         if not source:
-            yield f"volume {quoted(volume)} (Projected) has no sources provided"
+            yield f"volume {quote(volume)} (Projected) has no sources provided"
         files += _projected_files(source)
     yield from _overlap_messages(volume, "Projected", files)
 
@@ -118,14 +118,14 @@ def _projected_files(source: ReadOnlyObject) -> list[_ProjectedFile]:
     """Return the files of the first projection type that has any."""
     for kind, described in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         if "items" in source.get(kind, ()):
-            name = "" if kind == "downwardAPI" else f" {quoted(source[kind].get('name', ''))}"
+            name = "" if kind == "downwardAPI" else f" {quote(source[kind].get('name', ''))}"
             return _files_of(source[kind], f"{described}{name}")
     if "serviceAccountToken" in source:
         return [_ProjectedFile(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
     if "clusterTrustBundle" in source:
         bundle = source["clusterTrustBundle"]
         name = bundle.get("name", bundle.get("signerName", ""))
-        return [_ProjectedFile(bundle.get("path", ""), f"ClusterTrustBundle {quoted(name)}")]
+        return [_ProjectedFile(bundle.get("path", ""), f"ClusterTrustBundle {quote(name)}")]
     certificate = source.get("podCertificate", {})
     kinds = {"certificateChainPath": "chain", "keyPath": "key", "credentialBundlePath": "credential bundle"}
     return [

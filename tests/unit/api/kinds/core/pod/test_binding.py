@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.kinds.core.pod.binding import BindingConflict, bind, validate_binding
-from mockkube.api.strategy import Judge
+from mockkube.api.kinds.core.pod.binding import BindingConflict, assign_pod, validate_binding
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 
-JUDGE = Judge(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
+JUDGE = StrategyContext(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
 BINDING = {"metadata": {"name": "p", "annotations": {"a": "b"}, "labels": {"zone": "z"}}, "target": {"name": "n"}}
 
 
@@ -30,7 +30,7 @@ def test_a_binding_names_a_node(target, fields):
 
 def test_a_bound_pod_is_scheduled_and_annotated():
     old = pod()
-    bound = bind(old, BINDING, JUDGE)
+    bound = assign_pod(old, BINDING, JUDGE)
     assert bound["spec"] == {"nodeName": "n"}
     assert bound["metadata"]["annotations"] == {"a": "b"}
     assert "labels" not in bound["metadata"]
@@ -47,14 +47,16 @@ def test_a_bound_pod_is_scheduled_and_annotated():
 
 def test_gates_let_labels_through_and_end_a_nomination():
     gates = frozenset({"PodTopologyLabelsAdmission", "ClearingNominatedNodeNameAfterBinding"})
-    bound = bind(pod(status={"nominatedNodeName": "m"}), BINDING, Judge(Capabilities(gates=gates), JUDGE.now))
+    bound = assign_pod(
+        pod(status={"nominatedNodeName": "m"}), BINDING, StrategyContext(Capabilities(gates=gates), JUDGE.now)
+    )
     assert bound["metadata"]["labels"] == {"zone": "z"}
     assert "nominatedNodeName" not in bound["status"]
 
 
 def test_a_condition_from_before_is_replaced():
     before = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    bound = bind(pod(status={"conditions": [before, {"type": "Ready"}]}), BINDING, JUDGE)
+    bound = assign_pod(pod(status={"conditions": [before, {"type": "Ready"}]}), BINDING, JUDGE)
     assert [(each["type"], each.get("status"), each.get("reason")) for each in bound["status"]["conditions"]] == [
         ("PodScheduled", "True", None),
         ("Ready", None, None),
@@ -72,4 +74,4 @@ def test_a_condition_from_before_is_replaced():
     ],
 )
 def test_some_pods_cannot_be_bound(old, text):
-    assert bind(old, BINDING, JUDGE) == BindingConflict(text)
+    assert assign_pod(old, BINDING, JUDGE) == BindingConflict(text)

@@ -9,7 +9,12 @@ from mockkube.api.kinds.core.pod.options import (
     pod_validation_options,
     validate_with_ratcheting,
 )
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, OperatorRule, reject_toleration_operator
+from mockkube.api.validation.extensions import (
+    NO_EXTENSIONS,
+    OperatorRule,
+    ValidationExtensions,
+    reject_toleration_operator,
+)
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -59,7 +64,7 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
         ),
         pytest.param(
             {"securityContext": {"seLinuxChangePolicy": "MountOption"}},
-            lambda r: not r.only_recursive_labels,
+            lambda r: not r.only_recursive_selinux_change,
             id="labels by mounting",
         ),
         pytest.param(
@@ -67,7 +72,7 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
             lambda r: r.allow_host_sysctls,
             id="sysctls of the host",
         ),
-        pytest.param(HUGE, lambda r: r.containers.allow_indivisible, id="half a huge page"),
+        pytest.param(HUGE, lambda r: r.containers.allow_indivisible_huge_pages, id="half a huge page"),
         pytest.param(
             {"containers": [{"lifecycle": {"preStop": {"sleep": {"seconds": 0}}}}]},
             lambda r: r.containers.allow_zero_sleep,
@@ -95,7 +100,9 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
             {"containers": [{"env": [{"name": "1a"}]}]}, lambda r: r.containers.env.relaxed_names, id="variable"
         ),
         pytest.param(
-            {"containers": [{"env": [{"valueFrom": {"fileKeyRef": {}}}]}]}, lambda r: r.containers.env.files, id="file"
+            {"containers": [{"env": [{"valueFrom": {"fileKeyRef": {}}}]}]},
+            lambda r: r.containers.env.allow_file_keys,
+            id="file",
         ),
         pytest.param(
             {"topologySpreadConstraints": [{"labelSelector": {"matchLabels": {"a b": "c"}}}]},
@@ -138,10 +145,10 @@ def test_constraints_that_break_the_rule_for_merged_keys_are_judged_by_the_other
 
 def test_an_operator_of_a_proposal_stays_allowed_where_it_is_used():
     rule = OperatorRule("G", lambda toleration, at: [], reject_toleration_operator)
-    extensions = Extensions(tolerations={"Newer": rule})
-    assert pod_validation_options(NONE, extensions).allowed == frozenset()
-    assert pod_validation_options(Capabilities(gates=frozenset({"G"})), extensions).allowed == {"G"}
-    assert rules_after({"tolerations": [{"operator": "Newer"}]}, extensions=extensions).allowed == {"G"}
+    extensions = ValidationExtensions(tolerations={"Newer": rule})
+    assert pod_validation_options(NONE, extensions).allowed_extensions == frozenset()
+    assert pod_validation_options(Capabilities(gates=frozenset({"G"})), extensions).allowed_extensions == {"G"}
+    assert rules_after({"tolerations": [{"operator": "Newer"}]}, extensions=extensions).allowed_extensions == {"G"}
 
 
 @pytest.mark.parametrize("cost", ["0", "-5", "-05", "2147483647", "-2147483648"])

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mockkube.api.kinds.core.pod.pod import PodStrategy
-from mockkube.api.strategy import Judge
-from mockkube.api.validation.extensions import Extensions, OperatorRule, reject_toleration_operator
+from mockkube.api.strategy import StrategyContext
+from mockkube.api.validation.extensions import OperatorRule, ValidationExtensions, reject_toleration_operator
 from mockkube.features.capabilities import Capabilities
 
 GATES = frozenset(
@@ -19,7 +19,7 @@ GATES = frozenset(
     )
 )
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JUDGE = Judge(Capabilities(gates=GATES), NOW)
+JUDGE = StrategyContext(Capabilities(gates=GATES), NOW)
 CONTAINER = {
     "name": "c",
     "image": "i",
@@ -31,7 +31,7 @@ PODS = PodStrategy()
 
 
 def via(subresource):
-    return Judge(JUDGE.caps, NOW, subresource)
+    return StrategyContext(JUDGE.caps, NOW, subresource)
 
 
 def pod(status=None, meta=None, **spec):
@@ -166,7 +166,7 @@ def test_a_binding_has_been_judged_before():
 @pytest.mark.parametrize("subresource", ["", "status", "ephemeralcontainers", "resize"])
 def test_an_unchanged_pod_passes_every_resource(subresource):
     obj = created()
-    assert PODS.validate_create(obj, JUDGE) == []
+    assert PODS.validate(obj, JUDGE) == []
     assert PODS.validate_update(obj, obj, via(subresource)) == []
 
 
@@ -186,8 +186,8 @@ def test_a_deletion_waits(spec, status, requested, seconds):
 
 def test_pods_are_selected_by_node_phase_and_a_few_settings():
     obj = pod(status={"phase": "Running", "podIPs": [{"ip": "10.0.0.1"}]}, nodeName="n", hostNetwork=True)
-    fields = PODS.fields(obj)
-    assert tuple(fields) == PODS.selectable
+    fields = PODS.selectable_fields(obj)
+    assert tuple(fields) == PODS.selectable_field_names
     assert (fields["spec.nodeName"], fields["spec.hostNetwork"], fields["status.podIP"]) == ("n", "true", "10.0.0.1")
 
 
@@ -200,8 +200,8 @@ def test_an_odd_address_in_a_status_is_warned_of():
 
 def test_a_proposal_may_add_operators():
     rule = OperatorRule("G", lambda toleration, at: [], reject_toleration_operator)
-    pods = PodStrategy(Extensions(tolerations={"Newer": rule}))
+    pods = PodStrategy(ValidationExtensions(tolerations={"Newer": rule}))
     obj = pod(tolerations=[{"key": "a", "operator": "Newer"}])
-    assert pods.validate_create(obj, Judge(Capabilities(gates=frozenset({"G"})), NOW)) == []
-    assert pods.validate_create(obj, JUDGE) != []
+    assert pods.validate(obj, StrategyContext(Capabilities(gates=frozenset({"G"})), NOW)) == []
+    assert pods.validate(obj, JUDGE) != []
     assert pods.validate_update(obj, obj, JUDGE) == []

@@ -9,11 +9,11 @@ from mockkube.api.kinds.core.pod.template import (
     validate_pod_template,
     validate_pod_template_update,
 )
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import make_validation_extensions
 
-JUDGE = Judge(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
+JUDGE = StrategyContext(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
 AT = "spec.template"
 CONTAINER = {"name": "c", "image": " i", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}
 

@@ -6,9 +6,9 @@ from mockkube.api.fields import invalid, not_supported
 from mockkube.api.kinds.core.pod.tolerations import validate_only_added_tolerations, validate_tolerations
 from mockkube.api.validation.extensions import (
     NO_EXTENSIONS,
-    Extensions,
     FieldRule,
     OperatorRule,
+    ValidationExtensions,
     reject_toleration_operator,
 )
 
@@ -71,7 +71,9 @@ def accept_digits(toleration, at):
     return [] if value.isdigit() else [invalid(f"{at}.value", value, "digits only")]
 
 
-DIGITS = Extensions(tolerations={"Digits": OperatorRule("DigitGate", accept_digits, reject_toleration_operator)})
+DIGITS = ValidationExtensions(
+    tolerations={"Digits": OperatorRule("DigitGate", accept_digits, reject_toleration_operator)}
+)
 
 
 def test_an_operator_of_a_proposal_is_judged_by_its_own_rule_where_its_gate_allows():
@@ -92,7 +94,9 @@ def test_a_field_of_a_proposal_takes_the_place_of_the_ordinary_rules():
     def refuse(toleration, at):
         return [not_supported(f"{at}.wish", toleration["wish"], ())]
 
-    extensions = Extensions(toleration_fields={"wish": FieldRule("WishGate", lambda toleration, at: [], refuse)})
+    extensions = ValidationExtensions(
+        toleration_fields={"wish": FieldRule("WishGate", lambda toleration, at: [], refuse)}
+    )
     assert judge({"wish": "x"}, extensions=extensions, allowed=frozenset({"WishGate"})) == []
     assert judge({"wish": "x"}, extensions=extensions) == ['t[0].wish: Unsupported value: "x"']
 

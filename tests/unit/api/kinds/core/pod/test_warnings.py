@@ -6,10 +6,10 @@ import pytest
 
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
 from mockkube.api.kinds.core.pod.warnings import pod_warnings
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
 
-JUDGE = Judge(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
+JUDGE = StrategyContext(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def warn(spec, annotations=None, at=""):

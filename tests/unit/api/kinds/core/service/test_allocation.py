@@ -89,7 +89,7 @@ def test_the_second_address_goes_with_its_family():
         pytest.param([{"port": 80, "nodePort": 30000}], [NodePortRequest(0, 30000)], id="asked for"),
         pytest.param(
             [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP"}],
-            [NodePortRequest(0, 0), NodePortRequest(1, 0, like=0)],
+            [NodePortRequest(0, 0), NodePortRequest(1, 0, shared_with_index=0)],
             id="shared by protocols",
         ),
         pytest.param(

@@ -64,19 +64,19 @@ def port(number, **fields):
     ],
 )
 def test_a_service_is_judged_as_it_would_be_stored(judge, obj, complaints):
-    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+    assert [str(error) for error in STRATEGY.validate(obj, judge())] == complaints
 
 
 @pytest.mark.parametrize(("gates", "refused"), [((), True), (("RelaxedServiceNameValidation",), False)])
 def test_a_name_starts_with_a_digit_behind_a_gate(judge, gates, refused):
     obj = service()
     obj["metadata"]["name"] = "1s"
-    assert bool(STRATEGY.validate_create(obj, judge(*gates))) is refused
+    assert bool(STRATEGY.validate(obj, judge(*gates))) is refused
 
 
 def test_an_external_name_has_no_addresses(judge):
     obj = service(type="ExternalName", externalName="a.b.", ports=None, internalTrafficPolicy=None)
-    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
+    assert [error.field for error in STRATEGY.validate(obj, judge())] == [
         "spec.clusterIPs",
         "spec.ipFamilies",
         "spec.ipFamilyPolicy",
@@ -85,7 +85,7 @@ def test_an_external_name_has_no_addresses(judge):
 
 @pytest.mark.parametrize(("gates", "known"), [((), False), (("PreferSameTrafficDistribution",), True)])
 def test_the_nearest_node_is_preferred_behind_a_gate(judge, gates, known):
-    errors = STRATEGY.validate_create(service(trafficDistribution="PreferSameNode"), judge(*gates))
+    errors = STRATEGY.validate(service(trafficDistribution="PreferSameNode"), judge(*gates))
     assert (errors == []) is known
 
 

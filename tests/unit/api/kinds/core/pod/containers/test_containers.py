@@ -3,8 +3,8 @@
 import pytest
 
 from mockkube.api.kinds.core.pod.containers.containers import (
+    ContainerValidationContext,
     ContainerValidationOptions,
-    Surroundings,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
@@ -15,7 +15,7 @@ GOOD = {"name": "c", "image": "i", "imagePullPolicy": "Always", "terminationMess
 
 
 def around(restart_policy="Always", **rules):
-    return Surroundings(
+    return ContainerValidationContext(
         ContainerValidationOptions(**rules), {}, (), HandlerValidationContext(30, None), restart_policy, True
     )
 

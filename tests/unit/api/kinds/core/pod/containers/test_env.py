@@ -67,7 +67,7 @@ def test_variables(variable, says):
 
 
 def test_strict_names_where_relaxed_ones_are_not_known():
-    rules = EnvValidationOptions(relaxed_names=False, files=False)
+    rules = EnvValidationOptions(relaxed_names=False, allow_file_keys=False)
     assert judge({"name": "1a"}, rules)[0].startswith('env[0].name: Invalid value: "1a": a valid environment variable')
     assert judge(source(), rules)[0].endswith("`configMapKeyRef` or `secretKeyRef`")
 
@@ -122,11 +122,11 @@ def test_references_to_fields(path, says):
     ],
 )
 def test_references_to_resources(reference, says):
-    assert [str(error) for error in validate_resource_reference(reference, "r", named=False)] == says
+    assert [str(error) for error in validate_resource_reference(reference, "r", require_container=False)] == says
 
 
 def test_a_reference_in_a_volume_names_the_container():
-    errors = validate_resource_reference({"resource": "limits.cpu"}, "r", named=True)
+    errors = validate_resource_reference({"resource": "limits.cpu"}, "r", require_container=True)
     assert [str(error) for error in errors] == ["r.containerName: Required value"]
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.volumes.volumes import VolumeRules, validate_volumes
+from mockkube.api.kinds.core.pod.volumes.volumes import PodVolumeValidationOptions, validate_volumes
 
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 EPHEMERAL = {"volumeClaimTemplate": {"metadata": {}, "spec": CLAIM}}
 
 
-def judge(*volumes, pod="p", rules=VolumeRules()):  # noqa: B008 - frozen
+def judge(*volumes, pod="p", rules=PodVolumeValidationOptions()):  # noqa: B008 - frozen
     result = validate_volumes({"volumes": list(volumes)}, "v", pod, rules)
     return [str(error).partition(" (e.g.")[0] for error in result.errors]
 
@@ -89,7 +89,7 @@ def test_volumes_are_told_what_is_wrong(volume, says):
 
 
 def test_an_image_may_come_later_in_a_template():
-    assert judge({"name": "a", "image": {"pullPolicy": "Always"}}, rules=VolumeRules(is_pod=False)) == []
+    assert judge({"name": "a", "image": {"pullPolicy": "Always"}}, rules=PodVolumeValidationOptions(is_pod=False)) == []
 
 
 def test_names_differ():
@@ -112,4 +112,4 @@ def test_the_claim_of_a_volume_can_be_named():
 
 def test_only_volumes_in_order_can_be_mounted():
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "B", "emptyDir": {}}]
-    assert list(validate_volumes({"volumes": volumes}, "v", "p", VolumeRules()).by_name) == ["a"]
+    assert list(validate_volumes({"volumes": volumes}, "v", "p", PodVolumeValidationOptions()).by_name) == ["a"]
