@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ROOTS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 # Thresholds of the garbage collector: objects decoded from JSON are many, and none of them is in a cycle.
-_COLLECTIONS = (50_000, 20, 100)
+_COLLECTIONS = (50_000, 5, 400)
 
 
 def run_in_foreground(
