@@ -37,6 +37,8 @@ from mockkube.features.versions import DEFAULT
 
 SECONDS_MAX: Final = 10.0
 """A request that takes longer is a hang."""
+CLEAR_SECONDS_MAX: Final = 60.0
+"""A collection may hold thousands of objects, each of which is deleted by itself."""
 STALL_SECONDS: Final = 0.25
 HOST: Final = "localhost"
 COMPONENTS: Final = "scheduler,controllers,kubelets"
@@ -109,14 +111,14 @@ class Fuzzer:
     stalls: int = 0
     connection: Connection | None = None
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request, seconds_max: float = SECONDS_MAX) -> Answer:
         """Send one request."""
         self.sent += 1
         self.log.last = request
         data = request.to_bytes(HOST)
         began = time.perf_counter()
         try:
-            async with asyncio.timeout(SECONDS_MAX):
+            async with asyncio.timeout(seconds_max):
                 if self.sent % 10 == 0 and not request.streams:
                     self.over_sockets += 1
                     answer = await self._over_socket(data)
@@ -224,10 +226,14 @@ class Fuzzer:
                 for namespace in NAMESPACES if target.kind.namespaced else ("",):
                     self.log.last = None
                     path = target.path(namespace)
-                    await self.ask(Request("DELETE", f"{path}?gracePeriodSeconds=0"))
+                    await self.ask(Request("DELETE", f"{path}?gracePeriodSeconds=0"), CLEAR_SECONDS_MAX)
         for namespace in NAMESPACES:
             body = json.dumps({"metadata": {"name": namespace}}).encode()
             await self.ask(Request("POST", "/api/v1/namespaces", "application/json", body))
+            # without it a set of two billion pods makes as many as there is time for
+            body = json.dumps({"metadata": {"name": "few"}, "spec": {"hard": {"pods": "200"}}}).encode()
+            path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+            await self.ask(Request("POST", path, "application/json", body))
 
 
 def _object(answer: Answer) -> dict[str, Any] | None:

@@ -232,9 +232,9 @@ class CronJobController(Controller):
         present = {job["metadata"]["uid"] for job in sync.jobs}
         for reference in [one for one in sync.active if one.get("uid") not in present]:
             try:
-                await self.client.get("Job", Key(reference.get("namespace", ""), reference["name"]))
+                await self.client.get("Job", Key(reference.get("namespace", ""), reference.get("name", "")))
             except NotFound:
-                text = f"Active job went missing: {reference['name']}"
+                text = f"Active job went missing: {reference.get('name', '')}"
                 self.events.record(sync.cron_job, NORMAL, "MissingJob", text)
                 sync.remove_active(reference.get("uid", ""))
 
@@ -305,7 +305,7 @@ class CronJobController(Controller):
 
     async def _delete_active_jobs(self, sync: CronJobSync) -> None:
         for reference in list(sync.active):
-            key = Key(reference.get("namespace", ""), reference["name"])
+            key = Key(reference.get("namespace", ""), reference.get("name", ""))
             try:
                 # Read from the server: a job that was started just now may be missing in the informer.
                 job = await self.client.get("Job", key)
