@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi.schemas import default_of_type
+from mockkube.apiserver.http.openapi.schemas import zero_default
 from mockkube.features.versions import Version
 
 RELEASES = ("1.33", "1.34", "1.35", "1.36", "1.37")
@@ -94,7 +94,7 @@ def show(spec: str) -> str:
 def implied(schema: Schema, definition: str, name: str) -> object:
     """The default that follows from the type of a field."""
     field = schema.get_type(definition).fields.get(name)
-    return default_of_type(field) if field else None
+    return zero_default(field) if field else None
 
 
 def full_name(function: str, known: dict[str, str]) -> str | None:

@@ -5,7 +5,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """One command; its module is imported only when it is called, so that `--help` stays fast."""
 
     name: str
@@ -18,17 +18,17 @@ class Entry:
 
 
 COMMANDS: Final = (
-    Entry("up", "Start a cluster in the foreground."),
-    Entry("down", "Stop a running cluster."),
-    Entry("status", "Show the clusters of this user."),
-    Entry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
-    Entry("eval", "Ask what an expression, version, toleration or selector says."),
-    Entry("scan", "Find what breaks without a gate, or at an older version."),
-    Entry("test", "Play scenarios in virtual time."),
-    Entry("examples", "List and copy the scenarios and plans that ship."),
-    Entry("explore", "Try every order of a rollout."),
-    Entry("scheduler", "Run the scheduler alone, against any API server."),
-    Entry("why", "Say why a pod is where it is, or nowhere."),
-    Entry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
-    Entry("completion", "Print a completion script for a shell."),
+    CommandEntry("up", "Start a cluster in the foreground."),
+    CommandEntry("down", "Stop a running cluster."),
+    CommandEntry("status", "Show the clusters of this user."),
+    CommandEntry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
+    CommandEntry("eval", "Ask what an expression, version, toleration or selector says."),
+    CommandEntry("scan", "Find what breaks without a gate, or at an older version."),
+    CommandEntry("test", "Play scenarios in virtual time."),
+    CommandEntry("examples", "List and copy the scenarios and plans that ship."),
+    CommandEntry("explore", "Try every order of a rollout."),
+    CommandEntry("scheduler", "Run the scheduler alone, against any API server."),
+    CommandEntry("why", "Say why a pod is where it is, or nowhere."),
+    CommandEntry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
+    CommandEntry("completion", "Print a completion script for a shell."),
 )

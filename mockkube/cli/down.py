@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.options import directory_of, name_option
+from mockkube.cli.options import find_state_directory, name_option
 from mockkube.cluster.state import StateDirectory
 
 WAIT_SECONDS: Final = 10.0
@@ -20,12 +20,12 @@ def command(name: str | None, *, delete: bool) -> Exit:
 
     What it stores stays for the next 'mockkube up' of the same name, unless --delete is given.
     """
-    from mockkube.cluster.ending import end
+    from mockkube.cluster.ending import stop_cluster
     from mockkube.runtime.clock import RealClock
 
-    directory = directory_of(name)
+    directory = find_state_directory(name)
     try:
-        stopped = asyncio.run(end(directory, clock=RealClock(), wait_seconds=WAIT_SECONDS))
+        stopped = asyncio.run(stop_cluster(directory, clock=RealClock(), wait_seconds=WAIT_SECONDS))
     except TimeoutError:
         click.echo(f"Cluster {directory.name!r} has not ended after {WAIT_SECONDS:.0f} seconds", err=True)
         return Exit.TIMED_OUT

@@ -10,10 +10,10 @@ from mockkube.api.codec import DecodingError
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.questions import (
-    documents,
-    labels_of,
-    of_component,
-    taint_of,
+    component_options,
+    parse_labels,
+    parse_taint,
+    read_documents,
 )
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
@@ -27,7 +27,7 @@ _TAINT: Final = click.option(
 )
 _OUTPUT: Final = output_option("table", "json")
 
-Answer = dict[str, Any]
+Result = dict[str, Any]
 
 
 @click.group(invoke_without_command=True, short_help="Ask what an expression, version, toleration or selector says.")
@@ -45,11 +45,11 @@ def command(context: click.Context, table: str | None) -> Exit | None:
         return None
     if table is None:
         raise click.UsageError(f"nothing to answer: give one of {', '.join(command.commands)}, or --rows FILE")
-    click.echo(json.dumps(_answer_rows(table), indent=1))
+    click.echo(json.dumps(_evaluate_rows(table), indent=1))
     return Exit.OK
 
 
-def _answer_rows(path: str) -> Answer:
+def _evaluate_rows(path: str) -> Result:
     try:
         with click.open_file(path, "rb") as file:
             document = json.load(file)
@@ -68,18 +68,18 @@ def _answer_rows(path: str) -> Answer:
 @command.command("cel", short_help="Compile an expression, and evaluate it on taints.")
 @click.argument("expression")
 @_TAINT
-@of_component
+@component_options
 @_OUTPUT
 def cel(expression: str, taints: tuple[str, ...], output: str, caps: Capabilities) -> Exit:
     """Compile an expression over `taint`, and evaluate it on taints: verdict, type, costs, results."""
-    row = {"expr": expression, "evals": [{"taint": taint_of(taint)} for taint in taints]}
+    row = {"expr": expression, "evals": [{"taint": parse_taint(taint)} for taint in taints]}
     [answer] = rows.evaluate_document({"expressions": [row]})["expressions"]
     answer["gate"] = {"name": kep_5500.GATE, "enabled": caps.enabled(kep_5500.GATE)}
-    _print(answer, output, _about_expression)
+    _print(answer, output, _expression_lines)
     return Exit.OK if answer["admitted"] else Exit.FAILED
 
 
-def _about_expression(answer: Answer) -> Iterable[tuple[str, ...]]:
+def _expression_lines(answer: Result) -> Iterable[tuple[str, ...]]:
     yield "compiles", "yes" if answer["compile"]["ok"] else f"no: {answer['compile']['error']}"
     yield "type", answer["type"] or "-"
     cost = answer["estimated_cost"]
@@ -88,13 +88,13 @@ def _about_expression(answer: Answer) -> Iterable[tuple[str, ...]]:
     yield answer["gate"]["name"], "on" if answer["gate"]["enabled"] else "off: a component would not evaluate it"
     for one in answer["evals"]:
         result = f"error: {one['error']}" if one["error"] else json.dumps(one["result"])
-        yield f"taint {_taint_text(one['taint'])}", f"{result} (cost {one['actual_cost']})"
+        yield f"taint {_format_taint(one['taint'])}", f"{result} (cost {one['actual_cost']})"
 
 
 @command.command("semver", short_help="Compare two versions as SemverGt, SemverLt and SemverEq do.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@of_component
+@component_options
 @_OUTPUT
 def semver(first: str, second: str, output: str, caps: Capabilities) -> Exit:
     """Compare two versions, read tolerantly: A is the node's, B the one asked for."""
@@ -102,11 +102,11 @@ def semver(first: str, second: str, output: str, caps: Capabilities) -> Exit:
     answers = rows.evaluate_document(inputs)
     gate = {"name": kep_5721.GATE, "enabled": caps.enabled(kep_5721.GATE)}
     result = {**answers["compare"][0], "parsed": answers["parse"], "gate": gate}
-    _print(result, output, _about_versions)
+    _print(result, output, _version_lines)
     return Exit.OK if result["cmp"] is not None else Exit.FAILED
 
 
-def _about_versions(answer: Answer) -> Iterable[tuple[str, ...]]:
+def _version_lines(answer: Result) -> Iterable[tuple[str, ...]]:
     for one in answer["parsed"]:
         yield one["input"], one["parsed"] or f"no version: {one['error']}"
     for operator, name in (("SemverGt", "gt"), ("SemverLt", "lt"), ("SemverEq", "eq")):
@@ -117,20 +117,20 @@ def _about_versions(answer: Answer) -> Iterable[tuple[str, ...]]:
 @command.command("toleration", short_help="Judge tolerations, and ask which of them tolerates a taint.")
 @click.argument("file")
 @_TAINT
-@of_component
+@component_options
 @_OUTPUT
 def toleration(file: str, taints: tuple[str, ...], output: str, caps: Capabilities) -> Exit:
     """Judge the tolerations in FILE (one, a list, or an object with pods), and ask which tolerates a taint."""
-    given = [one for document in documents(file) for one in _tolerations_in(document, file)]
+    given = [one for document in read_documents(file) for one in _find_tolerations(document, file)]
     try:
-        answer = evaluate_tolerations(given, [taint_of(taint) for taint in taints], caps)
+        answer = evaluate_tolerations(given, [parse_taint(taint) for taint in taints], caps)
     except DecodingError:
         raise ConfigurationError(f"{file}: a field of a toleration has the wrong type") from None
-    _print(answer, output, _about_tolerations)
+    _print(answer, output, _toleration_lines)
     return Exit.OK if answer["valid"] else Exit.FAILED
 
 
-def _tolerations_in(document: Any, file: str) -> list[Any]:
+def _find_tolerations(document: Any, file: str) -> list[Any]:
     if isinstance(document, Mapping) and "kind" in document:
         spec = pod_spec(document)
         document = None if spec is None else spec.value.get("tolerations") or []
@@ -140,10 +140,10 @@ def _tolerations_in(document: Any, file: str) -> list[Any]:
     return found
 
 
-def _about_tolerations(answer: Answer) -> Iterable[tuple[str, ...]]:
+def _toleration_lines(answer: Result) -> Iterable[tuple[str, ...]]:
     yield "valid", "yes" if answer["valid"] else "no: " + "; ".join(answer["errors"])
     for one in answer["taints"]:
-        yield f"taint {_taint_text(one['taint'])}", "tolerated" if one["tolerated"] else "not tolerated"
+        yield f"taint {_format_taint(one['taint'])}", "tolerated" if one["tolerated"] else "not tolerated"
         for i, verdict in enumerate(one["by"]):
             yield f"  tolerations[{i}]", "matches" if verdict["matches"] else f"does not match: {verdict['reason']}"
 
@@ -152,32 +152,34 @@ def _about_tolerations(answer: Answer) -> Iterable[tuple[str, ...]]:
 @click.argument("file")
 @click.option("--labels", "labels", multiple=True, metavar="KEY=VALUE,...", help="The labels of the node.")
 @click.option("--node-name", default="", metavar="NAME", help="The name of the node.")
-@of_component
+@component_options
 @_OUTPUT
 def selector(file: str, labels: tuple[str, ...], node_name: str, output: str, caps: Capabilities) -> Exit:
     """Judge the node affinity in FILE (terms, an affinity, a pod, a volume), and ask whether a node fits."""
-    found = [_affinity_in(document, file) for document in documents(file)]
+    found = [_find_affinity(document, file) for document in read_documents(file)]
     if len(found) != 1:
         raise ConfigurationError(f"{file}: {len(found)} documents: give one")
-    answer = _answer_affinity(found[0], labels_of(labels), node_name, caps, file)
-    _print(answer, output, _about_affinity)
+    answer = _evaluate_affinity(found[0], parse_labels(labels), node_name, caps, file)
+    _print(answer, output, _affinity_lines)
     return Exit.OK if answer["valid"] else Exit.FAILED
 
 
-def _answer_affinity(affinity: Any, labels: Mapping[str, str], node_name: str, caps: Capabilities, file: str) -> Answer:
+def _evaluate_affinity(
+    affinity: Any, labels: Mapping[str, str], node_name: str, caps: Capabilities, file: str
+) -> Result:
     try:
         return evaluate_selector(affinity, labels, node_name, caps)
     except DecodingError:
         raise ConfigurationError(f"{file}: a field of the node affinity has the wrong type") from None
 
 
-def _affinity_in(document: Any, file: str) -> Mapping[str, Any]:
+def _find_affinity(document: Any, file: str) -> Mapping[str, Any]:
     """Return the node affinity of a document: terms, a selector, an affinity, a pod or a volume."""
     if isinstance(document, list):
         return {_AFFINITY[0]: {"nodeSelectorTerms": document}}
     if isinstance(document, Mapping):
         if "kind" in document:
-            return _affinity_of(document)
+            return _affinity_of_object(document)
         if "matchExpressions" in document or "matchFields" in document:
             return {_AFFINITY[0]: {"nodeSelectorTerms": [document]}}
         if "nodeSelectorTerms" in document:
@@ -188,7 +190,7 @@ def _affinity_in(document: Any, file: str) -> Mapping[str, Any]:
     raise ConfigurationError(f"{file}: no node affinity: give terms, a node selector, an affinity, a pod or a volume")
 
 
-def _affinity_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+def _affinity_of_object(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     if obj["kind"] == "PersistentVolume":
         required = volume_selector(obj).value
         return {_AFFINITY[0]: required} if required else {}
@@ -196,7 +198,7 @@ def _affinity_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     return {} if spec is None else dict(node_affinity(spec).value)
 
 
-def _about_affinity(answer: Answer) -> Iterable[tuple[str, ...]]:
+def _affinity_lines(answer: Result) -> Iterable[tuple[str, ...]]:
     yield "valid", "yes" if answer["valid"] else "no: " + "; ".join(answer["errors"])
     yield "required", "satisfied" if answer["match"] else "not satisfied"
     yield "score", str(answer["score"])
@@ -204,12 +206,12 @@ def _about_affinity(answer: Answer) -> Iterable[tuple[str, ...]]:
         yield "term ignored", error
 
 
-def _taint_text(taint: Mapping[str, str]) -> str:
+def _format_taint(taint: Mapping[str, str]) -> str:
     value = f"={taint['value']}" if taint["value"] else ""
     return f"{taint['key']}{value}:{taint['effect']}"
 
 
-def _print(answer: Answer, output: str, lines: Any) -> None:
+def _print(answer: Result, output: str, lines: Any) -> None:
     if output == "json":
         click.echo(json.dumps(answer, indent=2))
         return

@@ -17,12 +17,12 @@ from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
-    from mockkube.scenario.explore.plan import Plan
+    from mockkube.scenario.explore.plan import RolloutPlan
     from mockkube.scenario.explore.verdict import Exploration, Players
 
-_WIDTH = 30
+_BAR_WIDTH = 30
 _TENTHS = 10
-_PAUSE_SECONDS = 10.0
+_LINE_INTERVAL_SECONDS = 10.0
 
 
 @click.command(short_help="Try every order of a rollout.")
@@ -48,21 +48,21 @@ def command(plan: str, **options: Any) -> Exit:
     invariant breaks in the fewest steps. Ends with 1 when an order that the plan calls safe is not, or was not tried,
     or when a checked path had another result; with 2 for a mistake in the plan.
     """
-    read = _plan(plan, options["seed"])
-    with _in_silence():  # the components of thousands of clusters would log here
+    read = _load_plan(plan, options["seed"])
+    with _without_logging():  # the components of thousands of clusters would log here
         jobs = options["jobs"] or os.cpu_count() or 1
-        result = _explored(read, jobs, quiet=options["quiet"], checks=options["checks"])
+        result = _explore(read, jobs, quiet=options["quiet"], checks=options["checks"])
     if options["trace"]:
-        return _trace(result, options["trace"])
-    _show(result, options["output"])
+        return _print_trace(result, options["trace"])
+    _print_result(result, options["output"])
     if options["report"]:
-        _report(result, options["report"])
+        _write_report(result, options["report"])
     differing = result.checked is not None and result.checked.differences
-    return Exit.FAILED if result.refuted or result.unconfirmed or differing else Exit.OK
+    return Exit.FAILED if result.refuted_claims or result.unconfirmed_claims or differing else Exit.OK
 
 
 @contextmanager
-def _in_silence() -> Iterator[None]:
+def _without_logging() -> Iterator[None]:
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -71,7 +71,7 @@ def _in_silence() -> Iterator[None]:
         logging.disable(before)
 
 
-def _plan(path: str, seed: int | None) -> "Plan":
+def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
     from dataclasses import replace
 
     from mockkube.scenario.errors import ScenarioError
@@ -84,61 +84,63 @@ def _plan(path: str, seed: int | None) -> "Plan":
     return plan if seed is None else replace(plan, seed=seed)
 
 
-def _explored(plan: "Plan", jobs: int, *, quiet: bool, checks: int) -> "Exploration":
-    from mockkube.scenario.explore.playing import Alone, Together
-    from mockkube.scenario.explore.verdict import judge
+def _explore(plan: "RolloutPlan", jobs: int, *, quiet: bool, checks: int) -> "Exploration":
+    from mockkube.scenario.explore.playing import ParallelPlayer, SequentialPlayer
+    from mockkube.scenario.explore.verdict import explore_plan
 
-    playing: AbstractContextManager[Players] = Together(plan, jobs) if jobs > 1 else nullcontext(Alone(plan))
-    progress = _progress(quiet=quiet)
+    playing: AbstractContextManager[Players] = (
+        ParallelPlayer(plan, jobs) if jobs > 1 else nullcontext(SequentialPlayer(plan))
+    )
+    progress = _make_progress(quiet=quiet)
     with playing as play:
-        result = judge(plan, play, progress, checks=checks)
+        result = explore_plan(plan, play, progress, checks=checks)
     progress.end()
     return result
 
 
-class _Progress:
+class _ProgressBar:
     """Progress bar on stderr, for a terminal."""
 
     def __init__(self) -> None:
-        self.whole = 0
+        self.total = 0
 
     def __call__(self, left: int) -> None:
         """Report how many walks are still unknown."""
-        self.whole = max(self.whole, left)
-        if self.whole:
-            self.show(self.whole - left)
+        self.total = max(self.total, left)
+        if self.total:
+            self.show(self.total - left)
 
     def show(self, done: int) -> None:
         """Show how many walks are known."""
-        bar = "#" * (done * _WIDTH // self.whole)
-        print(f"\r[{bar:<{_WIDTH}}] {done} of {self.whole} walks known", end="", file=sys.stderr, flush=True)
+        bar = "#" * (done * _BAR_WIDTH // self.total)
+        print(f"\r[{bar:<{_BAR_WIDTH}}] {done} of {self.total} walks known", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Clear the line."""
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-class _Lines(_Progress):
+class _ProgressLines(_ProgressBar):
     """Progress lines on stderr, for a file or pipe: one each tenth of the walks and every ten seconds."""
 
     def __init__(self) -> None:
         super().__init__()
         self._clock = RealClock()
-        self._said = self._clock.monotonic()
+        self._printed_at = self._clock.monotonic()
         self._tenth = 0
 
     def show(self, done: int) -> None:
         """Print a line if a tenth or ten seconds have passed."""
-        tenth, now = done * _TENTHS // self.whole, self._clock.monotonic()
-        if tenth > self._tenth or now - self._said >= _PAUSE_SECONDS:
-            self._tenth, self._said = tenth, now
-            print(f"{done} of {self.whole} walks known ({done * 100 // self.whole} %)", file=sys.stderr, flush=True)
+        tenth, now = done * _TENTHS // self.total, self._clock.monotonic()
+        if tenth > self._tenth or now - self._printed_at >= _LINE_INTERVAL_SECONDS:
+            self._tenth, self._printed_at = tenth, now
+            print(f"{done} of {self.total} walks known ({done * 100 // self.total} %)", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Do nothing: each line is complete."""
 
 
-class _Silent(_Progress):
+class _NoProgress(_ProgressBar):
     """No progress output."""
 
     def show(self, done: int) -> None: ...
@@ -146,15 +148,15 @@ class _Silent(_Progress):
     def end(self) -> None: ...
 
 
-def _progress(*, quiet: bool) -> _Progress:
+def _make_progress(*, quiet: bool) -> _ProgressBar:
     if quiet:
-        return _Silent()
-    return _Progress() if sys.stderr.isatty() else _Lines()
+        return _NoProgress()
+    return _ProgressBar() if sys.stderr.isatty() else _ProgressLines()
 
 
-def _trace(result: "Exploration", invariant: str) -> Exit:
+def _print_trace(result: "Exploration", invariant: str) -> Exit:
     from mockkube.scenario.explore.replay import UNDISTURBED, replay_undisturbed
-    from mockkube.scenario.explore.retelling import scenario_of
+    from mockkube.scenario.explore.retelling import render_counterexample
 
     if invariant == UNDISTURBED:
         harm = replay_undisturbed(result).harm
@@ -164,13 +166,13 @@ def _trace(result: "Exploration", invariant: str) -> Exit:
         return Exit.OK
     for one in result.counterexamples:
         if one.invariant == invariant:
-            click.echo(scenario_of(result.plan, one), nl=False)
+            click.echo(render_counterexample(result.plan, one), nl=False)
             return Exit.OK
     known = ", ".join(one.invariant for one in result.counterexamples) or "none"
     raise ConfigurationError(f"--trace: {invariant!r} was not broken: broken are {known}")
 
 
-def _show(result: "Exploration", output: str) -> None:
+def _print_result(result: "Exploration", output: str) -> None:
     from mockkube.scenario.explore.replay import collect_evidence
     from mockkube.scenario.report import review, summary
 
@@ -189,7 +191,7 @@ def _show(result: "Exploration", output: str) -> None:
             click.echo(yaml.safe_dump(summary.to_json(result), sort_keys=False, width=1000), nl=False)
 
 
-def _report(result: "Exploration", path: str) -> None:
+def _write_report(result: "Exploration", path: str) -> None:
     from mockkube.scenario.explore.replay import collect_evidence
     from mockkube.scenario.report.exploration_page import render
 

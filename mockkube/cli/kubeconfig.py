@@ -5,8 +5,8 @@ import asyncio
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.options import directory_of, name_option
-from mockkube.cluster.readings import read_path
+from mockkube.cli.options import find_state_directory, name_option
+from mockkube.cluster.readings import parse_path
 from mockkube.cluster.state import StateDirectory
 
 
@@ -19,7 +19,7 @@ def command(name: str | None, merge: str | None, *, only_path: bool, set_context
     """Print a cluster's kubeconfig, or merge it into a file."""
     if set_context and merge is None:
         raise click.UsageError("--set-context: no file to set it in: give one with --merge PATH as well")
-    directory = directory_of(name)
+    directory = find_state_directory(name)
     if not directory.kubeconfig.exists():
         click.echo(f"mockkube: no cluster {directory.name!r} was ever started: start it with 'mockkube up'", err=True)
         return Exit.FAILED
@@ -33,9 +33,9 @@ def command(name: str | None, merge: str | None, *, only_path: bool, set_context
 
 
 def _merge(directory: StateDirectory, path: str, *, set_context: bool) -> None:
-    from mockkube.cluster.contexts import Contexts
+    from mockkube.cluster.contexts import KubeconfigContexts
     from mockkube.runtime.clock import RealClock
 
-    target = read_path(path)
-    asyncio.run(Contexts(directory, RealClock()).add(target, set_context=set_context))
+    target = parse_path(path)
+    asyncio.run(KubeconfigContexts(directory, RealClock()).add(target, set_context=set_context))
     click.echo(f"Merged into {target}")

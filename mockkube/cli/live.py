@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from mockkube.cli.options import directory_of, start_hint
+from mockkube.cli.options import find_state_directory, start_hint
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.cluster.kubeconfig import CONTEXT_PREFIX
 from mockkube.cluster.state import StateDirectory
@@ -29,7 +29,7 @@ _GATE_LINE: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class ClusterAccess:
     """URL, credentials and TLS context of a cluster."""
 
     url: str
@@ -37,20 +37,20 @@ class Login:
     tls: ssl.SSLContext | None = None
 
 
-def read_kubeconfig(paths: list[Path], context: str | None) -> Login:
+def read_kubeconfig(paths: list[Path], context: str | None) -> ClusterAccess:
     """Return the access that the kubeconfigs define; raise ConfigurationError if they are incomplete."""
     # As with kubectl, the first file that has an entry wins.
-    configs = [(path, _load(path)) for path in paths if path.exists()]
+    configs = [(path, _load_kubeconfig(path)) for path in paths if path.exists()]
     where = os.pathsep.join(map(str, paths))
     if not configs:
         raise ConfigurationError(f"--kubeconfig: {where}: no such file: give one, or manifests with -f")
     wanted = context or next((c["current-context"] for _, c in configs if c.get("current-context")), None)
     if wanted is None:
         raise ConfigurationError(f"--kubeconfig: {where}: no current context: name one with --context")
-    path, entry = _entry(configs, "contexts", wanted, where)
-    _, cluster = _entry(configs, "clusters", entry.get("cluster"), where)
-    user = _entry(configs, "users", entry["user"], where)[1] if entry.get("user") else {}
-    return _login(cluster, user, path.parent)
+    path, entry = _find_entry(configs, "contexts", wanted, where)
+    _, cluster = _find_entry(configs, "clusters", entry.get("cluster"), where)
+    user = _find_entry(configs, "users", entry["user"], where)[1] if entry.get("user") else {}
+    return _build_access(cluster, user, path.parent)
 
 
 def kubeconfig_paths(kubeconfig: str | None, name: str | None, environment: Mapping[str, str]) -> list[Path]:
@@ -63,20 +63,20 @@ def kubeconfig_paths(kubeconfig: str | None, name: str | None, environment: Mapp
     if kubeconfig:
         return [Path(kubeconfig).expanduser()]
     if name is not None or environment.get("MOCKKUBE_NAME"):
-        return [_kubeconfig_of(directory_of(name))]
-    paths = default_paths(environment)
+        return [_kubeconfig_of_directory(find_state_directory(name))]
+    paths = kubectl_paths(environment)
     if any(path.exists() for path in paths) or environment.get("KUBECONFIG"):
         return paths
-    return [_kubeconfig_of(directory_of("default"))]
+    return [_kubeconfig_of_directory(find_state_directory("default"))]
 
 
-def _kubeconfig_of(directory: StateDirectory) -> Path:
+def _kubeconfig_of_directory(directory: StateDirectory) -> Path:
     if not directory.kubeconfig.exists():
         raise ConfigurationError(f"there is no cluster {directory.name!r}: {start_hint(directory.name)}")
     return directory.kubeconfig
 
 
-def default_paths(environment: Mapping[str, str]) -> list[Path]:
+def kubectl_paths(environment: Mapping[str, str]) -> list[Path]:
     """Return the kubeconfigs that kubectl reads."""
     if given := environment.get("KUBECONFIG"):
         return [Path(part).expanduser() for part in given.split(os.pathsep) if part]
@@ -100,11 +100,11 @@ def require_listener(url: str, context: str) -> None:
 
 def current_context(paths: Sequence[Path]) -> str:
     """Return the current context, empty if there is none."""
-    found = (_load(path).get("current-context") for path in paths if path.exists())
+    found = (_load_kubeconfig(path).get("current-context") for path in paths if path.exists())
     return next((str(name) for name in found if name), "")
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load_kubeconfig(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
@@ -118,7 +118,7 @@ def _load(path: Path) -> dict[str, Any]:
     return config
 
 
-def _entry(
+def _find_entry(
     configs: list[tuple[Path, dict[str, Any]]], section: str, name: Any, where: str
 ) -> tuple[Path, dict[str, Any]]:
     singular = section.removesuffix("s")
@@ -129,7 +129,7 @@ def _entry(
     raise ConfigurationError(f"--kubeconfig: {where}: no {singular} {name!r}: give a file that has it")
 
 
-def _login(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> Login:
+def _build_access(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> ClusterAccess:
     url = str(cluster.get("server", ""))
     if urlsplit(url).scheme not in ("http", "https"):
         raise ConfigurationError(f"--kubeconfig: server {url!r} is no URL: it must begin with https:// or http://")
@@ -137,7 +137,7 @@ def _login(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path)
     if user.get("token"):
         headers["Authorization"] = f"Bearer {user['token']}"
     elif user.get("tokenFile"):
-        token = _bytes(user, "tokenFile", "", directory)
+        token = _read_data(user, "tokenFile", "", directory)
         headers["Authorization"] = f"Bearer {(token or b'').decode().strip()}"
     elif user.get("username"):
         pair = f"{user['username']}:{user.get('password', '')}".encode()
@@ -147,18 +147,20 @@ def _login(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path)
             "--kubeconfig: credentials from a plugin are not read: give a user with a token or a certificate, "
             "or save the objects with 'kubectl get -o yaml' and give them with -f"
         )
-    return Login(url, headers, _tls(cluster, user, directory) if url.startswith("https") else None)
+    return ClusterAccess(
+        url, headers, _build_ssl_context(cluster, user, directory) if url.startswith("https") else None
+    )
 
 
-def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> ssl.SSLContext:
-    authority = _bytes(cluster, "certificate-authority", "certificate-authority-data", directory)
+def _build_ssl_context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> ssl.SSLContext:
+    authority = _read_data(cluster, "certificate-authority", "certificate-authority-data", directory)
     try:
         context = ssl.create_default_context(cadata=authority.decode() if authority else None)
         if cluster.get("insecure-skip-tls-verify"):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        certificate = _bytes(user, "client-certificate", "client-certificate-data", directory)
-        key = _bytes(user, "client-key", "client-key-data", directory)
+        certificate = _read_data(user, "client-certificate", "client-certificate-data", directory)
+        key = _read_data(user, "client-key", "client-key-data", directory)
         if certificate and key:
             with tempfile.NamedTemporaryFile() as file:  # readable for this user alone; ssl reads files only
                 file.write(certificate + b"\n" + key)
@@ -169,7 +171,7 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -
     return context
 
 
-def _bytes(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Path) -> bytes | None:
+def _read_data(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Path) -> bytes | None:
     """Return the data of an entry, or of the file that it names."""
     if data_key and entry.get(data_key):
         try:
@@ -188,22 +190,22 @@ def _bytes(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Pa
 class LiveCluster:
     """Cluster that is read with GET requests; raises StartError if it does not answer."""
 
-    def __init__(self, login: Login) -> None:
+    def __init__(self, login: ClusterAccess) -> None:
         self._login = login
 
-    def version(self) -> str:
+    def read_version(self) -> str:
         """Return the version as `major.minor`."""
         info = self._get("/version") or {}
         # Managed clusters report a minor version like `29+`.
         digits = "".join(letter for letter in str(info.get("minor", "")) if letter.isdigit())
         return f"{info.get('major', '')}.{digits}"
 
-    def gates(self) -> dict[str, bool]:
+    def read_gates(self) -> dict[str, bool]:
         """Return the gates in the metrics of the API server; none if they cannot be read."""
-        text = self._read("/metrics", accept="text/plain")[1].decode(errors="replace")
+        text = self._request("/metrics", accept="text/plain")[1].decode(errors="replace")
         return {gate: value == "1" for gate, value in _GATE_LINE.findall(text)}
 
-    def objects(self, api_version: str, plural: str, kind: str) -> Iterator[dict[str, Any]]:
+    def list_objects(self, api_version: str, plural: str, kind: str) -> Iterator[dict[str, Any]]:
         """Yield every object of a resource, page by page; none if the cluster does not serve it."""
         root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
         query: dict[str, Any] = {"limit": PAGE_MAX}
@@ -221,13 +223,13 @@ class LiveCluster:
 
     def _get(self, path: str) -> dict[str, Any] | None:
         """Return the JSON object at a path, None for 404."""
-        status, body = self._read(path)
-        return None if status == 404 else self._answer(path, status, body)
+        status, body = self._request(path)
+        return None if status == 404 else self._parse_response(path, status, body)
 
-    def _read(self, path: str, accept: str = "application/json") -> tuple[int, bytes]:
+    def _request(self, path: str, accept: str = "application/json") -> tuple[int, bytes]:
         target = urlsplit(self._login.url)
         try:
-            with contextlib.closing(self._connection(target.hostname or "", target.port)) as connection:
+            with contextlib.closing(self._connect(target.hostname or "", target.port)) as connection:
                 headers = {"Accept": accept, **self._login.headers}
                 connection.request("GET", target.path.rstrip("/") + path, headers=headers)
                 response = connection.getresponse()
@@ -235,7 +237,7 @@ class LiveCluster:
         except (OSError, HTTPException) as error:
             raise StartError(f"{self._login.url} does not answer: {error or type(error).__name__}") from None
 
-    def _answer(self, path: str, status: int, body: bytes) -> dict[str, Any]:
+    def _parse_response(self, path: str, status: int, body: bytes) -> dict[str, Any]:
         try:
             answer = json.loads(body)
         except ValueError:
@@ -247,7 +249,7 @@ class LiveCluster:
             )
         return answer
 
-    def _connection(self, host: str, port: int | None) -> HTTPConnection:
+    def _connect(self, host: str, port: int | None) -> HTTPConnection:
         if self._login.tls is None:
             return HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
         return HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=self._login.tls)

@@ -16,7 +16,7 @@ _SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class HotLoopReport:
     """One hot loop: component, controller, object, cause, and attempts a minute."""
 
     component: str
@@ -26,7 +26,7 @@ class Loop:
     per_minute: int
 
 
-def loops_of(record: RunningRecord) -> list[Loop]:
+def read_hot_loops(record: RunningRecord) -> list[HotLoopReport]:
     """Return the hot loops of a running cluster, the most frequent first; raise StartError if it does not answer."""
     try:
         access = kubeconfig.load(Path(record.kubeconfig))
@@ -34,7 +34,7 @@ def loops_of(record: RunningRecord) -> list[Loop]:
             loop
             for component in record.components
             if component.running and not component.name.startswith("kube-apiserver")
-            for loop in read_loops(component.name, _metrics(access, component.name))
+            for loop in parse_hot_loops(component.name, _read_metrics(access, component.name))
         ]
     except kubeconfig.KubeconfigError as error:
         raise StartError(str(error)) from None
@@ -43,7 +43,7 @@ def loops_of(record: RunningRecord) -> list[Loop]:
     return sorted(found, key=lambda loop: (-loop.per_minute, loop.component, loop.controller, loop.object))
 
 
-def read_loops(component: str, text: str) -> Iterator[Loop]:
+def parse_hot_loops(component: str, text: str) -> Iterator[HotLoopReport]:
     """Yield the hot loops in a page of metrics."""
     from prometheus_client.parser import text_string_to_metric_families
 
@@ -51,8 +51,10 @@ def read_loops(component: str, text: str) -> Iterator[Loop]:
         if family.name.startswith("mockkube_") and family.name.endswith(_SUFFIX):
             for sample in family.samples:
                 labels = sample.labels
-                yield Loop(component, labels["controller"], labels["object"], labels["cause"], int(sample.value))
+                yield HotLoopReport(
+                    component, labels["controller"], labels["object"], labels["cause"], int(sample.value)
+                )
 
 
-def _metrics(access: kubeconfig.RestConfig, component: str) -> str:
+def _read_metrics(access: kubeconfig.RestConfig, component: str) -> str:
     return read_page(access, f"/components/{component}/metrics", seconds=_SECONDS).decode()

@@ -15,7 +15,7 @@ from mockkube.cluster.errors import ConfigurationError, StartError
 _BY_NAME = {entry.name: entry for entry in COMMANDS}
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """Commands of the catalogue, imported when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -48,7 +48,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--proposal", "proposals", multiple=True, metavar="FILE", type=click.Path(),
     help="Load proposals from a Python file, for any command. May be repeated.",
@@ -68,12 +68,12 @@ def mockkube(context: click.Context, proposals: tuple[str, ...]) -> None:
 def main() -> NoReturn:
     """Run the command line and exit as `Exit` says."""
     code = run(sys.argv[1:])
-    if _command_in(sys.argv[1:]) == "up":
-        _leave_at_once(code)
+    if _find_command_name(sys.argv[1:]) == "up":
+        _exit_immediately(code)
     sys.exit(code)
 
 
-def _command_in(arguments: list[str]) -> str:
+def _find_command_name(arguments: list[str]) -> str:
     """Return the command's name: the first word that is not an option or its value."""
     words = iter(arguments)
     for word in words:
@@ -84,7 +84,7 @@ def _command_in(arguments: list[str]) -> str:
     return ""
 
 
-def _leave_at_once(code: int) -> NoReturn:
+def _exit_immediately(code: int) -> NoReturn:
     """End the process without freeing the cluster's memory piece by piece: the system does it faster."""
     with suppress(OSError):  # the reader has closed the pipe
         sys.stdout.flush()
@@ -101,15 +101,15 @@ def run(arguments: list[str]) -> int:
         click.echo(error.format_message())
         return Exit.OK
     except click.ClickException as error:
-        return _complain(error.format_message(), Exit.USAGE)
+        return _print_error(error.format_message(), Exit.USAGE)
     except ConfigurationError as error:
-        return _complain(str(error), Exit.USAGE)
+        return _print_error(str(error), Exit.USAGE)
     except ValueError as error:
         if not _is_proposal_error(error):
             raise
-        return _complain(str(error), Exit.USAGE)
+        return _print_error(str(error), Exit.USAGE)
     except StartError as error:
-        return _complain(str(error), Exit.NOT_STARTED)
+        return _print_error(str(error), Exit.NOT_STARTED)
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except BrokenPipeError:
@@ -127,6 +127,6 @@ def _is_proposal_error(error: ValueError) -> bool:
     return contents is not None and isinstance(error, contents.ProposalError)
 
 
-def _complain(text: str, code: Exit) -> Exit:
+def _print_error(text: str, code: Exit) -> Exit:
     print(f"mockkube: {text}", file=sys.stderr)
     return code

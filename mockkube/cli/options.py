@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.readings import read_name
+from mockkube.cluster.readings import parse_name
 from mockkube.cluster.state import StateDirectory
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -27,10 +27,10 @@ def start_hint(cluster: str) -> str:
     return f"start it with 'mockkube up{'' if cluster == 'default' else f' --name {cluster}'}'"
 
 
-def directory_of(name: str | None) -> StateDirectory:
+def find_state_directory(name: str | None) -> StateDirectory:
     """Return the state directory of the cluster named by --name or MOCKKUBE_NAME."""
     given = os.environ.get("MOCKKUBE_NAME") or "default" if name is None else name
     try:
-        return StateDirectory.of(read_name(given), os.environ)
+        return StateDirectory.for_cluster(parse_name(given), os.environ)
     except ValueError as error:
         raise ConfigurationError(f"{'MOCKKUBE_NAME' if name is None else '--name'}: {error}") from None

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.readings import read_gates, read_version
+from mockkube.cluster.readings import parse_gates, parse_version
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import validate_gates
@@ -23,23 +23,23 @@ _VERSION: Final = "Kubernetes version of the component."
 _GATE: Final = "A feature gate of the component. May be repeated."
 
 
-def of_component(function: Callable[..., Any]) -> Callable[..., Any]:
+def component_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--version` and `--gate` to a command and pass it the component's capabilities as `caps`."""
 
     @wraps(function)
-    def called(*args: Any, version: str, gates: tuple[str, ...], **rest: Any) -> Any:
-        return function(*args, caps=capabilities_of(version_of(version), gates_of(gates)), **rest)
+    def wrapper(*args: Any, version: str, gates: tuple[str, ...], **rest: Any) -> Any:
+        return function(*args, caps=build_capabilities(parse_version_flag(version), parse_gate_flags(gates)), **rest)
 
     gate = click.option("--gate", "gates", multiple=True, metavar="GATE[=BOOL]", help=_GATE)
     return click.option("--version", metavar="VERSION", default=str(DEFAULT), show_default=True, help=_VERSION)(
-        gate(called)
+        gate(wrapper)
     )
 
 
-def version_of(text: str, flag: str = "--version") -> Version:
+def parse_version_flag(text: str, flag: str = "--version") -> Version:
     """Return a supported version."""
     try:
-        version = read_version(text)
+        version = parse_version(text)
     except ValueError as error:
         raise ConfigurationError(f"{flag}: {error}") from None
     if version > NEWEST:
@@ -47,18 +47,18 @@ def version_of(text: str, flag: str = "--version") -> Version:
     return version
 
 
-def gates_of(texts: Sequence[str], flag: str = "--gate") -> dict[str, bool]:
+def parse_gate_flags(texts: Sequence[str], flag: str = "--gate") -> dict[str, bool]:
     """Return gates by name; a gate without a value is on."""
     gates: dict[str, bool] = {}
     for text in ",".join(texts).split(",") if texts else ():
         try:
-            gates |= read_gates(text if "=" in text else f"{text}=true")
+            gates |= parse_gates(text if "=" in text else f"{text}=true")
         except ValueError as error:
             raise ConfigurationError(f"{flag}: {error}") from None
     return gates
 
 
-def capabilities_of(
+def build_capabilities(
     version: Version,
     gates: Mapping[str, bool],
     *,
@@ -74,12 +74,12 @@ def capabilities_of(
     return Capabilities(version, enabled_gates(version, parsed.overrides, trains, component=component), trains)
 
 
-def documents(path: str) -> Iterator[Any]:
+def read_documents(path: str) -> Iterator[Any]:
     """Yield the YAML or JSON documents of a file; `-` is standard input."""
     import yaml
 
     try:
-        text = _content(path)
+        text = _read_content(path)
         # Loaded completely before the first document is used, so that a later mistake is reported before any output.
         loaded = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except OSError as error:
@@ -90,25 +90,25 @@ def documents(path: str) -> Iterator[Any]:
     return (document for document in loaded if document is not None)
 
 
-def _content(path: str) -> bytes:
+def _read_content(path: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read(_FILE_BYTES_MAX)
     with Path(path).open("rb") as file:
         return file.read(_FILE_BYTES_MAX)
 
 
-def scheduler_configuration(path: str | None) -> dict[str, Any] | None:
+def read_scheduler_configuration(path: str | None) -> dict[str, Any] | None:
     """Return the KubeSchedulerConfiguration of `--config`, None without one."""
     if path is None:
         return None
-    found = list(documents(path))
+    found = list(read_documents(path))
     if len(found) != 1 or not isinstance(found[0], dict):
         raise ConfigurationError(f"--config: {path}: give one KubeSchedulerConfiguration")
     given: dict[str, Any] = found[0]
     return given
 
 
-def taint_of(text: str) -> dict[str, str]:
+def parse_taint(text: str) -> dict[str, str]:
     """Parse `key=value:Effect` or `key:Effect`."""
     rest, colon, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
@@ -119,7 +119,7 @@ def taint_of(text: str) -> dict[str, str]:
     return {"key": key, "value": value, "effect": effect}
 
 
-def labels_of(texts: Sequence[str]) -> dict[str, str]:
+def parse_labels(texts: Sequence[str]) -> dict[str, str]:
     """Parse `key=value,key=value`."""
     labels: dict[str, str] = {}
     for pair in (pair for text in texts for pair in text.split(",") if pair):

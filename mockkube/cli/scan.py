@@ -12,7 +12,7 @@ import click
 from mockkube.cli.exits import Exit
 from mockkube.cli.live import LiveCluster, current_context, kubeconfig_paths, read_kubeconfig, require_listener
 from mockkube.cli.options import output_option
-from mockkube.cli.questions import capabilities_of, documents, gates_of, version_of
+from mockkube.cli.questions import build_capabilities, parse_gate_flags, parse_version_flag, read_documents
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates, gate_registry
@@ -29,7 +29,7 @@ Objects = list[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GateChange:
     """Gates that change, the version to go back to, and the settings that stay."""
 
     version: Version
@@ -40,18 +40,18 @@ class Change:
     def before(self, component: str) -> Capabilities:
         """Return the component's capabilities before the change."""
         given = {**self.others, **{gate: not value for gate, value in self.gates.items()}}
-        return self._capabilities(self.version, self._known(given, self.version, component), component)
+        return self._capabilities(self.version, self._known_gates(given, self.version, component), component)
 
     def after(self, component: str) -> Capabilities:
         """Return the component's capabilities after the change; gates unknown to an older version are left out."""
         given = {**self.others, **self.gates}
-        known = self._known(given, self.to, component) if self.to != self.version else given
+        known = self._known_gates(given, self.to, component) if self.to != self.version else given
         return self._capabilities(self.to, known, component)
 
     def _capabilities(self, version: Version, gates: Mapping[str, bool], component: str) -> Capabilities:
-        return capabilities_of(version, gates, component=component, flag=f"--gate ({component} {version})")
+        return build_capabilities(version, gates, component=component, flag=f"--gate ({component} {version})")
 
-    def _known(self, gates: Mapping[str, bool], version: Version, component: str) -> dict[str, bool]:
+    def _known_gates(self, gates: Mapping[str, bool], version: Version, component: str) -> dict[str, bool]:
         histories = gate_registry(version, default_trains(), component).histories
         aliases = gate_registry(version, default_trains(), component).aliases
         if version == self.version:
@@ -74,41 +74,41 @@ class Change:
     "--feature-gates", "others", multiple=True, metavar="GATES", help="Gates as they are set: A=true,B=false."
 )
 @output_option("table", "json", "yaml")
-def command(components: tuple[str, ...], output: str, **asked: Any) -> Exit:
+def command(components: tuple[str, ...], output: str, **options: Any) -> Exit:
     """Find the pods, templates, volumes and claims that break when a gate goes off or the version goes down.
 
     Each line names the object, the field, and what happens at which component. The exit code is 1 if anything breaks.
     """
-    cluster = None if asked["files"] else _cluster(asked)
-    change = _change(asked, cluster)
-    objects = _of_cluster(cluster) if cluster else _of_files(asked["files"])
+    cluster = None if options["files"] else _connect(options)
+    change = _build_change(options, cluster)
+    objects = _read_cluster(cluster) if cluster else _read_files(options["files"])
     findings = scan(objects, change, components or COMPONENTS)
     _print(findings, len(objects), output)
     return Exit.FAILED if findings else Exit.OK
 
 
-def _change(asked: Mapping[str, Any], cluster: LiveCluster | None) -> Change:
-    if not asked["gates"] and not asked["to"]:
+def _build_change(options: Mapping[str, Any], cluster: LiveCluster | None) -> GateChange:
+    if not options["gates"] and not options["to"]:
         raise click.UsageError("nothing changes: give a gate that goes off, --gate, or a version to go back to, --to")
-    now = asked["version"] or (cluster.version() if cluster else str(DEFAULT))
-    version = version_of(now)
-    to = version_of(asked["to"], "--to") if asked["to"] else version
+    now = options["version"] or (cluster.read_version() if cluster else str(DEFAULT))
+    version = parse_version_flag(now)
+    to = parse_version_flag(options["to"], "--to") if options["to"] else version
     gates: dict[str, bool] = {}
-    for text in asked["gates"]:
-        gates |= gates_of([text if "=" in text else f"{text}=false"])
-    others = {**_unusual(cluster, version), **gates_of(asked["others"], "--feature-gates")}
-    return Change(version, to, gates, others)
+    for text in options["gates"]:
+        gates |= parse_gate_flags([text if "=" in text else f"{text}=false"])
+    others = {**_non_default_gates(cluster, version), **parse_gate_flags(options["others"], "--feature-gates")}
+    return GateChange(version, to, gates, others)
 
 
-def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
+def _non_default_gates(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
     """Return the gates of a cluster that differ from its version's defaults."""
     if cluster is None:
         return {}
     known, usual = gate_registry(version, default_trains()).histories, enabled_gates(version, trains=default_trains())
-    return {gate: on for gate, on in cluster.gates().items() if gate in known and on != (gate in usual)}
+    return {gate: on for gate, on in cluster.read_gates().items() if gate in known and on != (gate in usual)}
 
 
-def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Iterable[str]) -> list[ScanFinding]:
+def scan(objects: Sequence[Mapping[str, Any]], change: GateChange, components: Iterable[str]) -> list[ScanFinding]:
     """Return what breaks, object by object; raise ConfigurationError for an object that cannot be scanned."""
     changes = {name: (change.before(name), change.after(name)) for name in components}
     try:
@@ -117,41 +117,45 @@ def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Itera
         raise ConfigurationError(str(error)) from None
 
 
-def _cluster(asked: Mapping[str, Any]) -> LiveCluster:
-    paths = kubeconfig_paths(asked["kubeconfig"], asked["name"], os.environ)
-    login = read_kubeconfig(paths, asked["context"])
-    require_listener(login.url, asked["context"] or current_context(paths))
+def _connect(options: Mapping[str, Any]) -> LiveCluster:
+    paths = kubeconfig_paths(options["kubeconfig"], options["name"], os.environ)
+    login = read_kubeconfig(paths, options["context"])
+    require_listener(login.url, options["context"] or current_context(paths))
     return LiveCluster(login)
 
 
-def _of_cluster(cluster: LiveCluster) -> Objects:
-    return [obj for resource in RESOURCES for obj in cluster.objects(*resource)]
+def _read_cluster(cluster: LiveCluster) -> Objects:
+    return [obj for resource in RESOURCES for obj in cluster.list_objects(*resource)]
 
 
-def _of_files(paths: Sequence[str]) -> Objects:
+def _read_files(paths: Sequence[str]) -> Objects:
     return [
-        obj for path in paths for file in _files(path) for found in documents(file) for obj in _objects(found, file)
+        obj
+        for path in paths
+        for file in _find_files(path)
+        for found in read_documents(file)
+        for obj in _find_objects(found, file)
     ]
 
 
-def _files(path: str) -> list[str]:
+def _find_files(path: str) -> list[str]:
     if path == "-" or not Path(path).is_dir():
         return [path]
     return [str(file) for file in sorted(Path(path).rglob("*")) if file.suffix in _MANIFESTS and file.is_file()]
 
 
-def _objects(document: Any, file: str) -> Iterator[Mapping[str, Any]]:
+def _find_objects(document: Any, file: str) -> Iterator[Mapping[str, Any]]:
     """Yield the object of a document, or the items of a list."""
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise ConfigurationError(f"{file}: not a manifest: each document needs apiVersion and kind")
     if "items" in document and document["kind"].endswith("List"):
         for item in document["items"] or ():
-            yield from _objects({**_of_list(document), **item} if isinstance(item, Mapping) else item, file)
+            yield from _find_objects({**_item_type_meta(document), **item} if isinstance(item, Mapping) else item, file)
         return
     yield document
 
 
-def _of_list(document: Mapping[str, Any]) -> dict[str, Any]:
+def _item_type_meta(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return apiVersion and kind of a list's items, which may leave them out."""
     kind = str(document["kind"]).removesuffix("List")
     return {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}

@@ -11,7 +11,12 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
+from mockkube.cli.questions import (
+    build_capabilities,
+    parse_gate_flags,
+    parse_version_flag,
+    read_scheduler_configuration,
+)
 from mockkube.client.kubeconfig import KubeconfigError
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
@@ -40,7 +45,7 @@ def command(
     """
     logging.basicConfig(level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     caps = _capabilities(version, gates)
-    given = scheduler_configuration(config)
+    given = read_scheduler_configuration(config)
     try:
         asyncio.run(_schedule(kubeconfig, name, caps, given))
     except KubeconfigError as error:
@@ -64,5 +69,5 @@ async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict
 
 
 def _capabilities(version: str, gates: Sequence[str]) -> Capabilities:
-    known = gates_of(gates, "--feature-gates")
-    return capabilities_of(version_of(version), known, component="kube-scheduler", flag="--feature-gates")
+    known = parse_gate_flags(gates, "--feature-gates")
+    return build_capabilities(parse_version_flag(version), known, component="kube-scheduler", flag="--feature-gates")

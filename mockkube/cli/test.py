@@ -14,7 +14,7 @@ from mockkube.cli.shipped import find_shipped
 from mockkube.cluster.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
-    from mockkube.scenario.playing import Manner, Run
+    from mockkube.scenario.playing import RunOptions, ScenarioRun
     from mockkube.scenario.results import RunResult
     from mockkube.scenario.scenario import Scenario
 
@@ -48,12 +48,12 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
     start, 4 when a run took too long or never came to rest.
     """
     if schema:
-        from mockkube.scenario.file_schema import render
+        from mockkube.scenario.file_schema import render_schema
 
-        click.echo(render())
+        click.echo(render_schema())
         return Exit.OK
     logging.basicConfig(level=logging.WARNING if options["verbose"] else logging.CRITICAL, stream=sys.stderr)
-    runs = _runs(paths, options)
+    runs = _collect_runs(paths, options)
     if lists:
         for run in runs:
             cell = f" [{run.cell}]" if run.cell.values else ""
@@ -62,22 +62,22 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
     return _play(runs, options)
 
 
-def _runs(paths: Sequence[str], options: dict[str, Any]) -> "list[Run]":
+def _collect_runs(paths: Sequence[str], options: dict[str, Any]) -> "list[ScenarioRun]":
     """Return the runs to play; raise ConfigurationError with every file that has a mistake."""
     from mockkube.scenario.errors import ScenarioError
-    from mockkube.scenario.loading import find
-    from mockkube.scenario.running import runs_of
+    from mockkube.scenario.loading import find_files
+    from mockkube.scenario.running import list_runs
 
     if not paths:
         raise click.UsageError("no scenarios: give files or directories of them")
     try:
-        scenarios = _load(find([find_shipped(path) for path in paths]))
-        return runs_of(scenarios, name=options["scenario"], cell=options["cell"], seeds=options["seeds"])
+        scenarios = _load_scenarios(find_files([find_shipped(path) for path in paths]))
+        return list_runs(scenarios, name=options["scenario"], cell=options["cell"], seeds=options["seeds"])
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
 
 
-def _load(files: Sequence[Path]) -> "list[Scenario]":
+def _load_scenarios(files: Sequence[Path]) -> "list[Scenario]":
     from mockkube.scenario.errors import ScenarioError
     from mockkube.scenario.loading import load
 
@@ -96,26 +96,26 @@ def _load(files: Sequence[Path]) -> "list[Scenario]":
     return scenarios
 
 
-def _play(runs: "list[Run]", options: dict[str, Any]) -> Exit:
-    from mockkube.scenario.console import table, watched
+def _play(runs: "list[ScenarioRun]", options: dict[str, Any]) -> Exit:
+    from mockkube.scenario.console import render_table, show_progress
     from mockkube.scenario.running import play_all
 
-    manner = _manner(options)
+    manner = _build_run_options(options)
     jobs = options["jobs"] or os.cpu_count() or 1
-    ended = dict(watched(play_all(runs, manner, jobs), len(runs), sys.stderr))
+    ended = dict(show_progress(play_all(runs, manner, jobs), len(runs), sys.stderr))
     results = [ended[index] for index in sorted(ended)]
-    for line in table(results, verbose=options["verbose"]):
+    for line in render_table(results, verbose=options["verbose"]):
         click.echo(line)
-    _write(results, options)
-    return _exit(results)
+    _write_outputs(results, options)
+    return _exit_code(results)
 
 
-def _manner(options: dict[str, Any]) -> "Manner":
-    from mockkube.scenario.playing import Manner
+def _build_run_options(options: dict[str, Any]) -> "RunOptions":
+    from mockkube.scenario.playing import RunOptions
 
-    return Manner(
+    return RunOptions(
         options["timeout"],
-        keeps_story=options["report"] is not None,
+        keeps_traced_steps=options["report"] is not None,
         keeps_trace=options["trace"] is not None,
         kubectl=options["kubectl"],
         real_time=options["real_time"],
@@ -123,37 +123,37 @@ def _manner(options: dict[str, Any]) -> "Manner":
     )
 
 
-def _write(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
+def _write_outputs(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
     if options["junit"]:
-        from mockkube.scenario.junit import render
+        from mockkube.scenario.junit import render_junit
 
-        _save(options["junit"], render(results), "--junit")
+        _write_file(options["junit"], render_junit(results), "--junit")
     if options["report"]:
         from mockkube.scenario.report.runs_page import render as render_page
 
-        _save(options["report"], render_page(results), "--report")
+        _write_file(options["report"], render_page(results), "--report")
     if options["summary"]:
         from mockkube.scenario import summary
 
-        _save(options["summary"], summary.render(results, Path(options["summary"])), "--summary")
+        _write_file(options["summary"], summary.render_claims_page(results, Path(options["summary"])), "--summary")
     if options["trace"]:
         text = "\n".join(f"# {one.title} {one.digest}\n{one.trace}" for one in results)
-        click.echo(text) if options["trace"] == "-" else _save(options["trace"], text, "--trace")
+        click.echo(text) if options["trace"] == "-" else _write_file(options["trace"], text, "--trace")
 
 
-def _save(path: str, text: str, flag: str) -> None:
+def _write_file(path: str, text: str, flag: str) -> None:
     try:
         Path(path).write_text(text)
     except OSError as error:
         raise StartError(f"{flag}: {path}: {error.strerror}: give a file that can be written") from None
 
 
-def _exit(results: "Sequence[RunResult]") -> Exit:
-    from mockkube.scenario.results import Outcome, worst
+def _exit_code(results: "Sequence[RunResult]") -> Exit:
+    from mockkube.scenario.results import RunOutcome, worst_outcome
 
     return {
-        Outcome.BROKEN: Exit.USAGE,
-        Outcome.NOT_STARTED: Exit.NOT_STARTED,
-        Outcome.TIMED_OUT: Exit.TIMED_OUT,
-        Outcome.FAILED: Exit.FAILED,
-    }.get(worst(results), Exit.OK)
+        RunOutcome.BROKEN: Exit.USAGE,
+        RunOutcome.NOT_STARTED: Exit.NOT_STARTED,
+        RunOutcome.TIMED_OUT: Exit.TIMED_OUT,
+        RunOutcome.FAILED: Exit.FAILED,
+    }.get(worst_outcome(results), Exit.OK)

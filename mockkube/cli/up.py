@@ -13,56 +13,66 @@ import click
 from mockkube.cli.exits import Exit
 
 if TYPE_CHECKING:
-    from mockkube.cluster.assembly import Running
+    from mockkube.cluster.assembly import RunningCluster
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _value(*names: str, metavar: str, text: str, multiple: bool = False) -> Decorator:
+def _value_option(*names: str, metavar: str, text: str, multiple: bool = False) -> Decorator:
     """Return an option whose text is parsed with the other layers of the configuration."""
     completed = click.Path() if metavar in ("PATH", "FILE") else click.STRING
     return click.option(*names, metavar=metavar, help=text, multiple=multiple, type=completed)
 
 
-def _switch(names: str, *, text: str) -> Decorator:
+def _flag_option(names: str, *, text: str) -> Decorator:
     return click.option(names, default=None, is_flag=True, help=text)
 
 
 @click.command(short_help="Start a cluster in the foreground.")
-@_value("--port", metavar="N", text="Port to listen on; 0 picks a free one. [6443]")
-@_value("--bind", metavar="ADDRESS", text="Address to listen on. [127.0.0.1]")
-@_value("--name", metavar="NAME", text="Name of the cluster; each has a state directory of its own. [default]")
-@_value("--version", metavar="VERSION", text="Kubernetes version to emulate. [1.36]")
-@_value("--feature-gates", multiple=True, metavar="GATES", text="A=true,B=false; or component:Gate=BOOL.")
-@_value(
+@_value_option("--port", metavar="N", text="Port to listen on; 0 picks a free one. [6443]")
+@_value_option("--bind", metavar="ADDRESS", text="Address to listen on. [127.0.0.1]")
+@_value_option("--name", metavar="NAME", text="Name of the cluster; each has a state directory of its own. [default]")
+@_value_option("--version", metavar="VERSION", text="Kubernetes version to emulate. [1.36]")
+@_value_option("--feature-gates", multiple=True, metavar="GATES", text="A=true,B=false; or component:Gate=BOOL.")
+@_value_option(
     "--component", "components", multiple=True, metavar="NAME=VERSION[,GATES]",
     text="Version and gates of one component, like kube-scheduler=1.35,A=false. May be repeated.",
 )  # fmt: skip
-@_value("--proposal", "proposals", multiple=True, metavar="FILE", text="A proposal from outside. May be repeated.")
-@_value("--release-trains", metavar="JSON", text="Let gates follow other release trains: [{gate, stages}].")
-@_value("--skew-policy", metavar="POLICY", text="Versions that do not go together: enforce, warn, ignore. [warn]")
-@_value("--clock", metavar="MODE", text="real, or virtual: time stands still until it is moved. [real]")
-@_value("--nodes", metavar="N", text="Register N nodes that are Ready. [0]")
-@_value("--without", multiple=True, metavar="PARTS", text="Leave out scheduler, controllers, kubelets.")
-@_value("--db", metavar="URL", text="Where to keep the cluster. [SQLite in the state directory]")
-@_switch("--ephemeral", text="Keep the cluster in memory; nothing outlives it.")
-@_value("--kubeconfig", metavar="PATH", text="Merge the cluster's context into this kubeconfig too.")
-@_switch("--set-context", text="Make it the current context of that kubeconfig.")
-@_value("--ready-file", metavar="PATH", text="Write where the cluster is, as JSON, once it answers.")
-@_switch("--tls/--no-tls", text="Serve HTTPS, or plain HTTP on loopback. [--tls]")
-@_value("--allowed-hosts", multiple=True, metavar="NAMES", text="Without TLS: names besides localhost to answer to.")
-@_value("--token", metavar="TOKEN", text="The administrator's bearer token; better kept in a file. [a random one]")
-@_value("--token-file", metavar="FILE", text="A file whose first line is the administrator's bearer token.")
-@_value("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
-@_value("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
-@_value("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")
-@_value("--controllers", multiple=True, metavar="NAMES", text="Which controllers run, like '*,-daemonset'. ['*']")
-@_value(
+@_value_option(
+    "--proposal", "proposals", multiple=True, metavar="FILE", text="A proposal from outside. May be repeated."
+)
+@_value_option("--release-trains", metavar="JSON", text="Let gates follow other release trains: [{gate, stages}].")
+@_value_option(
+    "--skew-policy", metavar="POLICY", text="Versions that do not go together: enforce, warn, ignore. [warn]"
+)
+@_value_option("--clock", metavar="MODE", text="real, or virtual: time stands still until it is moved. [real]")
+@_value_option("--nodes", metavar="N", text="Register N nodes that are Ready. [0]")
+@_value_option("--without", multiple=True, metavar="PARTS", text="Leave out scheduler, controllers, kubelets.")
+@_value_option("--db", metavar="URL", text="Where to keep the cluster. [SQLite in the state directory]")
+@_flag_option("--ephemeral", text="Keep the cluster in memory; nothing outlives it.")
+@_value_option("--kubeconfig", metavar="PATH", text="Merge the cluster's context into this kubeconfig too.")
+@_flag_option("--set-context", text="Make it the current context of that kubeconfig.")
+@_value_option("--ready-file", metavar="PATH", text="Write where the cluster is, as JSON, once it answers.")
+@_flag_option("--tls/--no-tls", text="Serve HTTPS, or plain HTTP on loopback. [--tls]")
+@_value_option(
+    "--allowed-hosts", multiple=True, metavar="NAMES", text="Without TLS: names besides localhost to answer to."
+)
+@_value_option(
+    "--token", metavar="TOKEN", text="The administrator's bearer token; better kept in a file. [a random one]"
+)
+@_value_option("--token-file", metavar="FILE", text="A file whose first line is the administrator's bearer token.")
+@_value_option("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
+@_value_option("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
+@_value_option("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")
+@_value_option(
+    "--controllers", multiple=True, metavar="NAMES", text="Which controllers run, like '*,-daemonset'. ['*']"
+)
+@_value_option(
     "--controller-manager", multiple=True, metavar="FLAGS",
     text="Other flags of the controller manager, like node-monitor-grace-period=20s. May be repeated.",
 )  # fmt: skip
-@_value("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")
-@_value("--config", metavar="FILE", text="Read what is not said here from a ClusterConfiguration file.")
+@_value_option("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")
+@_value_option("--config", metavar="FILE", text="Read what is not said here from a ClusterConfiguration file.")
 def command(config: str | None, **flags: Any) -> Exit:
     """Start a cluster in the foreground; Ctrl-C or 'mockkube down' stops it.
 
@@ -70,21 +80,21 @@ def command(config: str | None, **flags: Any) -> Exit:
     variables, then the file.
     """
     from mockkube.cli.process_list import hide_argument
-    from mockkube.cluster.configuration import resolve
+    from mockkube.cluster.configuration import resolve_configuration
 
     # As early as possible: until then every user of the machine can read the token with `ps`.
     if flags["token"]:
         hide_argument(flags["token"])
     given = {name: value for name, value in flags.items() if value is not None and value != ()}
     path = None if config is None else Path(config).expanduser()
-    configuration = resolve(given, os.environ, path)
+    configuration = resolve_configuration(given, os.environ, path)
 
     from mockkube.cluster.foreground import run_in_foreground
 
-    def ready(running: "Running") -> None:
+    def ready(running: "RunningCluster") -> None:
         click.echo(f"Cluster {running.name!r} (Kubernetes {configuration.version}) is ready at {running.url}")
-        click.echo(export_line(str(running.kubeconfig)))
-        if line := path_line(sys.argv[0], os.environ.get("PATH", "")):
+        click.echo(format_export_line(str(running.kubeconfig)))
+        if line := format_path_line(sys.argv[0], os.environ.get("PATH", "")):
             click.echo(line)
         sys.stdout.flush()
 
@@ -92,7 +102,7 @@ def command(config: str | None, **flags: Any) -> Exit:
     return Exit.OK
 
 
-def path_line(program: str, path: str) -> str:
+def format_path_line(program: str, path: str) -> str:
     """Return the shell line that puts mockkube on the path; empty if the shell finds it."""
     found = shutil.which("mockkube", path=path)
     folder = os.path.dirname(os.path.abspath(program))
@@ -101,6 +111,6 @@ def path_line(program: str, path: str) -> str:
     return f'export PATH={shlex.quote(folder)}:"$PATH"'
 
 
-def export_line(kubeconfig: str) -> str:
+def format_export_line(kubeconfig: str) -> str:
     """Return the shell line that selects the cluster's kubeconfig."""
     return f"export KUBECONFIG={shlex.quote(kubeconfig)}"

@@ -13,7 +13,7 @@ from mockkube.cli.live import current_context, kubeconfig_paths, require_listene
 from mockkube.cli.options import output_option
 from mockkube.cluster.errors import ConfigurationError, StartError
 
-_PODS: Final = ("", "pod", "pods", "po")
+_POD_NAMES: Final = ("", "pod", "pods", "po")
 
 
 @click.command(short_help="Say why a pod is where it is, or nowhere, or gone.")
@@ -26,7 +26,7 @@ _PODS: Final = ("", "pod", "pods", "po")
 @click.option("--version", metavar="VERSION", help="Suppose a scheduler of this version. [the cluster's own]")
 @click.option("--feature-gates", "gates", multiple=True, metavar="GATES", help="Suppose these gates of it. [its own]")
 @output_option("table", "json", "yaml")
-def command(pod: str, output: str, **asked: Any) -> Exit:
+def command(pod: str, output: str, **options: Any) -> Exit:
     """Say why a pod is where it is, or nowhere, or gone.
 
     The decisions of scheduler, kubelet and controller manager are made again. For a pod that is stopped, single changes
@@ -36,37 +36,37 @@ def command(pod: str, output: str, **asked: Any) -> Exit:
     nodes it skips.
     """
     kind, _, name = pod.rpartition("/")
-    report = _report(kind if kind.lower() not in _PODS else "", name, asked)
+    report = _build_report(kind if kind.lower() not in _POD_NAMES else "", name, options)
     _print(report, output)
-    return _exit(report)
+    return _exit_code(report)
 
 
-def _exit(report: Mapping[str, Any]) -> Exit:
+def _exit_code(report: Mapping[str, Any]) -> Exit:
     if "maker" in report:
         return Exit.FAILED if report["refusals"] or report["stopped"] or not report["pods"] else Exit.OK
     if report["gone"]:
         return Exit.USAGE
-    from mockkube.explain.pod_fate import TURNED_AWAY
+    from mockkube.explain.pod_fate import ENDED_BY_COMPONENT
 
-    return Exit.FAILED if report["obstacle"] or report["fate"] in TURNED_AWAY else Exit.OK
+    return Exit.FAILED if report["obstacle"] or report["fate"] in ENDED_BY_COMPONENT else Exit.OK
 
 
-def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
+def _build_report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
     """Return the explanation of a pod, or of a workload that creates pods."""
     from mockkube.api.errors import ApiError
-    from mockkube.cli.why_sources import Asked, report_made_here, report_of_cluster, report_of_maker
+    from mockkube.cli.why_sources import ExplainQuery, compute_owner_report, compute_report, read_report
     from mockkube.client import kubeconfig
     from mockkube.scheduler.configuration.configuration import SchedulerConfigurationError as Unusable
 
     path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
-    query = Asked(name=name, path=path, **given)
+    query = ExplainQuery(name=name, path=path, **given)
     try:
         require_listener(kubeconfig.load(path, query.context).server, query.context or current_context([path]))
         if kind:
-            return asyncio.run(report_of_maker(query, kind))
+            return asyncio.run(compute_owner_report(query, kind))
         # Only without suppositions the cluster's own answer counts: its control API knows how the components run.
-        report = None if query.supposing else report_of_cluster(query)
-        return asyncio.run(report_made_here(query)) if report is None else report
+        report = None if query.has_suppositions else read_report(query)
+        return asyncio.run(compute_report(query)) if report is None else report
     except kubeconfig.KubeconfigError as error:
         raise ConfigurationError(f"--kubeconfig: {error}") from None
     except Unusable as error:
@@ -85,6 +85,6 @@ def _print(report: Mapping[str, Any], output: str) -> None:
             plain = json.loads(json.dumps(report, default=str))
             click.echo(yaml.safe_dump(plain, sort_keys=False, width=1000), nl=False)
         case _:
-            from mockkube.explain.text import lines, lines_of_maker
+            from mockkube.explain.text import render_explanation, render_owner_explanation
 
-            click.echo("\n".join((lines_of_maker if "maker" in report else lines)(report)))
+            click.echo("\n".join((render_owner_explanation if "maker" in report else render_explanation)(report)))

@@ -10,9 +10,14 @@ from urllib.parse import quote
 
 from mockkube.cli.control_page import read_page
 from mockkube.cli.live import LiveCluster, read_kubeconfig
-from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
+from mockkube.cli.questions import (
+    build_capabilities,
+    parse_gate_flags,
+    parse_version_flag,
+    read_scheduler_configuration,
+)
 from mockkube.client import kubeconfig
-from mockkube.cluster.components import SINGLE, Settings
+from mockkube.cluster.components import REQUIRED_COMPONENTS, ComponentSettings
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.features.versions import DEFAULT, NEWEST, Version
@@ -20,7 +25,7 @@ from mockkube.proposals.outside import default_trains
 
 if TYPE_CHECKING:
     from mockkube.client.protocol import Client
-    from mockkube.explain.components import Team
+    from mockkube.explain.components import ClusterComponents
 
 _COMPONENT: Final = "Component.control.mockkube.dev"
 _AGENT: Final = "mockkube-why"
@@ -28,7 +33,7 @@ _SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExplainQuery:
     """Pod or workload to explain, the cluster, and the supposed scheduler settings."""
 
     namespace: str
@@ -40,12 +45,12 @@ class Asked:
     gates: tuple[str, ...]
 
     @property
-    def supposing(self) -> bool:
+    def has_suppositions(self) -> bool:
         """True if scheduler settings are supposed that the cluster does not have."""
         return bool(self.config or self.version or self.gates)
 
 
-def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
+def read_report(asked: ExplainQuery) -> dict[str, Any] | None:
     """Return the control API's explanation, None without one; raise ConfigurationError if the pod does not exist."""
     access = kubeconfig.load(asked.path, asked.context)
     try:
@@ -59,7 +64,7 @@ def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
         report: dict[str, Any] = json.loads(read_page(access, path, seconds=_SECONDS))
         return report
     except urllib.error.HTTPError as error:
-        message = _message(error)
+        message = _error_message(error)
         if error.code == 404:
             raise ConfigurationError(message) from None
         raise StartError(f"the cluster does not answer: {message}") from None
@@ -67,106 +72,115 @@ def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
         raise StartError(f"the cluster does not answer: {error}") from None
 
 
-def _message(error: urllib.error.HTTPError) -> str:
+def _error_message(error: urllib.error.HTTPError) -> str:
     try:
         return str(json.loads(error.read())["message"])
     except (ValueError, KeyError, TypeError):
         return str(error)
 
 
-async def report_made_here(asked: Asked) -> dict[str, Any]:
+async def compute_report(asked: ExplainQuery) -> dict[str, Any]:
     """Return the explanation of a pod computed here, from what the cluster reveals about its components."""
     from mockkube.api.errors import NotFound
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
-    from mockkube.explain.owners import instead_of
-    from mockkube.explain.pod_explainer import Question
+    from mockkube.explain.owners import suggest_pods
+    from mockkube.explain.pod_explainer import PodExplainer
     from mockkube.runtime.clock import RealClock
 
     clock, key = RealClock(), Key(asked.namespace, asked.name)
     async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
-        question = Question(client, await _team(client, asked), clock, scheduler_configuration(asked.config))
+        question = PodExplainer(
+            client, await _read_components(client, asked), clock, read_scheduler_configuration(asked.config)
+        )
         try:
-            return (await question.account(key)).as_json()
+            return (await question.explain(key)).as_json()
         except NotFound as error:
-            raise ConfigurationError(f"{error}{await instead_of(client, key)}") from None
+            raise ConfigurationError(f"{error}{await suggest_pods(client, key)}") from None
 
 
-async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
+async def compute_owner_report(asked: ExplainQuery, kind: str) -> dict[str, Any]:
     """Return the explanation of a workload's pods, with that of the first pod that does not run.
 
     Raise ConfigurationError if the workload does not exist.
     """
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
-    from mockkube.explain.owner_explanation import making_of
-    from mockkube.explain.owners import maker_of
-    from mockkube.explain.pod_explainer import Question
+    from mockkube.explain.owner_explanation import explain_owner
+    from mockkube.explain.owners import find_workload
+    from mockkube.explain.pod_explainer import PodExplainer
     from mockkube.runtime.clock import RealClock
 
     clock = RealClock()
     async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
-        maker = await maker_of(client, Key(asked.namespace, asked.name), kind.lower())
+        maker = await find_workload(client, Key(asked.namespace, asked.name), kind.lower())
         if maker is None:
             raise ConfigurationError(
                 f"there is no {kind}/{asked.name} that makes pods: name a pod, its namespace with -n"
             )
-        team = await _team(client, asked)
-        making = await making_of(client, team, maker, clock.now())
+        team = await _read_components(client, asked)
+        making = await explain_owner(client, team, maker, clock.now())
         if not making.stopped:
             return {**making.as_json(), "stoppedPod": None}
-        question = Question(client, team, clock, scheduler_configuration(asked.config))
-        account = await question.account(Key(asked.namespace, making.stopped[0]))
+        question = PodExplainer(client, team, clock, read_scheduler_configuration(asked.config))
+        account = await question.explain(Key(asked.namespace, making.stopped[0]))
         return {**making.as_json(), "stoppedPod": account.as_json()}
 
 
-async def _team(client: "Client", asked: Asked) -> "Team":
+async def _read_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":
     from mockkube.api.errors import ApiError
 
     try:
         components = (await client.list(_COMPONENT)).items
     except ApiError:
-        return await _guessed(client, asked)
-    return _of_components({one["metadata"]["name"]: one for one in components}, asked)
+        return await _guess_components(client, asked)
+    return _from_control_api({one["metadata"]["name"]: one for one in components}, asked)
 
 
-def _of_components(components: Mapping[str, Any], asked: Asked) -> "Team":
+def _from_control_api(components: Mapping[str, Any], asked: ExplainQuery) -> "ClusterComponents":
     """Return the components as the control API describes them, the scheduler with the supposed settings."""
-    from mockkube.cluster.control.component import Asked as Wish
-    from mockkube.cluster.explained_components import team_of
+    from mockkube.cluster.control.component import ComponentSpec as Wish
+    from mockkube.cluster.explained_components import make_cluster_components
 
-    wishes = {name: Wish.read(one, default_trains()) for name, one in components.items()}
-    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler(asked, wishes[SCHEDULER].settings))
+    wishes = {name: Wish.from_object(one, default_trains()) for name, one in components.items()}
+    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler_settings(asked, wishes[SCHEDULER].settings))
     status = {name: one.get("status") or {} for name, one in components.items()}
-    return team_of(wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()})
+    return make_cluster_components(
+        wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()}
+    )
 
 
-def _scheduler(asked: Asked, usual: Settings) -> Settings:
-    version = version_of(asked.version) if asked.version else usual.version
-    gates = gates_of(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
-    capabilities_of(version, gates, component=SCHEDULER, flag="--feature-gates")
-    return Settings(SCHEDULER, version, gates, default_trains())
+def _scheduler_settings(asked: ExplainQuery, usual: ComponentSettings) -> ComponentSettings:
+    version = parse_version_flag(asked.version) if asked.version else usual.version
+    gates = parse_gate_flags(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
+    build_capabilities(version, gates, component=SCHEDULER, flag="--feature-gates")
+    return ComponentSettings(SCHEDULER, version, gates, default_trains())
 
 
-async def _guessed(client: "Client", asked: Asked) -> "Team":
+async def _guess_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":
     """Return the components of a cluster without a control API, guessed from the versions of server and nodes."""
-    from mockkube.cluster.explained_components import standing_of
-    from mockkube.explain.components import Member, Team
+    from mockkube.cluster.explained_components import make_component_features
+    from mockkube.explain.components import ClusterComponents, DecidingComponent
 
     live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
-    version = _supported(live.version())
-    settings = {name: Settings(name, version, {}, default_trains()) for name in SINGLE}
-    settings[API_SERVER] = Settings(API_SERVER, version, live.gates(), default_trains())
-    settings[SCHEDULER] = _scheduler(asked, settings[SCHEDULER])
+    version = _parse_supported_version(live.read_version())
+    settings = {name: ComponentSettings(name, version, {}, default_trains()) for name in REQUIRED_COMPONENTS}
+    settings[API_SERVER] = ComponentSettings(API_SERVER, version, live.read_gates(), default_trains())
+    settings[SCHEDULER] = _scheduler_settings(asked, settings[SCHEDULER])
     for node in (await client.list("Node")).items:
         info = (node.get("status") or {}).get("nodeInfo") or {}
         name = f"{KUBELET}.{node['metadata']['name']}"
-        settings[name] = Settings(name, _supported(info.get("kubeletVersion", str(version))), {}, default_trains())
+        settings[name] = ComponentSettings(
+            name, _parse_supported_version(info.get("kubeletVersion", str(version))), {}, default_trains()
+        )
     server = settings[API_SERVER].capabilities()
-    return Team({name: Member(standing_of(own), server) for name, own in settings.items()}, guessed=True)
+    return ClusterComponents(
+        {name: DecidingComponent(make_component_features(own), server) for name, own in settings.items()},
+        has_default_gates=True,
+    )
 
 
-def _supported(text: str) -> Version:
+def _parse_supported_version(text: str) -> Version:
     """Return the version in a text: at most the newest known one, the default one if it cannot be parsed."""
     try:
         return min(Version.parse(text.partition("-")[0].partition("+")[0]), NEWEST)

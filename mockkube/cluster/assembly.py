@@ -20,27 +20,27 @@ from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEn
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import ApiError, Invalid
-from mockkube.cluster.components import judge
+from mockkube.cluster.components import validate_settings
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
-from mockkube.cluster.contexts import Contexts
+from mockkube.cluster.contexts import KubeconfigContexts
 from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.cluster.files import write_atomically
-from mockkube.cluster.kubeconfig import Access, render
-from mockkube.cluster.listener import bind, url_of
-from mockkube.cluster.nodes import register
-from mockkube.cluster.parts import told
-from mockkube.cluster.readings import REAL, VIRTUAL
-from mockkube.cluster.servers import Server, Surroundings, build_api_server
+from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.listener import bind, get_url
+from mockkube.cluster.nodes import register_nodes
+from mockkube.cluster.parts import resolve_flags
+from mockkube.cluster.readings import REAL_CLOCK, VIRTUAL_CLOCK
+from mockkube.cluster.servers import ApiServerDependencies, Server, build_api_server
 from mockkube.cluster.state import (
-    AlreadyRunning,
+    AlreadyRunningError,
     RunningRecord,
     StateDirectory,
     StateLock,
-    unwritable,
-    without_password,
+    make_unwritable_error,
+    redact_url,
 )
-from mockkube.cluster.vault import FileVault, MemoryVault
+from mockkube.cluster.vault import FileSnapshotStore, MemorySnapshotStore
 from mockkube.features.components import KUBELET
 from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock, RealClock
@@ -48,8 +48,8 @@ from mockkube.runtime.virtual import VirtualClock
 
 if TYPE_CHECKING:
     from mockkube.cluster.faults import Faults
-    from mockkube.cluster.fleet import Fleet
-    from mockkube.cluster.interior import Interior
+    from mockkube.cluster.fleet import ComponentController
+    from mockkube.cluster.interior import ControlPlane
 
 # Ephemeral clusters without a name that may run at the same time.
 UNNAMED_MAX: Final = 1000
@@ -57,7 +57,7 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningCluster:
     """Addresses and credentials of a running cluster."""
 
     name: str
@@ -66,7 +66,7 @@ class Running:
     kubeconfig: Path
     ca_file: Path | None = None
 
-    def as_ready_file(self) -> str:
+    def render_ready_file(self) -> str:
         """Return the content of the file given by `--ready-file`."""
         fields = {
             "url": self.url,
@@ -90,20 +90,20 @@ class Cluster:
         directory: StateDirectory,
         *,
         clock: Clock | None = None,
-        chance: Random | None = None,
-        build: Callable[[Surroundings], Server] | None = None,
+        random: Random | None = None,
+        make_api_server: Callable[[ApiServerDependencies], Server] | None = None,
     ) -> None:
         self._directory = directory
         # Real time, for certificates and files, also when the cluster runs in virtual time.
-        self._machine = clock or RealClock()
-        self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL else self._machine)
+        self._real_clock = clock or RealClock()
+        self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL_CLOCK else self._real_clock)
         virtual = isinstance(self._clock, VirtualClock)
-        self._configuration = replace(configuration, clock=VIRTUAL if virtual else REAL)
-        self._chance = chance or Random()
-        self._build = build or build_api_server
+        self._configuration = replace(configuration, clock=VIRTUAL_CLOCK if virtual else REAL_CLOCK)
+        self._random = random or Random()
+        self._make_api_server = make_api_server or build_api_server
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> Running:
+    async def __aenter__(self) -> RunningCluster:
         async with AsyncExitStack() as stack:
             try:
                 running = await self._start(stack)
@@ -115,46 +115,46 @@ class Cluster:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
 
-    async def _start(self, stack: AsyncExitStack) -> Running:
-        for notice, components in judge(self._configuration).items():
+    async def _start(self, stack: AsyncExitStack) -> RunningCluster:
+        for notice, components in validate_settings(self._configuration).items():
             level = logging.getLevelNamesMapping()[notice.severity.upper()]
             _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
-        told(self._configuration)
-        lock = self._lock(stack)
+        resolve_flags(self._configuration)
+        lock = self._lock_directory(stack)
         configuration, directory = self._configuration, self._directory
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
-        credentials = Credentials.keep(configuration, directory, clock=self._machine, chance=self._chance)
+        credentials = Credentials.load_or_create(configuration, directory, clock=self._real_clock, random=self._random)
         store = await self._open_store(stack)
-        interior = await self._interior(stack, store, credentials, listening)
-        fleet = interior.fleet
+        interior = await self._start_control_plane(stack, store, credentials, listening)
+        fleet = interior.component_controller
         try:
-            server = await fleet.start()
+            server = await fleet.start_api_servers()
         except Invalid as error:
             raise StartError(f"the API server refuses an object that it creates itself: {error}") from None
-        version = fleet.settings(KUBELET).version
-        await register(server, configuration.nodes, version=version, now=self._clock.now())
-        stack.callback(fleet.refuse)
-        await fleet.listen()
+        version = fleet.get_settings(KUBELET).version
+        await register_nodes(server, configuration.nodes, version=version, now=self._clock.now())
+        stack.callback(fleet.stop_accepting)
+        await fleet.start_components()
         fleet.run()
-        await interior.follow(stack)
-        running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
-        await self._announce(stack, running, credentials, fleet)
+        await interior.run_reconcilers(stack)
+        running = _describe_running(get_url(listening, tls=configuration.tls), credentials, directory)
+        await self._publish(stack, running, credentials, fleet)
         # In the background: the CRD costs a part of the start that most users need not wait for.
         if "kubelets" not in configuration.without:
             group = await stack.enter_async_context(asyncio.TaskGroup())
-            stack.callback(group.create_task(_define_stages(server), name="stages").cancel)
-        lock.keep()
+            stack.callback(group.create_task(_create_stage_crd(server), name="stages").cancel)
+        lock.keep_files()
         return running
 
-    def _lock(self, stack: AsyncExitStack) -> StateLock:
+    def _lock_directory(self, stack: AsyncExitStack) -> StateLock:
         """Lock the state directory; unnamed ephemeral clusters are `default`, `default-2`, and so on."""
-        free = self._configuration.ephemeral and "name" not in self._configuration.given
+        free = self._configuration.ephemeral and "name" not in self._configuration.given_settings
         first = self._directory
         for number in range(2, UNNAMED_MAX + 1):
             try:
                 return stack.enter_context(StateLock(self._directory))
-            except AlreadyRunning:
+            except AlreadyRunningError:
                 if not free:
                     raise
             self._directory = StateDirectory(first.path.with_name(f"{first.name}-{number}"))
@@ -171,7 +171,7 @@ class Cluster:
         except (FormatTooNew, Locked) as error:
             raise StartError(f"{error}; or give another --db") from None
 
-    async def _open_control(self, stack: AsyncExitStack) -> Store:
+    async def _open_control_store(self, stack: AsyncExitStack) -> Store:
         """Return the started store of the control resources."""
         try:
             url = MEMORY if self._configuration.ephemeral else f"sqlite:///{self._directory.control}"
@@ -180,70 +180,78 @@ class Cluster:
             remedy = "make it available, or move it away to begin without the settings kept there"
             raise StartError(f"{error}: {remedy}") from None
 
-    async def _interior(
+    async def _start_control_plane(
         self, stack: AsyncExitStack, store: Store, credentials: Credentials, listening: socket.socket
-    ) -> "Interior":
+    ) -> "ControlPlane":
         """Return the control plane with the control API started, the components not."""
-        from mockkube.cluster.front import Fronts, Street
-        from mockkube.cluster.interior import Basis, Interior
+        from mockkube.cluster.front import ListenerFactory, MakeListener
+        from mockkube.cluster.interior import ControlPlane, ControlPlaneDependencies
 
         configuration, directory = self._configuration, self._directory
-        control = await self._open_control(stack)
-        vault = MemoryVault() if configuration.ephemeral else FileVault(directory.snapshots)
-        basis = Basis(store, control, vault, configuration, credentials, self._clock, self._chance)
+        control = await self._open_control_store(stack)
+        vault = MemorySnapshotStore() if configuration.ephemeral else FileSnapshotStore(directory.snapshots)
+        basis = ControlPlaneDependencies(store, control, vault, configuration, credentials, self._clock, self._random)
 
-        def fronts(faults: "Faults") -> Fronts:
+        def fronts(faults: "Faults") -> MakeListener:
             hosts = configuration.allowed_hosts
-            return Street(
-                listening, configuration.bind, credentials.tls, faults, self._clock, self._machine, hosts
-            ).front
+            return ListenerFactory(
+                listening,
+                configuration.bind,
+                credentials.make_tls_context,
+                faults,
+                self._clock,
+                self._real_clock,
+                hosts,
+            ).make_listener
 
-        interior = Interior(basis, self._build, fronts)
-        await interior.enter(stack)
+        interior = ControlPlane(basis, self._make_api_server, fronts)
+        await interior.start(stack)
         return interior
 
-    async def _announce(
-        self, stack: AsyncExitStack, running: Running, credentials: Credentials, fleet: "Fleet"
+    async def _publish(
+        self, stack: AsyncExitStack, running: RunningCluster, credentials: Credentials, fleet: "ComponentController"
     ) -> None:
         """Write kubeconfig, user's kubeconfig, record for other commands, and ready file."""
         configuration, directory = self._configuration, self._directory
-        own = render(Access(configuration.name, running.url, credentials.certificates, running.token))
+        own = render_kubeconfig(
+            KubeconfigEntries(configuration.name, running.url, credentials.certificates, running.token)
+        )
         record = RunningRecord(
             pid=os.getpid(),
             url=running.url,
             version=str(configuration.version),
-            database=without_password(configuration.db or f"sqlite:///{directory.database}"),
+            database=redact_url(configuration.db or f"sqlite:///{directory.database}"),
             kubeconfig=str(running.kubeconfig),
             ca_file=str(running.ca_file or ""),
         )
         try:
             write_atomically(directory.kubeconfig, own)
-            record.showing(fleet.summaries()).write(directory)
+            record.with_components(fleet.summarize()).write(directory)
         except OSError as error:
-            raise unwritable(directory.path, error) from None
-        fleet.told = lambda: record.showing(fleet.summaries()).write(directory)
-        contexts = Contexts(directory, self._clock)
+            raise make_unwritable_error(directory.path, error) from None
+        fleet.on_reported = lambda: record.with_components(fleet.summarize()).write(directory)
+        contexts = KubeconfigContexts(directory, self._clock)
         stack.push_async_callback(contexts.remove_all)
         if configuration.kubeconfig is not None:
             await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
         # Last: programs that wait for this file expect everything else to be in place.
         if configuration.ready_file is not None:
-            _write_ready_file(stack, configuration.ready_file, running.as_ready_file())
+            _write_ready_file(stack, configuration.ready_file, running.render_ready_file())
 
 
-async def _define_stages(server: Server) -> None:
+async def _create_stage_crd(server: Server) -> None:
     """Create the CRD of KWOK stages."""
-    from mockkube.kubelet.stages.definition import DEFINITION
+    from mockkube.kubelet.stages.definition import STAGE_CRD
 
     try:
-        await server.create_object(DEFINITION)
+        await server.create_object(STAGE_CRD)
     except (ApiError, Unavailable) as error:
         _LOG.warning("stages cannot be defined: %s", error)
 
 
-def _running(url: str, credentials: Credentials, directory: StateDirectory) -> Running:
+def _describe_running(url: str, credentials: Credentials, directory: StateDirectory) -> RunningCluster:
     authority = None if credentials.certificates is None else credentials.certificates.authority
-    return Running(directory.name, url, credentials.token, directory.kubeconfig, authority)
+    return RunningCluster(directory.name, url, credentials.token, directory.kubeconfig, authority)
 
 
 def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-LIFETIME: Final = timedelta(days=365)
+CERTIFICATE_LIFETIME: Final = timedelta(days=365)
 AUTHORITY_LIFETIME: Final = timedelta(days=3650)
 RENEW_BEFORE: Final = timedelta(days=30)
 ADMIN: Final = "kubernetes-admin"
@@ -85,11 +85,11 @@ class Certificates:
         return self.directory / "front-proxy-client.key"
 
     @property
-    def facts(self) -> Path:
+    def metadata(self) -> Path:
         """Expiry and host names of the certificates; written last, so that its presence means that all are complete."""
         return self.directory / "certificates.json"
 
-    def files(self) -> tuple[Path, ...]:
+    def all_files(self) -> tuple[Path, ...]:
         """Return every key and certificate."""
         return (
             self.authority,
@@ -98,36 +98,36 @@ class Certificates:
             self.serving_key,
             self.admin,
             self.admin_key,
-            *self.of_front_proxy(),
+            *self.front_proxy_files(),
         )
 
-    def of_front_proxy(self) -> tuple[Path, Path, Path]:
+    def front_proxy_files(self) -> tuple[Path, Path, Path]:
         """Return the front proxy's CA, certificate and key."""
         return self.front_proxy_authority, self.front_proxy, self.front_proxy_key
 
 
-def keep_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
+def ensure_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
     """Return certificates valid for these host names, creating missing ones; OSError if they cannot be written.
 
     The CA survives a change of names and a renewal, so that clients keep trusting it.
     """
     certificates = Certificates(directory)
     hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
-    if not _usable(certificates, hosts, now):
+    if not _are_usable(certificates, hosts, now):
         make_private_directory(directory)
         _issue(certificates, hosts, now)
     return certificates
 
 
-def _usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
+def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
     """Return whether all files exist, last long enough, and cover the hosts."""
     try:
-        facts = json.loads(certificates.facts.read_bytes())
+        facts = json.loads(certificates.metadata.read_bytes())
         until = datetime.fromisoformat(facts["notAfter"])
         return (
             now + RENEW_BEFORE < until
             and set(hosts) <= set(facts["hosts"])
-            and all(path.stat().st_size > 0 for path in certificates.files())
+            and all(path.stat().st_size > 0 for path in certificates.all_files())
         )
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -135,26 +135,26 @@ def _usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> 
 
 def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> None:
     """Create and write missing certificates, and a CA if there is no valid one."""
-    authority, key = _kept_authority(certificates, now) or _new_authority(certificates, now)
-    until = min(now + LIFETIME, authority.not_valid_after_utc)
-    serving = _Leaf("kube-apiserver", (), tuple(hosts), now, until)
-    _write(certificates.serving, certificates.serving_key, *_leaf(serving, authority, key))
-    admin = _Leaf(ADMIN, (MASTERS,), (), now, until)
-    _write(certificates.admin, certificates.admin_key, *_leaf(admin, authority, key))
+    authority, key = _load_authority(certificates, now) or _create_authority(certificates, now)
+    until = min(now + CERTIFICATE_LIFETIME, authority.not_valid_after_utc)
+    serving = _LeafRequest("kube-apiserver", (), tuple(hosts), now, until)
+    _write_certificate(certificates.serving, certificates.serving_key, *_issue_leaf(serving, authority, key))
+    admin = _LeafRequest(ADMIN, (MASTERS,), (), now, until)
+    _write_certificate(certificates.admin, certificates.admin_key, *_issue_leaf(admin, authority, key))
     _issue_front_proxy(certificates, now, until)
     facts = {"notAfter": until.isoformat(), "hosts": list(hosts)}
-    write_atomically(certificates.facts, json.dumps(facts) + "\n")
+    write_atomically(certificates.metadata, json.dumps(facts) + "\n")
 
 
 def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetime) -> None:
     """Issue the front proxy's certificate; its CA key is never stored, so nothing else can be issued."""
-    authority, key = _self_signed("mockkube-front-proxy-ca", now)
-    client = _Leaf("front-proxy-client", (), (), now, until)
-    _write(certificates.front_proxy, certificates.front_proxy_key, *_leaf(client, authority, key))
-    write_atomically(certificates.front_proxy_authority, _pem(authority), mode=0o644)
+    authority, key = _create_self_signed("mockkube-front-proxy-ca", now)
+    client = _LeafRequest("front-proxy-client", (), (), now, until)
+    _write_certificate(certificates.front_proxy, certificates.front_proxy_key, *_issue_leaf(client, authority, key))
+    write_atomically(certificates.front_proxy_authority, _encode_pem(authority), mode=0o644)
 
 
-def _kept_authority(
+def _load_authority(
     certificates: Certificates, now: datetime
 ) -> "tuple[x509.Certificate, EllipticCurvePrivateKey] | None":
     """Load the CA; None if it is missing, damaged or expires within a certificate's lifetime."""
@@ -169,28 +169,28 @@ def _kept_authority(
         return None
     if not isinstance(key, EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
         return None
-    return None if certificate.not_valid_after_utc < now + LIFETIME else (certificate, key)
+    return None if certificate.not_valid_after_utc < now + CERTIFICATE_LIFETIME else (certificate, key)
 
 
-def _new_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
-    certificate, key = _self_signed("mockkube-ca", now)
-    _write(certificates.authority, certificates.authority_key, certificate, key)
+def _create_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
+    certificate, key = _create_self_signed("mockkube-ca", now)
+    _write_certificate(certificates.authority, certificates.authority_key, certificate, key)
     return certificate, key
 
 
-def _self_signed(common_name: str, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
+def _create_self_signed(common_name: str, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _name(common_name, ())
+    name = _make_name(common_name, ())
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(now + AUTHORITY_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_authority_usage(), critical=True)
+        .add_extension(_make_authority_usage(), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
@@ -198,7 +198,7 @@ def _self_signed(common_name: str, now: datetime) -> "tuple[x509.Certificate, El
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaf:
+class _LeafRequest:
     """Certificate to issue: for a server if it has hosts, else for a client."""
 
     name: str
@@ -208,8 +208,8 @@ class _Leaf:
     until: datetime
 
 
-def _leaf(
-    leaf: _Leaf, authority: "x509.Certificate", authority_key: "EllipticCurvePrivateKey"
+def _issue_leaf(
+    request: _LeafRequest, authority: "x509.Certificate", authority_key: "EllipticCurvePrivateKey"
 ) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -217,22 +217,22 @@ def _leaf(
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
     key = ec.generate_private_key(ec.SECP256R1())
-    usage = ExtendedKeyUsageOID.SERVER_AUTH if leaf.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
-    subject = _name(leaf.name, leaf.groups)
+    usage = ExtendedKeyUsageOID.SERVER_AUTH if request.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+    subject = _make_name(request.name, request.groups)
     builder = (
         x509.CertificateBuilder(authority.subject, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(leaf.now - CLOCK_SKEW)
-        .not_valid_after(leaf.until)
+        .not_valid_before(request.now - CLOCK_SKEW)
+        .not_valid_after(request.until)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
     )
-    if leaf.hosts:
-        builder = builder.add_extension(_alternative_names(leaf.hosts), critical=False)
+    if request.hosts:
+        builder = builder.add_extension(_make_alternative_names(request.hosts), critical=False)
     return builder.sign(authority_key, hashes.SHA256()), key
 
 
-def _name(common_name: str, organizations: Sequence[str]) -> "x509.Name":
+def _make_name(common_name: str, organizations: Sequence[str]) -> "x509.Name":
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -240,7 +240,7 @@ def _name(common_name: str, organizations: Sequence[str]) -> "x509.Name":
     return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _alternative_names(hosts: Sequence[str]) -> "x509.SubjectAlternativeName":
+def _make_alternative_names(hosts: Sequence[str]) -> "x509.SubjectAlternativeName":
     from ipaddress import ip_address
 
     from cryptography import x509
@@ -254,7 +254,7 @@ def _alternative_names(hosts: Sequence[str]) -> "x509.SubjectAlternativeName":
     return x509.SubjectAlternativeName(names)
 
 
-def _authority_usage() -> "x509.KeyUsage":
+def _make_authority_usage() -> "x509.KeyUsage":
     from cryptography import x509
 
     return x509.KeyUsage(
@@ -270,14 +270,16 @@ def _authority_usage() -> "x509.KeyUsage":
     )
 
 
-def _write(path: Path, key_path: Path, certificate: "x509.Certificate", key: "EllipticCurvePrivateKey") -> None:
+def _write_certificate(
+    path: Path, key_path: Path, certificate: "x509.Certificate", key: "EllipticCurvePrivateKey"
+) -> None:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     write_atomically(key_path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    write_atomically(path, _pem(certificate), mode=0o644)
+    write_atomically(path, _encode_pem(certificate), mode=0o644)
 
 
-def _pem(certificate: "x509.Certificate") -> bytes:
+def _encode_pem(certificate: "x509.Certificate") -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return certificate.public_bytes(Encoding.PEM)

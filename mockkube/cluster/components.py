@@ -23,15 +23,15 @@ from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
-SINGLE: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
+REQUIRED_COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 
-_PARTS: Final = {SCHEDULER: "scheduler", CONTROLLER_MANAGER: "controllers", KUBELET: "kubelets"}
+_WITHOUT_NAMES: Final = {SCHEDULER: "scheduler", CONTROLLER_MANAGER: "controllers", KUBELET: "kubelets"}
 _NOTHING: Final = ComponentConfiguration()
-_REMEMBERED_MAX: Final = 256
+_CACHE_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ComponentSettings:
     """Version and gates that one component was asked to have."""
 
     component: str
@@ -41,85 +41,85 @@ class Settings:
 
     def capabilities(self) -> Capabilities:
         """Return the version and the enabled gates."""
-        return _capabilities(self._told)
+        return _capabilities(self._cache_key)
 
-    def states(self) -> list[GateState]:
+    def gate_states(self) -> list[GateState]:
         """Return every gate that the component reports."""
-        return list(_states(self._told))
+        return list(_states(self._cache_key))
 
-    def judge(self) -> tuple[FlagNotice, ...]:
+    def validate(self) -> tuple[FlagNotice, ...]:
         """Return what the component would log when it starts; FlagError if it would not start."""
-        return _judged(self._told)
+        return _validate(self._cache_key)
 
     @property
-    def _told(self) -> "_Told":
+    def _cache_key(self) -> "_SettingsKey":
         return self.component, self.version, tuple(sorted(self.feature_gates.items())), self.trains
 
 
 # Hashable form of the settings, key of the caches below: every status report needs them.
-_Told = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ...]]
+_SettingsKey = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ...]]
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
-def _capabilities(told: _Told) -> Capabilities:
-    component, version, gates, trains = told
+@lru_cache(maxsize=_CACHE_MAX)
+def _capabilities(key: _SettingsKey) -> Capabilities:
+    component, version, gates, trains = key
     return Capabilities(version, enabled_gates(version, dict(gates), trains, component=component), trains)
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
-def _states(told: _Told) -> tuple[GateState, ...]:
-    component, version, gates, trains = told
+@lru_cache(maxsize=_CACHE_MAX)
+def _states(key: _SettingsKey) -> tuple[GateState, ...]:
+    component, version, gates, trains = key
     return tuple(gate_states(version, dict(gates), trains, component=component))
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
-def _judged(told: _Told) -> tuple[FlagNotice, ...]:
-    component, version, gates, trains = told
+@lru_cache(maxsize=_CACHE_MAX)
+def _validate(key: _SettingsKey) -> tuple[FlagNotice, ...]:
+    component, version, gates, trains = key
     return validate_gates(dict(gates), component, version, trains=trains).warnings
 
 
-def settings_of(configuration: ClusterConfiguration, component: str) -> Settings:
+def resolve_settings(configuration: ClusterConfiguration, component: str) -> ComponentSettings:
     """Return a component's settings: `kubelet.n1` before `kubelet` before the whole cluster."""
-    own = own_of(configuration, component)
+    own = find_own_configuration(configuration, component)
     version = own.version or configuration.version
     trains = configuration.release_trains
-    common = _followed(configuration.feature_gates, component, version, trains)
-    return Settings(component, version, {**common, **own.feature_gates}, trains)
+    common = _select_supported_gates(configuration.feature_gates, component, version, trains)
+    return ComponentSettings(component, version, {**common, **own.feature_gates}, trains)
 
 
-def own_of(configuration: ClusterConfiguration, component: str) -> ComponentConfiguration:
+def find_own_configuration(configuration: ClusterConfiguration, component: str) -> ComponentConfiguration:
     """Return the configuration of a component itself, merged with that of all components of its name."""
     name, _, replica = component.partition(".")
     own = configuration.components.get(name, _NOTHING)
-    return configuration.components.get(component, _NOTHING).over(own) if replica else own
+    return configuration.components.get(component, _NOTHING).merge_over(own) if replica else own
 
 
-def judge(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
+def validate_settings(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
     """Return start-up notices with the components that log them; ConfigurationError for invalid gates.
 
     The error is in upstream's words.
     """
-    cluster_settings = Settings(
+    cluster_settings = ComponentSettings(
         API_SERVER, configuration.version, configuration.feature_gates, configuration.release_trains
     )
     try:
-        cluster_settings.judge()
+        cluster_settings.validate()
     except FlagError as error:
         raise ConfigurationError(f"--feature-gates: {error}") from None
     notices: dict[FlagNotice, list[str]] = {}
-    for component in components_of(configuration):
+    for component in list_components(configuration):
         try:
-            for notice in settings_of(configuration, component).judge():
+            for notice in resolve_settings(configuration, component).validate():
                 notices.setdefault(notice, []).append(component)
         except FlagError as error:
             raise ConfigurationError(f"feature gates of {component}: {error}") from None
-    return notices | _judge_skew(configuration)
+    return notices | _check_skew(configuration)
 
 
-def _judge_skew(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
+def _check_skew(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
     """Return version skew outside the policy as notices; ConfigurationError if the policy is enforced."""
-    running = [name for name in components_of(configuration) if not left_out(configuration, name)]
-    reasons = skews({name: settings_of(configuration, name).version for name in running})
+    running = [name for name in list_components(configuration) if not is_left_out(configuration, name)]
+    reasons = find_skews({name: resolve_settings(configuration, name).version for name in running})
     if reasons and configuration.skew_policy == "enforce":
         raise ConfigurationError(f"--skew-policy=enforce: {reasons[0]}: choose versions that go together, or warn")
     if configuration.skew_policy == "ignore":
@@ -127,22 +127,22 @@ def _judge_skew(configuration: ClusterConfiguration) -> dict[FlagNotice, list[st
     return {FlagNotice("warning", reason): ["version skew"] for reason in reasons}
 
 
-def skews(versions: Mapping[str, Version], component: str | None = None) -> list[str]:
+def find_skews(versions: Mapping[str, Version], component: str | None = None) -> list[str]:
     """Return violations of the version skew policy, of all components or of one."""
     return [finding.reason for finding in find_unsupported(versions, component)]
 
 
-def left_out(configuration: ClusterConfiguration, component: str) -> bool:
+def is_left_out(configuration: ClusterConfiguration, component: str) -> bool:
     """Return whether `--without` excludes the component."""
-    return _PARTS.get(component.partition(".")[0]) in configuration.without
+    return _WITHOUT_NAMES.get(component.partition(".")[0]) in configuration.without
 
 
-def components_of(configuration: ClusterConfiguration) -> tuple[str, ...]:
+def list_components(configuration: ClusterConfiguration) -> tuple[str, ...]:
     """Return the components that every cluster has, and those in the configuration."""
-    return tuple(dict.fromkeys((*SINGLE, *configuration.components)))
+    return tuple(dict.fromkeys((*REQUIRED_COMPONENTS, *configuration.components)))
 
 
-def _followed(
+def _select_supported_gates(
     gates: Mapping[str, bool], component: str, version: Version, trains: tuple[ReleaseTrain, ...]
 ) -> Mapping[str, bool]:
     """Return the gates that the component can be given at its version without an error."""

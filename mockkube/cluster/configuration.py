@@ -11,35 +11,35 @@ from typing import Any, Final
 
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import (
-    REAL,
+    REAL_CLOCK,
     ComponentConfiguration,
-    Reader,
-    read_bind,
-    read_clock,
-    read_components,
-    read_controller_flags,
-    read_controllers,
-    read_flag,
-    read_gates,
-    read_hosts,
-    read_log_level,
-    read_name,
-    read_nodes,
-    read_parts,
-    read_path,
-    read_plugins,
-    read_port,
-    read_proposals,
-    read_scheduler_config,
-    read_skew_policy,
-    read_text,
-    read_token,
-    read_token_file,
-    read_trains,
-    read_version,
-    read_version_up_to,
-    usual_trains,
-    with_proposals,
+    ParseValue,
+    add_proposals_to_trains,
+    default_release_trains,
+    parse_bind,
+    parse_bool,
+    parse_clock,
+    parse_components,
+    parse_controller_flags,
+    parse_controllers,
+    parse_gates,
+    parse_hosts,
+    parse_log_level,
+    parse_name,
+    parse_nodes,
+    parse_path,
+    parse_plugins,
+    parse_port,
+    parse_proposals,
+    parse_release_trains,
+    parse_scheduler_config,
+    parse_skew_policy,
+    parse_text,
+    parse_token,
+    parse_token_file,
+    parse_version,
+    parse_version_up_to,
+    parse_without,
 )
 from mockkube.cluster.yaml_files import read_mapping
 from mockkube.features.trains import ReleaseTrain
@@ -61,10 +61,10 @@ class ClusterConfiguration:
     version: Version = DEFAULT
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     components: Mapping[str, ComponentConfiguration] = field(default_factory=dict)
-    release_trains: tuple[ReleaseTrain, ...] = field(default_factory=usual_trains)
+    release_trains: tuple[ReleaseTrain, ...] = field(default_factory=default_release_trains)
     skew_policy: str = "warn"
     without: tuple[str, ...] = ()
-    clock: str = REAL
+    clock: str = REAL_CLOCK
     nodes: int = 0
     db: str | None = None  # None: a SQLite file in the state directory
     kubeconfig: Path | None = None
@@ -84,7 +84,7 @@ class ClusterConfiguration:
     controller_manager: Mapping[str, Any] = field(default_factory=dict)
     log_level: str = "warning"
     # Names of settings that some layer gave; a restart applies only these over persisted settings.
-    given: frozenset[str] = field(default=frozenset(), compare=False)
+    given_settings: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def ephemeral(self) -> bool:
@@ -92,14 +92,14 @@ class ClusterConfiguration:
         return self.db == MEMORY
 
     @property
-    def loopback(self) -> bool:
+    def is_loopback(self) -> bool:
         """True if only this machine can reach the server."""
         return self.bind == "::1" or self.bind.startswith("127.")
 
     @property
-    def newest(self) -> Version:
+    def newest_version(self) -> Version:
         """Newest version that components may have: that of the schemas, or of a release train beyond."""
-        return newest(self.release_trains)
+        return find_newest_version(self.release_trains)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Setting:
     """One setting: its name in Python and the parser of its values."""
 
     name: str
-    read: Reader
+    parse: ParseValue
 
     @property
     def flag(self) -> str:
@@ -127,40 +127,40 @@ class Setting:
 
 
 SETTINGS: Final = (
-    Setting("name", read_name),
-    Setting("bind", read_bind),
-    Setting("port", read_port),
-    Setting("version", read_version),
-    Setting("feature_gates", read_gates),
-    Setting("components", read_components),
-    Setting("proposals", read_proposals),
-    Setting("release_trains", read_trains),
-    Setting("skew_policy", read_skew_policy),
-    Setting("without", read_parts),
-    Setting("clock", read_clock),
-    Setting("nodes", read_nodes),
-    Setting("db", read_text),
-    Setting("ephemeral", read_flag),
-    Setting("kubeconfig", read_path),
-    Setting("set_context", read_flag),
-    Setting("ready_file", read_path),
-    Setting("tls", read_flag),
-    Setting("allowed_hosts", read_hosts),
-    Setting("token", read_token),
-    Setting("token_file", read_token_file),
-    Setting("enable_admission_plugins", read_plugins),
-    Setting("disable_admission_plugins", read_plugins),
-    Setting("scheduler_config", read_scheduler_config),
-    Setting("controllers", read_controllers),
-    Setting("controller_manager", read_controller_flags),
-    Setting("log_level", read_log_level),
+    Setting("name", parse_name),
+    Setting("bind", parse_bind),
+    Setting("port", parse_port),
+    Setting("version", parse_version),
+    Setting("feature_gates", parse_gates),
+    Setting("components", parse_components),
+    Setting("proposals", parse_proposals),
+    Setting("release_trains", parse_release_trains),
+    Setting("skew_policy", parse_skew_policy),
+    Setting("without", parse_without),
+    Setting("clock", parse_clock),
+    Setting("nodes", parse_nodes),
+    Setting("db", parse_text),
+    Setting("ephemeral", parse_bool),
+    Setting("kubeconfig", parse_path),
+    Setting("set_context", parse_bool),
+    Setting("ready_file", parse_path),
+    Setting("tls", parse_bool),
+    Setting("allowed_hosts", parse_hosts),
+    Setting("token", parse_token),
+    Setting("token_file", parse_token_file),
+    Setting("enable_admission_plugins", parse_plugins),
+    Setting("disable_admission_plugins", parse_plugins),
+    Setting("scheduler_config", parse_scheduler_config),
+    Setting("controllers", parse_controllers),
+    Setting("controller_manager", parse_controller_flags),
+    Setting("log_level", parse_log_level),
 )
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 
-Values = dict[str, Any]
+_Layer = dict[str, Any]
 
 
-def resolve(
+def resolve_configuration(
     flags: Mapping[str, Any], environment: Mapping[str, str], config_file: Path | None = None
 ) -> ClusterConfiguration:
     """Return the merged configuration; ConfigurationError for the first invalid value.
@@ -170,54 +170,58 @@ def resolve(
     """
     if config_file is None and environment.get("MOCKKUBE_CONFIG"):
         config_file = Path(environment["MOCKKUBE_CONFIG"]).expanduser()
-    merged: Values = {}
-    for layer in (_of_file(config_file), _of_environment(environment), _of_flags(flags)):
-        _lay_over(merged, layer)
-    configuration = ClusterConfiguration(**_board_proposals(_split_gates(merged)), given=frozenset(merged))
+    merged: _Layer = {}
+    for layer in (_parse_file(config_file), _parse_environment(environment), _parse_flags(flags)):
+        _merge_layer(merged, layer)
+    configuration = ClusterConfiguration(
+        **_add_proposals(_move_component_gates(merged)), given_settings=frozenset(merged)
+    )
     # Only after merging: what must fit together may come from different layers.
-    _check_together(configuration)
+    _check_combinations(configuration)
     return configuration
 
 
-def _of_flags(flags: Mapping[str, Any]) -> Values:
-    given = ((setting, flags[setting.name], _flag_place(setting)) for setting in SETTINGS if setting.name in flags)
-    return _one_token(_one_database(_read_all(given), "--db and --ephemeral"), "--token and --token-file")
+def _parse_flags(flags: Mapping[str, Any]) -> _Layer:
+    given = ((setting, flags[setting.name], _describe_flag(setting)) for setting in SETTINGS if setting.name in flags)
+    return _merge_token_settings(
+        _merge_database_settings(_parse_all(given), "--db and --ephemeral"), "--token and --token-file"
+    )
 
 
-def _flag_place(setting: Setting) -> str:
+def _describe_flag(setting: Setting) -> str:
     return {"components": "--component", "proposals": "--proposal"}.get(setting.name, setting.flag)
 
 
-def _of_environment(environment: Mapping[str, str]) -> Values:
+def _parse_environment(environment: Mapping[str, str]) -> _Layer:
     given = (
         (setting, environment[setting.variable], setting.variable)
         for setting in SETTINGS
         if environment.get(setting.variable)
     )
-    layer = _one_database(_read_all(given), "MOCKKUBE_DB and MOCKKUBE_EPHEMERAL")
-    return _one_token(layer, "MOCKKUBE_TOKEN and MOCKKUBE_TOKEN_FILE")
+    layer = _merge_database_settings(_parse_all(given), "MOCKKUBE_DB and MOCKKUBE_EPHEMERAL")
+    return _merge_token_settings(layer, "MOCKKUBE_TOKEN and MOCKKUBE_TOKEN_FILE")
 
 
-def _of_file(path: Path | None) -> Values:
+def _parse_file(path: Path | None) -> _Layer:
     if path is None:
         return {}
-    document = _document(path)
+    document = _read_document(path)
     for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
         if (value := document.pop(key, None)) != expected:
             raise ConfigurationError(f"{path}: {key} is {value!r}: it must be {expected!r}")
-    given = ((_setting_of(path, key), value, f"{path}: {key}") for key, value in document.items())
-    layer = _one_database(_read_all(given), f"{path}: db and ephemeral")
-    return _one_token(layer, f"{path}: token and tokenFile")
+    given = ((_find_setting(path, key), value, f"{path}: {key}") for key, value in document.items())
+    layer = _merge_database_settings(_parse_all(given), f"{path}: db and ephemeral")
+    return _merge_token_settings(layer, f"{path}: token and tokenFile")
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _read_document(path: Path) -> dict[str, Any]:
     try:
         return read_mapping(path, KIND)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 
 
-def _setting_of(path: Path, key: Any) -> Setting:
+def _find_setting(path: Path, key: Any) -> Setting:
     from difflib import get_close_matches  # only a mistake needs it
 
     if key in _BY_KEY:
@@ -227,17 +231,17 @@ def _setting_of(path: Path, key: Any) -> Setting:
     raise ConfigurationError(f"{path}: unknown field {key!r}: {remedy}")
 
 
-def _read_all(given: Iterable[tuple[Setting, Any, str]]) -> Values:
-    values: Values = {}
+def _parse_all(given: Iterable[tuple[Setting, Any, str]]) -> _Layer:
+    values: _Layer = {}
     for setting, raw, place in given:
         try:
-            values[setting.name] = setting.read(raw)
+            values[setting.name] = setting.parse(raw)
         except ValueError as error:
             raise ConfigurationError(f"{place}: {error}") from None
     return values
 
 
-def _one_database(layer: Values, place: str) -> Values:
+def _merge_database_settings(layer: _Layer, place: str) -> _Layer:
     """Express `ephemeral` as a value of `db`, so that either overrides a lower layer; reject both together."""
     ephemeral = layer.pop("ephemeral", None)
     if ephemeral and "db" in layer:
@@ -247,7 +251,7 @@ def _one_database(layer: Values, place: str) -> Values:
     return layer
 
 
-def _one_token(layer: Values, place: str) -> Values:
+def _merge_token_settings(layer: _Layer, place: str) -> _Layer:
     """Treat the content of the token file as `token`; reject both together."""
     if "token_file" in layer:
         if "token" in layer:
@@ -256,7 +260,7 @@ def _one_token(layer: Values, place: str) -> Values:
     return layer
 
 
-def _lay_over(merged: Values, layer: Values) -> None:
+def _merge_layer(merged: _Layer, layer: _Layer) -> None:
     for name, value in layer.items():
         lower = merged.get(name)
         if name == "components" and lower is not None:
@@ -270,10 +274,10 @@ def _lay_over(merged: Values, layer: Values) -> None:
             merged[name] = value
 
 
-def _split_gates(merged: Values) -> Values:
+def _move_component_gates(merged: _Layer) -> _Layer:
     """Move gates written as `component:Gate` to their component; `--component` itself takes precedence."""
     components = dict(merged.get("components", {}))
-    common = dict(_common(merged.get("feature_gates", {})))
+    common = dict(_cluster_wide_gates(merged.get("feature_gates", {})))
     for key, setting in merged.get("feature_gates", {}).items():
         component, colon, gate = key.partition(":")
         if colon:
@@ -282,30 +286,30 @@ def _split_gates(merged: Values) -> Values:
     return merged | {"components": components, "feature_gates": common}
 
 
-def _board_proposals(merged: Values) -> Values:
+def _add_proposals(merged: _Layer) -> _Layer:
     """Replace `proposals` by release trains that carry them."""
     proposals = merged.pop("proposals", ())
     try:
-        trains = with_proposals(merged.get("release_trains") or usual_trains(), proposals)
+        trains = add_proposals_to_trains(merged.get("release_trains") or default_release_trains(), proposals)
     except ValueError as error:
         raise ConfigurationError(f"--proposal: {error}") from None
     return merged | {"release_trains": trains}
 
 
-def _common(gates: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
+def _cluster_wide_gates(gates: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
     return ((key, setting) for key, setting in gates.items() if ":" not in key)
 
 
-def newest(trains: Iterable[ReleaseTrain]) -> Version:
+def find_newest_version(trains: Iterable[ReleaseTrain]) -> Version:
     """Return the newest version that the schemas or one of the release trains reach."""
     return max(NEWEST, *(stage.version for train in trains for stage in train.stages))
 
 
-def _check_together(configuration: ClusterConfiguration) -> None:
+def _check_combinations(configuration: ClusterConfiguration) -> None:
     _check_versions(configuration)
     if configuration.set_context and configuration.kubeconfig is None:
         raise ConfigurationError("--set-context: no file to set it in: give one with --kubeconfig PATH as well")
-    if not configuration.loopback and not configuration.tls:
+    if not configuration.is_loopback and not configuration.tls:
         raise ConfigurationError(
             f"--bind: {configuration.bind} can be reached from other machines, which needs TLS and a token: "
             "leave out --no-tls, or listen on 127.0.0.1"
@@ -317,6 +321,6 @@ def _check_versions(configuration: ClusterConfiguration) -> None:
     given |= {f"--component {name}": own.version for name, own in configuration.components.items() if own.version}
     for place, version in given.items():
         try:
-            read_version_up_to(str(version), configuration.newest)
+            parse_version_up_to(str(version), configuration.newest_version)
         except ValueError as error:
             raise ConfigurationError(f"{place}: {error}") from None

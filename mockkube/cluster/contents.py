@@ -13,21 +13,21 @@ from mockkube_storage.store import Store
 
 from mockkube.api.types import Object
 
-ROOT: Final = "/registry/"
+KEY_PREFIX: Final = "/registry/"
 FORMAT: Final = 1
 # Concurrent writes of a restore; the store combines them into few transactions.
-_TOGETHER_MAX: Final = 512
+_CONCURRENT_WRITES_MAX: Final = 512
 
 
 _Write = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Unreadable(Exception):
+class UnreadableSnapshotError(Exception):
     """Error: snapshot contents are damaged, or in the format of a later version."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class SnapshotContents:
     """State of a cluster at one moment."""
 
     # Stored bytes by key; they are not decoded.
@@ -36,9 +36,9 @@ class Contents:
     components: Mapping[str, Object]
 
     @classmethod
-    async def of(cls, store: Store, revision: int, components: Mapping[str, Object]) -> Self:
+    async def from_store(cls, store: Store, revision: int, components: Mapping[str, Object]) -> Self:
         """Read the store at a revision; Compacted if that is too old."""
-        page = await store.list(ROOT, revision=revision)
+        page = await store.list(KEY_PREFIX, revision=revision)
         return cls({entry.key: entry.value for entry in page.entries}, components)
 
     def to_bytes(self) -> bytes:
@@ -48,30 +48,30 @@ class Contents:
         return b"\n".join([head, *lines, b""])
 
     @classmethod
-    def read(cls, content: bytes) -> Self:
+    def from_bytes(cls, content: bytes) -> Self:
         """Decode contents; Unreadable if they are invalid."""
         try:
             first, *lines = content.splitlines()
             head = orjson.loads(first)
             if head["format"] != FORMAT:
-                raise Unreadable(f"its format is {head['format']}, this mockkube reads {FORMAT}")
+                raise UnreadableSnapshotError(f"its format is {head['format']}, this mockkube reads {FORMAT}")
             entries = {key: value.encode() for key, value in map(orjson.loads, lines)}
             return cls(entries, head["components"])
         except (ValueError, KeyError, TypeError) as error:
-            raise Unreadable("it is damaged") from error
+            raise UnreadableSnapshotError("it is damaged") from error
 
-    async def put_into(self, store: Store) -> int:
+    async def restore_into(self, store: Store) -> int:
         """Make the store hold exactly these entries; return the revision after that.
 
         It can be repeated: a second time it writes nothing, so an interrupted restore is completed by another one.
         """
         # Repeated until nothing differs: a concurrent writer may have changed keys in between.
-        while writes := self._differences(store, (await store.list(ROOT)).entries):
-            for first in range(0, len(writes), _TOGETHER_MAX):
-                await _together(writes[first : first + _TOGETHER_MAX])
+        while writes := self._find_differences(store, (await store.list(KEY_PREFIX)).entries):
+            for first in range(0, len(writes), _CONCURRENT_WRITES_MAX):
+                await _run_concurrently(writes[first : first + _CONCURRENT_WRITES_MAX])
         return await store.current_revision()
 
-    def _differences(self, store: Store, present: Sequence[Entry]) -> list[_Write]:
+    def _find_differences(self, store: Store, present: Sequence[Entry]) -> list[_Write]:
         """Return a write for each key that differs."""
         present_by_key = {entry.key: entry for entry in present}
         writes: list[_Write] = [partial(_remove, store, entry) for entry in present if entry.key not in self.entries]
@@ -83,7 +83,7 @@ class Contents:
         return writes
 
 
-async def _together(writes: Sequence[_Write]) -> None:
+async def _run_concurrently(writes: Sequence[_Write]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             for write in writes:

@@ -5,11 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from mockkube.cluster.certificates import ADMIN, MASTERS, Certificates, keep_certificates
+from mockkube.cluster.certificates import ADMIN, MASTERS, Certificates, ensure_certificates
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.files import write_atomically
-from mockkube.cluster.listener import tls_context
-from mockkube.cluster.state import StateDirectory, unwritable
+from mockkube.cluster.listener import make_tls_context
+from mockkube.cluster.state import StateDirectory, make_unwritable_error
 from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
@@ -25,39 +25,39 @@ class Credentials:
     certificates: Certificates | None
 
     @classmethod
-    def keep(
-        cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, chance: Random
+    def load_or_create(
+        cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, random: Random
     ) -> Self:
         """Load the credentials from the state directory; create missing ones."""
         try:
-            token = configuration.token or directory.kept_token()
+            token = configuration.token or directory.load_token()
             if token is None:
-                token = chance.new_token()
+                token = random.new_token()
                 write_atomically(directory.token, token + "\n")
             if not configuration.tls:
                 return cls(token, None)
-            names = names_of_machine(configuration.bind)
-            return cls(token, keep_certificates(directory.certificates, names, now=clock.now()))
+            names = find_machine_names(configuration.bind)
+            return cls(token, ensure_certificates(directory.certificates, names, now=clock.now()))
         except OSError as error:
-            raise unwritable(directory.path, error) from None
+            raise make_unwritable_error(directory.path, error) from None
 
-    def tls(self) -> ssl.SSLContext | None:
+    def make_tls_context(self) -> ssl.SSLContext | None:
         """Return the TLS context of the server, None for plain HTTP."""
-        return None if self.certificates is None else tls_context(self.certificates)
+        return None if self.certificates is None else make_tls_context(self.certificates)
 
 
-def authenticator_of(configuration: ClusterConfiguration, token: str) -> "Authenticator":
+def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Authenticator":
     """Return the authenticator; without TLS and without a configured token, every client is the administrator."""
     from mockkube.apiserver.http.authentication import Authenticator
-    from mockkube.apiserver.identity.user import ANONYMOUS, UNSECURED, User
+    from mockkube.apiserver.identity.user import ANONYMOUS_USER, UNSECURED_USER, User
 
     # kubectl sends no credentials over plain HTTP, so only a token that the user configured can be required there
     open_to_all = not configuration.tls and configuration.token is None
     admin = User(ADMIN, groups=(MASTERS,))
-    return Authenticator({token: admin}, anonymous=UNSECURED if open_to_all else ANONYMOUS)
+    return Authenticator({token: admin}, anonymous=UNSECURED_USER if open_to_all else ANONYMOUS_USER)
 
 
-def names_of_machine(bind_address: str) -> list[str]:
+def find_machine_names(bind_address: str) -> list[str]:
     """Return further names for the serving certificate: the address, or on a wildcard the host's name and addresses."""
     if bind_address not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         return [bind_address]

@@ -5,7 +5,7 @@ import signal
 from contextlib import suppress
 from typing import Final
 
-from mockkube.cluster.contexts import Contexts
+from mockkube.cluster.contexts import KubeconfigContexts
 from mockkube.cluster.errors import StartError
 from mockkube.cluster.state import StateDirectory, StateLock
 from mockkube.runtime.clock import Clock
@@ -13,29 +13,29 @@ from mockkube.runtime.clock import Clock
 POLL_SECONDS: Final = 0.02
 
 
-async def end(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -> bool:
+async def stop_cluster(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -> bool:
     """Stop the cluster; return whether it was running. TimeoutError if it does not stop in time.
 
     In both cases its entries are removed from the user's kubeconfigs.
     """
-    pid = directory.holder()
+    pid = directory.find_holder_pid()
     if pid is None:
-        await Contexts(directory, clock).remove_all()
+        await KubeconfigContexts(directory, clock).remove_all()
         directory.running.unlink(missing_ok=True)
         if directory.path.exists():
             with StateLock(directory):
                 pass  # leaving deletes what a killed ephemeral cluster has left
         return False
-    _signal(directory, pid)
+    _terminate(directory, pid)
     deadline = clock.monotonic() + wait_seconds
-    while directory.holder() is not None:
+    while directory.find_holder_pid() is not None:
         if clock.monotonic() > deadline:
             raise TimeoutError
         await clock.sleep(POLL_SECONDS)
     return True
 
 
-def _signal(directory: StateDirectory, pid: int) -> None:
+def _terminate(directory: StateDirectory, pid: int) -> None:
     try:
         # 0: another process has just locked the directory and has not written its pid yet; the caller waits.
         if pid:

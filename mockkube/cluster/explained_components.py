@@ -2,22 +2,24 @@
 
 from collections.abc import Mapping
 
-from mockkube.cluster.components import Settings
-from mockkube.cluster.control.component import Asked
-from mockkube.explain.component_variants import Standing
-from mockkube.explain.components import Member, Team
+from mockkube.cluster.components import ComponentSettings
+from mockkube.cluster.control.component import ComponentSpec
+from mockkube.explain.component_variants import ComponentFeatures
+from mockkube.explain.components import ClusterComponents, DecidingComponent
 from mockkube.features.components import API_SERVER
 
 
-def standing_of(settings: Settings) -> Standing:
+def make_component_features(settings: ComponentSettings) -> ComponentFeatures:
     """Return one component with its version and gates."""
-    return Standing(settings.component, settings.capabilities(), settings.feature_gates)
+    return ComponentFeatures(settings.component, settings.capabilities(), settings.feature_gates)
 
 
-def team_of(components: Mapping[str, Asked], idle: Mapping[str, str]) -> Team:
+def make_cluster_components(specs: Mapping[str, ComponentSpec], idle: Mapping[str, str]) -> ClusterComponents:
     """Return all components of the control API, with the reasons of those that are idle."""
     members = {}
-    for name, asked in components.items():
-        server = components.get(asked.server or name, components[API_SERVER]).settings
-        members[name] = Member(standing_of(asked.settings), server.capabilities(), idle.get(name, ""))
-    return Team(members)
+    for name, asked in specs.items():
+        server = specs.get(asked.server_name or name, specs[API_SERVER]).settings
+        members[name] = DecidingComponent(
+            make_component_features(asked.settings), server.capabilities(), idle.get(name, "")
+        )
+    return ClusterComponents(members)

@@ -5,39 +5,39 @@ from contextlib import suppress
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object
-from mockkube.cluster.control.following import Follower
-from mockkube.cluster.control.plane import ControlPlane
-from mockkube.cluster.faults import Fault, Faults
+from mockkube.cluster.control.following import Reconciler
+from mockkube.cluster.control.plane import ControlApi
+from mockkube.cluster.faults import ActiveFault, Faults
 
 
-class FaultKeeper:
+class FaultController:
     """Reconciles the faults of a cluster."""
 
-    def __init__(self, control: ControlPlane, faults: Faults, *, recheck: Callable[[list[str]], None]) -> None:
-        self._control = control
+    def __init__(self, control_api: ControlApi, faults: Faults, *, cut_watches: Callable[[list[str]], None]) -> None:
+        self._control_api = control_api
         self._faults = faults
         # Cuts open watches that match new faults.
-        self._recheck = recheck
-        self.follower = Follower(control.collection("faults"), self._act)
+        self._cut_watches = cut_watches
+        self.reconciler = Reconciler(control_api.get_collection("faults"), self._reconcile)
         # Called for each injection; the reports of many injections are combined into one.
-        faults.told = self.follower.look
+        faults.on_injected = self.reconciler.enqueue
 
-    async def _act(self, names: Iterable[str]) -> None:
-        objects = self._control.objects("faults")
+    async def _reconcile(self, names: Iterable[str]) -> None:
+        objects = self._control_api.load_objects("faults")
         if changed := list(names):
-            self._faults.learn(objects)
-            self._recheck(changed)
+            self._faults.replace_faults(objects)
+            self._cut_watches(changed)
         for name, obj in objects.items():
             fault = self._faults.get(name)
             if fault is not None:
                 with suppress(NotFound):
-                    await self._control.report("faults", obj, _status_of(obj, fault))
+                    await self._control_api.update_status("faults", obj, _make_status(obj, fault))
 
 
-def _status_of(obj: Object, fault: Fault) -> Object:
+def _make_status(obj: Object, fault: ActiveFault) -> Object:
     return {
         **obj.get("status", {}),
         "observedGeneration": obj["metadata"]["generation"],
-        "phase": "Exhausted" if fault.exhausted else "Active",
+        "phase": "Exhausted" if fault.is_exhausted else "Active",
         "injected": fault.injected,
     }

@@ -19,7 +19,7 @@ _CONFLICT: Final = 409  # which two reasons share: this is the one a client trie
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class FaultRequest:
     """A request as faults match it; a non-resource request has server, user agent and verb only."""
 
     server: str
@@ -31,30 +31,30 @@ class Asking:
     namespace: str = ""
     name: str = ""
     # Whether it continues from a resourceVersion, which may have expired.
-    from_version: bool = False
+    from_resource_version: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Injection:
+class FaultInjection:
     """Effect of a fault on one request: a delay, then at most one of the others."""
 
     delay_seconds: float = 0.0
     status: ReadOnlyObject | None = None
-    cut: bool = False
+    cuts_watch: bool = False
     stale_revision: int = 0
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject) -> Self:
+    def from_object(cls, obj: ReadOnlyObject) -> Self:
         """Build from a valid Fault object."""
         inject = obj["spec"]["inject"]
         return cls(
             inject.get("delaySeconds", 0.0),
-            _status(obj["metadata"]["name"], inject),
+            _make_status(obj["metadata"]["name"], inject),
             bool(inject.get("dropWatch")),
             obj.get("status", {}).get("revision", 0) if inject.get("staleReads") else 0,
         )
 
-    def error(self) -> ApiError | None:
+    def make_error(self) -> ApiError | None:
         """Return the error to answer with, of the class that components handle; None without one."""
         if self.status is None:
             return None
@@ -63,7 +63,7 @@ class Injection:
         return error
 
 
-def _status(name: str, inject: ReadOnlyObject) -> ReadOnlyObject | None:
+def _make_status(name: str, inject: ReadOnlyObject) -> ReadOnlyObject | None:
     given = {"code": 410, "message": "too old resource version"} if inject.get("expired") else inject.get("status")
     if given is None:
         return None
@@ -78,124 +78,126 @@ def _status(name: str, inject: ReadOnlyObject) -> ReadOnlyObject | None:
 
 
 @dataclass(slots=True)
-class Fault:
+class ActiveFault:
     """One fault, and how often it was injected."""
 
     name: str
     uid: str
     match: Mapping[str, Any]
-    injection: Injection
-    expires: bool
+    injection: FaultInjection
+    is_expired_error: bool
     count: int | None
     share: float
     seed: int | None
-    chance: Random
+    random: Random
     injected: int
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """True if the fault was injected as often as its count allows."""
         return self.count is not None and self.injected >= self.count
 
-    def strikes(self, asking: Asking) -> bool:
+    def try_inject(self, request: FaultRequest) -> bool:
         """Return whether the fault applies to a request, and count the injection."""
-        if self.exhausted or not self._concerns(asking) or not _matches(self.match, asking):
+        if self.is_exhausted or not self._is_applicable(request) or not _matches(self.match, request):
             return False
         # No random number is drawn for a share of 1, so that such a fault does not shift the draws of others.
-        if self.share < 1 and self.chance.generator.random() >= self.share:
+        if self.share < 1 and self.random.generator.random() >= self.share:
             return False
         self.injected += 1
         return True
 
-    def _concerns(self, asking: Asking) -> bool:
+    def _is_applicable(self, request: FaultRequest) -> bool:
         """Return whether the injection is possible for this kind of request."""
-        if self.injection.cut:
-            return asking.verb == "watch"
+        if self.injection.cuts_watch:
+            return request.verb == "watch"
         if self.injection.stale_revision:
-            return asking.verb in READS and bool(asking.resource) and not asking.subresource
-        return not self.expires or (asking.verb in ("list", "watch") and asking.from_version)
+            return request.verb in READS and bool(request.resource) and not request.subresource
+        return not self.is_expired_error or (request.verb in ("list", "watch") and request.from_resource_version)
 
 
-def _matches(match: Mapping[str, Any], asking: Asking) -> bool:
+def _matches(match: Mapping[str, Any], request: FaultRequest) -> bool:
     """Return whether a request meets all conditions of a fault's match."""
-    wanted = ("server", asking.server), ("namespace", asking.namespace), ("name", asking.name)
+    wanted = ("server", request.server), ("namespace", request.namespace), ("name", request.name)
     if any(match.get(field, value) != value for field, value in wanted):
         return False
-    if match.get("userAgent", "") not in asking.user_agent:
+    if match.get("userAgent", "") not in request.user_agent:
         return False
-    if "component" in match and not _speaks_for(match["component"], asking.user_agent):
+    if "component" in match and not _is_user_agent_of(match["component"], request.user_agent):
         return False
     verbs, resources = match.get("verbs"), match.get("resources")
-    return (not verbs or "*" in verbs or asking.verb in verbs) and (not resources or _among(resources, asking))
+    return (not verbs or "*" in verbs or request.verb in verbs) and (
+        not resources or _matches_resource(resources, request)
+    )
 
 
-def _speaks_for(component: str, user_agent: str) -> bool:
+def _is_user_agent_of(component: str, user_agent: str) -> bool:
     """Return whether a user agent is that of a component, or of one of its replicas."""
     program = user_agent.partition(" ")[0].partition("/")[0]
     return program == component or program.startswith(f"{component}.")
 
 
-def _among(resources: Iterable[str], asking: Asking) -> bool:
+def _matches_resource(resources: Iterable[str], request: FaultRequest) -> bool:
     """Return whether a request is for one of these resources, as RBAC names them."""
-    below = f"/{asking.subresource}" if asking.subresource else ""
-    named = {f"{asking.resource}{below}", f"{asking.resource}.{asking.group}{below}" if asking.group else ""}
-    return bool(asking.resource) and any(one == "*" or one in named for one in resources)
+    below = f"/{request.subresource}" if request.subresource else ""
+    named = {f"{request.resource}{below}", f"{request.resource}.{request.group}{below}" if request.group else ""}
+    return bool(request.resource) and any(one == "*" or one in named for one in resources)
 
 
 @dataclass(slots=True)
 class Faults:
     """The faults of one cluster; a changed fault keeps its count."""
 
-    chance: Random
+    random: Random
     # Called after each injection.
-    told: Callable[[], None] = lambda: None
-    _faults: dict[str, Fault] = field(default_factory=dict)
+    on_injected: Callable[[], None] = lambda: None
+    _faults: dict[str, ActiveFault] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return whether there is any fault."""
         return bool(self._faults)
 
-    def learn(self, objects: Mapping[str, ReadOnlyObject]) -> None:
+    def replace_faults(self, objects: Mapping[str, ReadOnlyObject]) -> None:
         """Replace the faults by these Fault objects."""
         known = {fault.uid: fault for fault in self._faults.values()}
-        self._faults = {name: self._read(obj, known) for name, obj in sorted(objects.items())}
+        self._faults = {name: self._parse(obj, known) for name, obj in sorted(objects.items())}
 
-    def cuts(self, asking: Asking, names: Iterable[str]) -> bool:
+    def cuts_watch(self, request: FaultRequest, names: Iterable[str]) -> bool:
         """Return whether one of these new faults cuts an open watch."""
         for name in names:
             fault = self._faults.get(name)
-            if fault is not None and fault.injection.cut and fault.strikes(asking):
-                self.told()
+            if fault is not None and fault.injection.cuts_watch and fault.try_inject(request):
+                self.on_injected()
                 return True
         return False
 
-    def _read(self, obj: ReadOnlyObject, known: Mapping[str, Fault]) -> Fault:
+    def _parse(self, obj: ReadOnlyObject, known: Mapping[str, ActiveFault]) -> ActiveFault:
         """Build a fault; the count and random source of the same object are kept."""
         metadata, spec = obj["metadata"], obj["spec"]
         before = known.get(metadata["uid"])
         seed = spec.get("seed")
-        drawn = self.chance if seed is None else Random.from_seed(seed, f"fault/{metadata['name']}")
-        return Fault(
+        drawn = self.random if seed is None else Random.from_seed(seed, f"fault/{metadata['name']}")
+        return ActiveFault(
             name=metadata["name"],
             uid=metadata["uid"],
             match=spec.get("match", {}),
-            injection=Injection.read(obj),
-            expires=bool(spec["inject"].get("expired")),
+            injection=FaultInjection.from_object(obj),
+            is_expired_error=bool(spec["inject"].get("expired")),
             count=spec.get("count"),
             share=spec.get("share", 1.0),
-            chance=drawn if before is None or before.seed != seed else before.chance,
+            random=drawn if before is None or before.seed != seed else before.random,
             seed=seed,
             injected=obj.get("status", {}).get("injected", 0) if before is None else before.injected,
         )
 
-    def strike(self, asking: Asking) -> Injection | None:  # hot: per request
+    def find_injection(self, request: FaultRequest) -> FaultInjection | None:  # hot: per request
         """Return the injection for a request, or None."""
         for fault in self._faults.values():
-            if fault.strikes(asking):
-                self.told()
+            if fault.try_inject(request):
+                self.on_injected()
                 return fault.injection
         return None
 
-    def get(self, name: str) -> Fault | None:
+    def get(self, name: str) -> ActiveFault | None:
         """Return a fault by name."""
         return self._faults.get(name)

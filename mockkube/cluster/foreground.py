@@ -16,16 +16,16 @@ from mockkube.cluster.state import StateDirectory
 from mockkube.cluster.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from mockkube.cluster.assembly import Cluster, Running
+    from mockkube.cluster.assembly import Cluster, RunningCluster
 
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
-_ROOTS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AUTHORITY_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 # Thresholds of the garbage collector: objects decoded from JSON are many, and none of them is in a cycle.
-_COLLECTIONS = (50_000, 5, 400)
+_GC_THRESHOLDS = (50_000, 5, 400)
 
 
 def run_in_foreground(
-    configuration: ClusterConfiguration, environment: Mapping[str, str], *, ready: "Callable[[Running], None]"
+    configuration: ClusterConfiguration, environment: Mapping[str, str], *, ready: "Callable[[RunningCluster], None]"
 ) -> None:
     """Run the cluster until SIGINT or SIGTERM; call `ready` with its address once it answers.
 
@@ -39,13 +39,13 @@ def run_in_foreground(
     )
     _allow_many_connections()
     gc.disable()  # nothing made while starting becomes garbage that is worth a search
-    directory = StateDirectory.of(configuration.name, environment)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    directory = StateDirectory.for_cluster(configuration.name, environment)
+    with asyncio.Runner(loop_factory=_find_loop_factory()) as runner:
         runner.run(_run(configuration, directory, ready))
 
 
 async def _run(
-    configuration: ClusterConfiguration, directory: StateDirectory, ready: "Callable[[Running], None]"
+    configuration: ClusterConfiguration, directory: StateDirectory, ready: "Callable[[RunningCluster], None]"
 ) -> None:
     _load_aiohttp_without_roots()
     from mockkube.cluster.assembly import Cluster
@@ -57,7 +57,7 @@ async def _run(
         watchdog.begin_stop()
         loop.call_soon_threadsafe(stop.set)
 
-    for number in _STOPPING:  # of the interpreter, not the loop: they are run also while the loop does not turn
+    for number in _STOP_SIGNALS:  # of the interpreter, not the loop: they are run also while the loop does not turn
         signal.signal(number, request_stop)
     watchdog.start()
     serving = loop.create_task(_serve(Cluster(configuration, directory), ready), name="serving")
@@ -72,11 +72,11 @@ async def _run(
         watchdog.close()
 
 
-async def _serve(cluster: "Cluster", ready: "Callable[[Running], None]") -> None:
+async def _serve(cluster: "Cluster", ready: "Callable[[RunningCluster], None]") -> None:
     """Run the cluster until cancelled, also during its start."""
     async with cluster as running:
         gc.freeze()  # what is there now stays: a collection need not look at it
-        gc.set_threshold(*_COLLECTIONS)
+        gc.set_threshold(*_GC_THRESHOLDS)
         gc.enable()
         ready(running)
         await asyncio.Event().wait()
@@ -95,8 +95,8 @@ def _load_aiohttp_without_roots() -> None:
     aiohttp creates a default TLS context while it is imported; reading the authorities for it takes 30 ms and 2 MB, a
     tenth of the start. Clients that need them pass a context of their own.
     """
-    before = {name: os.environ.get(name) for name in _ROOTS}
-    os.environ.update(dict.fromkeys(_ROOTS, os.devnull))
+    before = {name: os.environ.get(name) for name in _AUTHORITY_VARIABLES}
+    os.environ.update(dict.fromkeys(_AUTHORITY_VARIABLES, os.devnull))
     try:
         import aiohttp  # noqa: F401 - for what it does while it is imported
     finally:
@@ -107,7 +107,7 @@ def _load_aiohttp_without_roots() -> None:
                 os.environ[name] = value
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _find_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return uvloop's loop factory if it is installed, else None for the standard one."""
     try:
         import uvloop

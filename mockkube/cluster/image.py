@@ -6,47 +6,51 @@ from typing import Final
 
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.cluster.components import Settings
-from mockkube.cluster.servers import Surroundings, build_api_server
+from mockkube.cluster.components import ComponentSettings
+from mockkube.cluster.servers import ApiServerDependencies, build_api_server
 from mockkube.runtime.chance import Random
 
-Image = tuple[tuple[str, bytes], ...]
-_IMAGES_MAX: Final = 64
+StoreTemplate = tuple[tuple[str, bytes], ...]
+_TEMPLATES_MAX: Final = 64
 
 
-class Images:
+class StoreTemplates:
     """Templates by the settings of the API server that wrote them."""
 
     def __init__(self) -> None:
-        self._kept: dict[object, Image] = {}
+        self._templates: dict[object, StoreTemplate] = {}
 
-    async def of(self, around: Surroundings) -> Image:
+    async def get_template(self, dependencies: ApiServerDependencies) -> StoreTemplate:
         """Return the template for a server with these dependencies; create it if needed."""
-        key = _key(around.settings), around.configuration.enable_admission_plugins, around.clock.now()
-        template = self._kept.get(key)
+        key = (
+            _make_key(dependencies.settings),
+            dependencies.configuration.enable_admission_plugins,
+            dependencies.clock.now(),
+        )
+        template = self._templates.get(key)
         if template is None:
-            if len(self._kept) >= _IMAGES_MAX:
-                self._kept.pop(next(iter(self._kept)))
-            template = self._kept[key] = await _made(around)
+            if len(self._templates) >= _TEMPLATES_MAX:
+                self._templates.pop(next(iter(self._templates)))
+            template = self._templates[key] = await _make_template(dependencies)
         return template
 
 
-def _key(settings: Settings) -> object:
+def _make_key(settings: ComponentSettings) -> object:
     return settings.version, tuple(sorted(settings.feature_gates.items())), settings.trains
 
 
-async def _made(around: Surroundings) -> Image:
+async def _make_template(dependencies: ApiServerDependencies) -> StoreTemplate:
     store = MemoryStore()
     await store.start()
-    server = build_api_server(replace(around, store=store, chance=Random.from_seed("image", "cluster")))
+    server = build_api_server(replace(dependencies, store=store, random=Random.from_seed("image", "cluster")))
     try:
         await server.start()
-        await around.clock.sleep(0)
-        api_server = server.whole
+        await dependencies.clock.sleep(0)
+        api_server = server.api_server
         # Tasks of the server write after its start, too (post-start hooks): the store is read when they are done.
         while api_server is not None and api_server.busy:
-            await api_server.registry.services.cache.reach(store.revision)
-            await around.clock.sleep(0)
+            await api_server.registry.dependencies.watch_cache.wait_until_at(store.revision)
+            await dependencies.clock.sleep(0)
         page = await store.list("")
         return tuple((entry.key, entry.value) for entry in page.entries)
     finally:
@@ -55,6 +59,6 @@ async def _made(around: Surroundings) -> Image:
 
 
 @lru_cache(maxsize=1)
-def images() -> Images:
+def get_store_templates() -> StoreTemplates:
     """Return the templates of this process."""
-    return Images()
+    return StoreTemplates()

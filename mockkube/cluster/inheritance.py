@@ -9,48 +9,51 @@ from typing import Final
 
 from mockkube.api.errors import Invalid
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.cluster.components import components_of, left_out, own_of, settings_of
+from mockkube.cluster.components import find_own_configuration, is_left_out, list_components, resolve_settings
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.clock import CLOCK
-from mockkube.cluster.control.plane import ControlPlane
+from mockkube.cluster.control.clock import CLOCK_NAME
+from mockkube.cluster.control.plane import ControlApi
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
-def spec_of(configuration: ClusterConfiguration, component: str) -> Object:
+def make_spec(configuration: ClusterConfiguration, component: str) -> Object:
     """Return the spec of a component by this start's configuration alone."""
-    settings = settings_of(configuration, component)
+    settings = resolve_settings(configuration, component)
     return {
         "version": str(settings.version),
         "featureGates": dict(settings.feature_gates),
-        "running": not left_out(configuration, component),
+        "running": not is_left_out(configuration, component),
     }
 
 
-def inherited(configuration: ClusterConfiguration, component: str, kept: ReadOnlyObject) -> Object:
+def merge_spec(configuration: ClusterConfiguration, component: str, persisted: ReadOnlyObject) -> Object:
     """Return a persisted spec with this start's configuration over it."""
-    fresh = spec_of(configuration, component)
-    spec: Object = {**kept, "featureGates": {**kept.get("featureGates", {}), **fresh["featureGates"]}}
-    if "version" in configuration.given or own_of(configuration, component).version is not None:
+    fresh = make_spec(configuration, component)
+    spec: Object = {**persisted, "featureGates": {**persisted.get("featureGates", {}), **fresh["featureGates"]}}
+    if (
+        "version" in configuration.given_settings
+        or find_own_configuration(configuration, component).version is not None
+    ):
         spec["version"] = fresh["version"]
-    if "without" in configuration.given:
+    if "without" in configuration.given_settings:
         spec["running"] = fresh["running"]
     return spec
 
 
-async def settle_in(configuration: ClusterConfiguration, control: ControlPlane) -> None:
+async def apply_configuration(configuration: ClusterConfiguration, control_api: ControlApi) -> None:
     """Create or update the clock and every component for this start."""
-    if CLOCK not in control.objects("clocks"):
-        await control.create("clocks", CLOCK, {})
-    await control.tell("clocks", CLOCK, {"mode": configuration.clock})
-    persisted = control.objects("components")
-    for name in dict.fromkeys((*components_of(configuration), *persisted)):
+    if CLOCK_NAME not in control_api.load_objects("clocks"):
+        await control_api.create_object("clocks", CLOCK_NAME, {})
+    await control_api.update_spec("clocks", CLOCK_NAME, {"mode": configuration.clock})
+    persisted = control_api.load_objects("components")
+    for name in dict.fromkeys((*list_components(configuration), *persisted)):
         if name not in persisted:
-            await control.create("components", name, spec_of(configuration, name))
+            await control_api.create_object("components", name, make_spec(configuration, name))
             continue
         try:
-            await control.tell("components", name, inherited(configuration, name, persisted[name]["spec"]))
+            await control_api.update_spec("components", name, merge_spec(configuration, name, persisted[name]["spec"]))
         # For example gates that the new version does not have: the cluster must start all the same.
         except Invalid as error:
             _LOG.warning("%s: what was kept of it does not go with this start, and is dropped: %s", name, error)
-            await control.tell("components", name, spec_of(configuration, name))
+            await control_api.update_spec("components", name, make_spec(configuration, name))

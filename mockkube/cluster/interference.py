@@ -10,13 +10,13 @@ from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.apiserver.http import negotiation, paths, rendering
-from mockkube.apiserver.http.exchange import Exchange, parse_query
-from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.identity.user import ANONYMOUS
-from mockkube.apiserver.registry.options import Query, flag
+from mockkube.apiserver.http.exchange import RequestContext, parse_query
+from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.identity.user import ANONYMOUS_USER
+from mockkube.apiserver.registry.options import Query, parse_bool
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.cluster.faults import Asking, Faults, Injection
+from mockkube.cluster.faults import FaultInjection, FaultRequest, Faults
 from mockkube.cluster.listener import Handler
 from mockkube.runtime.clock import Clock
 
@@ -25,49 +25,51 @@ _MATCH: Final = "resourceVersionMatch"
 _STALE_STATUSES: Final = (200, 404)
 
 
-class Interference:
+class FaultInjectionMiddleware:
     """Passes requests on to one server after injecting faults; requests to the control API are exempt."""
 
-    def __init__(self, server: str, faults: Faults, clock: Clock, *, spares: Callable[[str], bool]) -> None:
+    def __init__(self, server: str, faults: Faults, clock: Clock, *, is_exempt: Callable[[str], bool]) -> None:
         self._server = server
         self._faults = faults
         self._clock = clock
-        self._spares = spares
-        self._watches: dict[asyncio.Transport, Asking] = {}
+        self._is_exempt = is_exempt
+        self._watches: dict[asyncio.Transport, FaultRequest] = {}
 
-    def around(self, handler: Handler, registry: Registry | None) -> Handler:
+    def wrap(self, handler: Handler, registry: Registry | None) -> Handler:
         """Return a handler that wraps this one; `registry` serves stale reads."""
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:  # hot: per request
             # Without faults only watches are described and tracked: a fault that comes later may cut them.
             if not self._faults and not _may_watch(request):
                 return await handler(request)
-            asking, target = self._read(request)
-            injection = None if self._spares(request.path) else self._faults.strike(asking)
+            asking, target = self._describe_request(request)
+            injection = None if self._is_exempt(request.path) else self._faults.find_injection(asking)
             if injection is not None and injection.delay_seconds:
                 await self._clock.sleep(injection.delay_seconds)
-            with self._watching(asking, request):
+            with self._track_watch(asking, request):
                 return await self._answer(request, injection, target, registry, handler)
 
         return handle
 
-    def recheck(self, names: Iterable[str]) -> None:
+    def cut_watches(self, names: Iterable[str]) -> None:
         """Cut the open watches that match these new faults."""
         names = tuple(names)
         for transport, asking in list(self._watches.items()):
-            if self._faults.cuts(asking, names):
+            if self._faults.cuts_watch(asking, names):
                 # Aborted, not closed: the client sees a broken connection, as when a load balancer drops it.
                 transport.abort()
 
-    def _read(self, request: web.BaseRequest) -> tuple[Asking, Target | None]:
+    def _describe_request(self, request: web.BaseRequest) -> tuple[FaultRequest, RequestInfo | None]:
         """Return a request as faults match it, and its target."""
         query = parse_query(request.query_string)
-        target = paths.parse(request.method, request.path, watch="watch" in query and flag(query, "watch"))
+        target = paths.parse_request_info(
+            request.method, request.path, watch="watch" in query and parse_bool(query, "watch")
+        )
         user_agent = request.headers.get("User-Agent", "")
         if target is None:
-            return Asking(self._server, user_agent, request.method.lower()), None
+            return FaultRequest(self._server, user_agent, request.method.lower()), None
         return (
-            Asking(
+            FaultRequest(
                 server=self._server,
                 user_agent=user_agent,
                 verb=target.verb,
@@ -76,19 +78,19 @@ class Interference:
                 subresource=target.subresource,
                 namespace=target.namespace,
                 name=target.name,
-                from_version=query.get(_VERSION, ["0"])[0] not in ("", "0") or "continue" in query,
+                from_resource_version=query.get(_VERSION, ["0"])[0] not in ("", "0") or "continue" in query,
             ),
             target,
         )
 
     @contextmanager
-    def _watching(self, asking: Asking, request: web.BaseRequest) -> Iterator[None]:
+    def _track_watch(self, fault_request: FaultRequest, request: web.BaseRequest) -> Iterator[None]:
         """Track an open watch, so that it can be cut."""
         transport = request.transport
-        if asking.verb != "watch" or transport is None:
+        if fault_request.verb != "watch" or transport is None:
             yield
             return
-        self._watches[transport] = asking
+        self._watches[transport] = fault_request
         try:
             yield
         finally:
@@ -97,22 +99,22 @@ class Interference:
     async def _answer(
         self,
         request: web.BaseRequest,
-        injection: Injection | None,
-        target: Target | None,
+        injection: FaultInjection | None,
+        target: RequestInfo | None,
         registry: Registry | None,
         handler: Handler,
     ) -> web.StreamResponse:
         """Answer with the injected error, cut connection or stale read, else by the handler."""
         if injection is None:
             return await handler(request)
-        if (error := injection.error()) is not None:
-            return Exchange(request, ANONYMOUS, {}).error(error)
-        if injection.cut:
+        if (error := injection.make_error()) is not None:
+            return RequestContext(request, ANONYMOUS_USER, {}).respond_error(error)
+        if injection.cuts_watch:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
         if injection.stale_revision and target is not None and registry is not None:
-            return await _stale(request, target, injection.stale_revision, registry, handler)
+            return await _answer_stale_read(request, target, injection.stale_revision, registry, handler)
         return await handler(request)
 
 
@@ -121,26 +123,28 @@ def _may_watch(request: web.BaseRequest) -> bool:
     return "watch" in request.query_string or "/watch/" in request.path
 
 
-async def _stale(
-    request: web.BaseRequest, target: Target, revision: int, registry: Registry, handler: Handler
+async def _answer_stale_read(
+    request: web.BaseRequest, target: RequestInfo, revision: int, registry: Registry, handler: Handler
 ) -> web.StreamResponse:
     """Answer a read from a past revision, with the authorization of the real handler."""
     if target.verb == "list":
         query = parse_query(request.query_string)
-        return await handler(request.clone(rel_url=request.rel_url.with_query(_exactly(query, revision))))
+        return await handler(
+            request.clone(rel_url=request.rel_url.with_query(_make_query_at_revision(query, revision)))
+        )
     # The real handler runs first, so that authentication and authorization apply; its object is replaced then.
     answer = await handler(request)
     resource = registry.find(target.group, target.version, target.resource)
     if answer.status not in _STALE_STATUSES or resource is None:
         return answer
-    exchange = Exchange(request, ANONYMOUS, parse_query(request.query_string))
+    exchange = RequestContext(request, ANONYMOUS_USER, parse_query(request.query_string))
     try:
-        return await _past(exchange, resource, target, revision)
+        return await _answer_at_revision(exchange, resource, target, revision)
     except ApiError as error:
-        return exchange.error(error)
+        return exchange.respond_error(error)
 
 
-def _exactly(query: Query, revision: int) -> list[tuple[str, str]]:
+def _make_query_at_revision(query: Query, revision: int) -> list[tuple[str, str]]:
     """Return a list query for an exact revision; continue tokens have one already."""
     pairs = [(name, value) for name, values in query.items() for value in values]
     if "continue" in query:
@@ -149,15 +153,19 @@ def _exactly(query: Query, revision: int) -> list[tuple[str, str]]:
     return [*kept, (_VERSION, str(revision)), (_MATCH, "Exact")]
 
 
-async def _past(exchange: Exchange, resource: Resource, target: Target, revision: int) -> web.Response:
+async def _answer_at_revision(
+    context: RequestContext, resource: Resource, target: RequestInfo, revision: int
+) -> web.Response:
     """Answer with an object as of a revision."""
     namespace = target.namespace if resource.kind.namespaced else ""
     try:
-        entry = await resource.services.store.get(resource.key(namespace, target.name), revision=revision)
+        entry = await resource.dependencies.store.get(resource.key(namespace, target.name), revision=revision)
     except Compacted as error:
         raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
     if entry is None:
         raise NotFound.for_object(resource.group, resource.plural, target.name)
-    representation = negotiation.negotiate(exchange.accept)
-    body = rendering.show_object(resource, resource.home.read_entry(entry), representation, exchange.view())
-    return exchange.respond(body, media=representation.media)
+    representation = negotiation.negotiate_output(context.accept)
+    body = rendering.render_object(
+        resource, resource.storage_resource.decode_entry(entry), representation, context.output_options()
+    )
+    return context.respond(body, media=representation.media)

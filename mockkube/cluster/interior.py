@@ -9,27 +9,27 @@ from mockkube_storage.store import Store
 
 from mockkube.api.times import parse_time
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
-from mockkube.cluster.components import settings_of
+from mockkube.cluster.components import resolve_settings
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.catalogue import WHY
-from mockkube.cluster.control.clock import CLOCK
-from mockkube.cluster.control.following import Follower
-from mockkube.cluster.control.plane import ControlPlane
+from mockkube.cluster.control.catalogue import WHY_PAGE
+from mockkube.cluster.control.clock import CLOCK_NAME
+from mockkube.cluster.control.following import Reconciler
+from mockkube.cluster.control.plane import ControlApi
 from mockkube.cluster.credentials import Credentials
-from mockkube.cluster.fault_keeper import FaultKeeper
+from mockkube.cluster.fault_keeper import FaultController
 from mockkube.cluster.faults import Faults
-from mockkube.cluster.fleet import Fleet, Means
-from mockkube.cluster.front import Fronts
-from mockkube.cluster.inheritance import settle_in
+from mockkube.cluster.fleet import ComponentController, ComponentControllerDependencies
+from mockkube.cluster.front import MakeListener
+from mockkube.cluster.inheritance import apply_configuration
 from mockkube.cluster.pages import ComponentPages
-from mockkube.cluster.parts import Flags, signing, told
-from mockkube.cluster.servers import Server, Surroundings
-from mockkube.cluster.snapshot_keeper import Renew, SnapshotKeeper
-from mockkube.cluster.stage import RealStage, Stage
-from mockkube.cluster.timekeeper import TimeKeeper
-from mockkube.cluster.vault import Vault
-from mockkube.cluster.virtual_stage import VirtualStage
-from mockkube.cluster.why_page import WhyPage
+from mockkube.cluster.parts import ComponentFlags, add_signing_flags, resolve_flags
+from mockkube.cluster.servers import ApiServerDependencies, Server
+from mockkube.cluster.snapshot_keeper import RestartComponents, SnapshotController
+from mockkube.cluster.stage import Executor, RealTimeExecutor
+from mockkube.cluster.timekeeper import ClockController
+from mockkube.cluster.vault import SnapshotStore
+from mockkube.cluster.virtual_stage import VirtualTimeExecutor
+from mockkube.cluster.why_page import PodExplanationPage
 from mockkube.features.components import API_SERVER, SCHEDULER
 from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
@@ -37,100 +37,112 @@ from mockkube.runtime.virtual import VirtualClock
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class ControlPlaneDependencies:
     """Dependencies of a control plane."""
 
     # The cluster's own store, started.
     store: Store
     # Store of the control resources, started.
     control_store: Store
-    vault: Vault
+    snapshot_store: SnapshotStore
     configuration: ClusterConfiguration
     credentials: Credentials
     clock: Clock
-    chance: Random
+    random: Random
     # Flags of components other than API servers; the configuration's flags are over them.
     # Flags of components other than API servers; they take precedence over the configuration's.
-    flags: Mapping[str, Flags] = field(default_factory=dict)
+    flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
 
 
-class Interior:
+class ControlPlane:
     """Control API, components and controllers, not started."""
 
     def __init__(
         self,
-        basis: Basis,
-        build: Callable[[Surroundings], Server],
-        fronts: Callable[[Faults], Fronts],
-        stage: Stage | None = None,
+        dependencies: ControlPlaneDependencies,
+        build_api_server: Callable[[ApiServerDependencies], Server],
+        make_listeners: Callable[[Faults], MakeListener],
+        executor: Executor | None = None,
     ) -> None:
         """Use the given executor, whose owner takes the steps, or create one."""
-        self._basis = basis
-        configuration, clock, chance = basis.configuration, basis.clock, basis.chance
-        flags = signing(basis.credentials, told(configuration, basis.flags))
+        self._dependencies = dependencies
+        configuration, clock, chance = dependencies.configuration, dependencies.clock, dependencies.random
+        flags = add_signing_flags(dependencies.credentials, resolve_flags(configuration, dependencies.flags))
         self._pages = ComponentPages(configuration, clock)
-        self.why = WhyPage(clock, flags.get(SCHEDULER, {}))
-        self.control = ControlPlane(
+        self.pod_explanations = PodExplanationPage(clock, flags.get(SCHEDULER, {}))
+        self.control_api = ControlApi(
             configuration,
-            basis.control_store,
-            {**self._pages.handlers(), WHY: self.why.answer},
-            revision=lambda: basis.store.revision,
+            dependencies.control_store,
+            {**self._pages.get_handlers(), WHY_PAGE: self.pod_explanations.serve},
+            revision=lambda: dependencies.store.revision,
             clock=clock,
-            chance=chance,
+            random=chance,
         )
         self.faults = Faults(chance)
-        self._virtual: VirtualStage | None = None
-        if stage is None and isinstance(clock, VirtualClock):
-            stage = self._virtual = VirtualStage(clock, quiet=self._quiet)
-        settings = settings_of(configuration, API_SERVER)
-        self.around = Surroundings(
-            basis.store,
+        self._virtual_executor: VirtualTimeExecutor | None = None
+        if executor is None and isinstance(clock, VirtualClock):
+            executor = self._virtual_executor = VirtualTimeExecutor(clock, wait_for_delivery=self._wait_for_delivery)
+        settings = resolve_settings(configuration, API_SERVER)
+        self.api_server_dependencies = ApiServerDependencies(
+            dependencies.store,
             configuration,
-            basis.credentials,
+            dependencies.credentials,
             clock,
             chance,
             settings,
-            self.control.registry,
+            self.control_api.registry,
             TokenIssuer(),
-            self._runs,
+            self._is_running,
         )
-        means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, flags)
-        self.fleet = Fleet(self.around, self.control, means)
+        means = ComponentControllerDependencies(
+            build_api_server, make_listeners(self.faults), executor or RealTimeExecutor(clock), self.faults, flags
+        )
+        self.component_controller = ComponentController(self.api_server_dependencies, self.control_api, means)
         # Set afterwards: the control API needs the pages, and the component controller needs the control API.
-        self._pages.fleet = self.why.fleet = self.fleet
+        self._pages.component_controller = self.pod_explanations.component_controller = self.component_controller
 
-    def _runs(self, component: str) -> bool:
-        return component in self.control.components() and self.fleet.doing(component).running
+    def _is_running(self, component: str) -> bool:
+        return (
+            component in self.control_api.load_component_specs()
+            and self.component_controller.get_state(component).is_running
+        )
 
-    async def _quiet(self) -> None:
-        await self.fleet.quiet()
+    async def _wait_for_delivery(self) -> None:
+        await self.component_controller.wait_for_delivery()
 
-    async def enter(self, stack: AsyncExitStack) -> None:
+    async def start(self, stack: AsyncExitStack) -> None:
         """Start the control API and apply the configuration; the components are stopped before it is closed."""
-        await stack.enter_async_context(self.control)
-        self._resume()
-        await settle_in(self._basis.configuration, self.control)
-        stack.push_async_callback(self.fleet.stop)
+        await stack.enter_async_context(self.control_api)
+        self._resume_virtual_time()
+        await apply_configuration(self._dependencies.configuration, self.control_api)
+        stack.push_async_callback(self.component_controller.stop)
 
-    def _resume(self) -> None:
+    def _resume_virtual_time(self) -> None:
         """Continue virtual time where the last process left it."""
-        clock, kept = self._basis.clock, self.control.objects("clocks").get(CLOCK, {})
+        clock, kept = self._dependencies.clock, self.control_api.load_objects("clocks").get(CLOCK_NAME, {})
         if isinstance(clock, VirtualClock) and (then := kept.get("status", {}).get("now")):
             clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
 
-    def followers(self, *, renew: Renew) -> list[Follower]:
+    def make_reconcilers(self, *, restart_components: RestartComponents) -> list[Reconciler]:
         """Return reconcilers of faults and snapshots; `restart_components` stops and starts all components."""
-        basis = self._basis
-        faults = FaultKeeper(self.control, self.faults, recheck=self.fleet.recheck)
-        snapshots = SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=renew)
-        return [faults.follower, snapshots.follower]
+        basis = self._dependencies
+        faults = FaultController(self.control_api, self.faults, cut_watches=self.component_controller.cut_watches)
+        snapshots = SnapshotController(
+            self.control_api, basis.store, basis.snapshot_store, basis.clock, restart_components=restart_components
+        )
+        return [faults.reconciler, snapshots.reconciler]
 
-    async def follow(self, stack: AsyncExitStack) -> None:
+    async def run_reconcilers(self, stack: AsyncExitStack) -> None:
         """Reconcile clock, faults and snapshots until the stack is left; call it when the components run."""
-        move = None if self._virtual is None else self._virtual.move_to
-        clock = TimeKeeper(self.control, self._basis.clock, self._basis.configuration.clock, move)
+        move = None if self._virtual_executor is None else self._virtual_executor.advance_to
+        clock = ClockController(
+            self.control_api, self._dependencies.clock, self._dependencies.configuration.clock, move
+        )
         group = asyncio.TaskGroup()
         await group.__aenter__()
         stack.push_async_callback(group.__aexit__, None, None, None)
-        for follower in (clock.follower, *self.followers(renew=self.fleet.renew)):
+        for follower in (
+            clock.reconciler,
+            *self.make_reconcilers(restart_components=self.component_controller.restart_all),
+        ):
             stack.callback(group.create_task(follower.run()).cancel)

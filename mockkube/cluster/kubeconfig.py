@@ -23,7 +23,7 @@ Config = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class KubeconfigEntries:
     """URL and credentials of a cluster, for a kubeconfig."""
 
     name: str
@@ -34,15 +34,15 @@ class Access:
     @property
     def context(self) -> str:
         """Name of the cluster's entries."""
-        return context_name(self.name)
+        return make_context_name(self.name)
 
 
-def context_name(cluster: str) -> str:
+def make_context_name(cluster: str) -> str:
     """Return the name of a cluster's entries."""
     return f"{CONTEXT_PREFIX}{cluster}"
 
 
-def render(access: Access) -> str:
+def render_kubeconfig(access: KubeconfigEntries) -> str:
     """Return the cluster's own kubeconfig as YAML."""
     name = access.context
     # Written as text: importing PyYAML takes longer than the rest of writing it.
@@ -54,42 +54,42 @@ def render(access: Access) -> str:
         "  cluster:",
         f"    server: {access.url}",
     ]
-    lines += _authority(access)
-    lines += ["users:", f"- name: {name}", *_user(access)]
+    lines += _render_authority(access)
+    lines += ["users:", f"- name: {name}", *_render_user(access)]
     lines += ["contexts:", f"- name: {name}", "  context:", f"    cluster: {name}", f"    user: {name}"]
     lines += [f"current-context: {name}", ""]
     return "\n".join(lines)
 
 
-def _authority(access: Access) -> list[str]:
+def _render_authority(access: KubeconfigEntries) -> list[str]:
     certificates = access.certificates
-    return [] if certificates is None else [f"    certificate-authority-data: {_encoded(certificates.authority)}"]
+    return [] if certificates is None else [f"    certificate-authority-data: {_encode_file(certificates.authority)}"]
 
 
-def _user(access: Access) -> list[str]:
+def _render_user(access: KubeconfigEntries) -> list[str]:
     if access.certificates is not None:
-        certificate, key = _encoded(access.certificates.admin), _encoded(access.certificates.admin_key)
+        certificate, key = _encode_file(access.certificates.admin), _encode_file(access.certificates.admin_key)
         return ["  user:", f"    client-certificate-data: {certificate}", f"    client-key-data: {key}"]
     if access.token is not None:
         return ["  user:", f"    token: {json.dumps(access.token)}"]
     return ["  user: {}"]
 
 
-def _encoded(path: Path) -> str:
+def _encode_file(path: Path) -> str:
     return b64encode(path.read_bytes()).decode()
 
 
-async def merge_into(path: Path, own: str, *, set_context: bool, clock: Clock) -> str | None:
+async def merge_into_kubeconfig(path: Path, own: str, *, set_context: bool, clock: Clock) -> str | None:
     """Add the entries of the kubeconfig `own` to a file; return its previous current context.
 
     The file need not exist. Entries of the same names are replaced, everything else is kept. StartError if that fails;
     the file is unchanged then.
     """
-    async with _locked(path, clock):
+    async with _hold_lock(path, clock):
         config, entries = _load(path), _parse(own)
         for section in SECTIONS:
             [entry] = entries[section]
-            _replace(config, section, entry)
+            _replace_entry(config, section, entry)
         previous = config.get("current-context") or None
         if set_context:
             config["current-context"] = entries["current-context"]
@@ -97,29 +97,29 @@ async def merge_into(path: Path, own: str, *, set_context: bool, clock: Clock) -
     return previous
 
 
-async def remove_from(path: Path, context: str, *, previous_context: str | None, clock: Clock) -> None:
+async def remove_from_kubeconfig(path: Path, context: str, *, previous_context: str | None, clock: Clock) -> None:
     """Remove a cluster's entries from a file.
 
     If its context is the current one, the previous context becomes current again, provided that it still exists.
     """
     if not _exists(path):
         return
-    async with _locked(path, clock):
+    async with _hold_lock(path, clock):
         config = _load(path)
         for section in SECTIONS:
-            config[section] = [entry for entry in _section(config, section) if entry.get("name") != context]
+            config[section] = [entry for entry in _get_entries(config, section) if entry.get("name") != context]
         if config.get("current-context") == context:
-            known = {entry.get("name") for entry in _section(config, "contexts")}
+            known = {entry.get("name") for entry in _get_entries(config, "contexts")}
             config["current-context"] = previous_context if previous_context in known else ""
         _save(path, config)
 
 
-def _replace(config: Config, section: str, entry: Config) -> None:
-    kept = [other for other in _section(config, section) if other.get("name") != entry["name"]]
+def _replace_entry(config: Config, section: str, entry: Config) -> None:
+    kept = [other for other in _get_entries(config, section) if other.get("name") != entry["name"]]
     config[section] = [*kept, entry]
 
 
-def _section(config: Config, section: str) -> list[Config]:
+def _get_entries(config: Config, section: str) -> list[Config]:
     return [entry for entry in config.get(section) or [] if isinstance(entry, dict)]
 
 
@@ -137,13 +137,13 @@ def _load(path: Path) -> Config:
     except FileNotFoundError:
         config = None
     except OSError as error:
-        raise _refused(path, f"{error.strerror}", "make it readable") from None
+        raise _make_error(path, f"{error.strerror}", "make it readable") from None
     except (yaml.YAMLError, ValueError):
-        raise _refused(path, "not valid YAML", "mend it") from None
+        raise _make_error(path, "not valid YAML", "mend it") from None
     if config is None:
         return {"apiVersion": "v1", "kind": "Config", "preferences": {}}
     if not isinstance(config, dict) or any(not isinstance(config.get(key) or [], list) for key in SECTIONS):
-        raise _refused(path, "not a kubeconfig", "mend it")
+        raise _make_error(path, "not a kubeconfig", "mend it")
     return config
 
 
@@ -152,12 +152,12 @@ def _save(path: Path, config: Config) -> None:
 
     text = yaml.dump(config, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
     try:
-        write_atomically(path, text, mode=_mode(path))
+        write_atomically(path, text, mode=_get_mode(path))
     except OSError as error:
-        raise _refused(path, f"{error.strerror}", "make it writable") from None
+        raise _make_error(path, f"{error.strerror}", "make it writable") from None
 
 
-def _mode(path: Path) -> int:
+def _get_mode(path: Path) -> int:
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_mode & 0o777
     return PRIVATE
@@ -168,14 +168,14 @@ def _exists(path: Path) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def _locked(path: Path, clock: Clock) -> AsyncIterator[None]:
+async def _hold_lock(path: Path, clock: Clock) -> AsyncIterator[None]:
     """Hold the lock file that kubectl also creates while it changes a kubeconfig."""
     # upstream 1.36: client-go/tools/clientcmd/config.go
     lock = f"{path}.lock"
     attempts = 0
-    while not _take(path, lock):
+    while not _try_lock(path, lock):
         if (attempts := attempts + 1) >= LOCK_ATTEMPTS_MAX:
-            raise _refused(
+            raise _make_error(
                 path, f"another program is changing it ({lock} exists)", "remove that file if it is left over"
             )
         await clock.sleep(LOCK_RETRY_SECONDS)
@@ -185,16 +185,16 @@ async def _locked(path: Path, clock: Clock) -> AsyncIterator[None]:
         os.unlink(lock)
 
 
-def _take(path: Path, lock: str) -> bool:
+def _try_lock(path: Path, lock: str) -> bool:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0))
     except FileExistsError:
         return False
     except OSError as error:
-        raise _refused(path, f"{error.strerror}", "make its directory writable") from None
+        raise _make_error(path, f"{error.strerror}", "make its directory writable") from None
     return True
 
 
-def _refused(path: Path, why: str, remedy: str) -> StartError:
+def _make_error(path: Path, why: str, remedy: str) -> StartError:
     return StartError(f"kubeconfig {path}: {why}: {remedy}, or give another --kubeconfig")

@@ -9,143 +9,153 @@ from mockkube_storage.errors import Compacted
 from mockkube.api.errors import Expired, NotFound, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.local.view import LocalWatch
 from mockkube.apiserver.registry import listing
-from mockkube.apiserver.registry.options import list_options
+from mockkube.apiserver.registry.options import parse_list_options
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
 from mockkube.client.sight import VersionedDecoder
-from mockkube.cluster.faults import Asking, Faults, Injection
+from mockkube.cluster.faults import FaultInjection, FaultRequest, Faults
 
-NOTHING: Final = Injection()
+NO_INJECTION: Final = FaultInjection()
 # Kinds that configure simulated kubelets only; RBAC rules of a real kubelet do not cover them.
-INSTRUCTIONS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
+STAGE_KINDS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ComponentClientConfig:
     """Identity of a component's client, and the decoder of its version."""
 
     identity: ClientIdentity
-    sight: VersionedDecoder
+    decoder: VersionedDecoder
     # Identity that reads the kinds in `STAGE_KINDS`, by default the same.
-    instructed_as: ClientIdentity | None = None
+    stage_reader: ClientIdentity | None = None
 
 
-class Line:
+class FaultInjectingClient:
     """Client of one component; it outlives restarts of the API server."""
 
     def __init__(
-        self, server: str, door: LocalDoor, end: End, faults: Faults, *, pause: Callable[[float], Awaitable[None]]
+        self,
+        server_name: str,
+        endpoint: LocalEndpoint,
+        config: ComponentClientConfig,
+        faults: Faults,
+        *,
+        pause_step: Callable[[float], Awaitable[None]],
     ) -> None:
-        self._client = LocalClient(door, end.identity, end.sight)
-        instructed = LocalClient(door, end.instructed_as or end.identity, end.sight)
-        self._readers = dict.fromkeys(INSTRUCTIONS, instructed)
-        self._server, self._door, self._end, self._faults = server, door, end, faults
-        self._pause = pause
-        self._watches: dict[LocalWatch, Asking] = {}
+        self._client = LocalClient(endpoint, config.identity, config.decoder)
+        instructed = LocalClient(endpoint, config.stage_reader or config.identity, config.decoder)
+        self._readers = dict.fromkeys(STAGE_KINDS, instructed)
+        self._server_name, self._endpoint, self._config, self._faults = server_name, endpoint, config, faults
+        self._pause_step = pause_step
+        self._watches: dict[LocalWatch, FaultRequest] = {}
 
-    def recheck(self, names: Iterable[str]) -> None:
+    def cut_watches(self, names: Iterable[str]) -> None:
         """End open watches that match these new faults."""
         names = tuple(names)
         for watch, asking in list(self._watches.items()):
-            if self._faults.cuts(asking, names):
+            if self._faults.cuts_watch(asking, names):
                 del self._watches[watch]
                 watch.end()
 
-    async def _ask(self, verb: str, kind: str, key: Key, *, subresource: str = "", after: str = "") -> Injection:
+    async def _inject_faults(
+        self, verb: str, kind: str, key: Key, *, subresource: str = "", after: str = ""
+    ) -> FaultInjection:
         """Inject faults into a request: delay it, or raise; return the rest of the injection."""
         # Without faults a request is not even described: this runs for every request of every component.
         if not self._faults:
-            return NOTHING
-        injection = self._faults.strike(self._asking(verb, kind, key, subresource, after)) or NOTHING
+            return NO_INJECTION
+        injection = (
+            self._faults.find_injection(self._make_fault_request(verb, kind, key, subresource, after)) or NO_INJECTION
+        )
         if injection.delay_seconds:
-            await self._pause(injection.delay_seconds)
-        if (error := injection.error()) is not None:
+            await self._pause_step(injection.delay_seconds)
+        if (error := injection.make_error()) is not None:
             raise error
-        if injection.cut:
+        if injection.cuts_watch:
             raise Unavailable("the connection was cut")
         return injection
 
-    def _asking(self, verb: str, kind: str, key: Key, subresource: str, after: str) -> Asking:
-        resource = self._door.desk().view(kind, self._end.sight).resource
-        return Asking(
-            server=self._server,
-            user_agent=self._end.identity.user_agent,
+    def _make_fault_request(self, verb: str, kind: str, key: Key, subresource: str, after: str) -> FaultRequest:
+        resource = self._endpoint.get_server().get_view(kind, self._config.decoder).resource
+        return FaultRequest(
+            server=self._server_name,
+            user_agent=self._config.identity.user_agent,
             verb=verb,
             group=resource.group,
             resource=resource.plural,
             subresource=subresource,
             namespace=key.namespace,
             name=key.name,
-            from_version=after not in ("", "0"),
+            from_resource_version=after not in ("", "0"),
         )
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the present object, or a past state if a fault makes reads stale."""
-        injection = await self._ask("get", kind, key)
+        injection = await self._inject_faults("get", kind, key)
         if not injection.stale_revision:
             return await self._client.get(kind, key)
-        view = self._door.desk().view(kind, self._end.sight)
+        view = self._endpoint.get_server().get_view(kind, self._config.decoder)
         resource, revision = view.resource, injection.stale_revision
         try:
-            entry = await resource.services.store.get(resource.key(key.namespace, key.name), revision=revision)
+            entry = await resource.dependencies.store.get(resource.key(key.namespace, key.name), revision=revision)
         except Compacted as error:
             raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
         if entry is None:
             raise NotFound.for_object(resource.group, resource.plural, key.name)
-        return view.show(resource.home.read_entry(entry))
+        return view.get_object(resource.storage_resource.decode_entry(entry))
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, or a past state if a fault makes reads stale."""
-        injection = await self._ask("list", kind, Key(selection.namespace, ""))
+        injection = await self._inject_faults("list", kind, Key(selection.namespace, ""))
         if not injection.stale_revision:
             return await self._readers.get(kind, self._client).list(kind, selection)
-        view = self._door.desk().view(kind, self._end.sight)
+        view = self._endpoint.get_server().get_view(kind, self._config.decoder)
         parameters = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
         parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
-        options = list_options({name: (value,) for name, value in parameters.items() if value})
-        page = await listing.page(view.resource, selection.namespace, options)
-        return ObjectList([view.show(record) for record in page.records], str(page.revision))
+        options = parse_list_options({name: (value,) for name, value in parameters.items() if value})
+        page = await listing.list_page(view.resource, selection.namespace, options)
+        return ObjectList([view.get_object(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Open a watch, and track it so that faults can cut it."""
         key = Key(selection.namespace, "")
-        await self._ask("watch", kind, key, after=after)
+        await self._inject_faults("watch", kind, key, after=after)
         watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
         # Watches that ended since are dropped here; nothing else tells the client about their end.
-        open_ones = self._door.desk().watches
+        open_ones = self._endpoint.get_server().watches
         self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
-        self._watches[watch] = self._asking("watch", kind, key, "", after)
+        self._watches[watch] = self._make_fault_request("watch", kind, key, "", after)
         return watch
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create an object, or post it to a subresource."""
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
-        await self._ask("create", kind, key, subresource=subresource)
+        await self._inject_faults("create", kind, key, subresource=subresource)
         return await self._client.create(kind, obj, subresource=subresource, name=name)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
-        await self._ask("update", kind, key, subresource=subresource)
+        await self._inject_faults("update", kind, key, subresource=subresource)
         return await self._client.update(kind, obj, subresource=subresource)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch an object."""
-        await self._ask("patch", kind, key, subresource=subresource)
+        await self._inject_faults("patch", kind, key, subresource=subresource)
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete an object."""
-        await self._ask("delete", kind, key)
+        await self._inject_faults("delete", kind, key)
         await self._client.delete(kind, key, how)
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
-        await self._ask("deletecollection", kind, Key(selection.namespace, ""))
+        await self._inject_faults("deletecollection", kind, Key(selection.namespace, ""))
         await self._client.delete_collection(kind, selection, how)

@@ -10,7 +10,7 @@ from mockkube.apiserver.http import protocol
 from mockkube.cluster.certificates import Certificates
 from mockkube.cluster.errors import StartError
 
-Handler = protocol.Handler
+Handler = protocol.HttpHandler
 
 BACKLOG: Final = 1024
 HANDSHAKE_SECONDS_MAX: Final = 10.0
@@ -35,18 +35,18 @@ def bind(address: str, port: int) -> socket.socket:
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        raise StartError(_why_not(address, port, error)) from None
+        raise StartError(_describe_bind_error(address, port, error)) from None
     return listening
 
 
-def url_of(listening: socket.socket, *, tls: bool) -> str:
+def get_url(listening: socket.socket, *, tls: bool) -> str:
     """Return the URL of a listening socket; a wildcard address becomes loopback."""
     address, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def tls_context(certificates: Certificates) -> ssl.SSLContext:
+def make_tls_context(certificates: Certificates) -> ssl.SSLContext:
     """Return a server's TLS context that accepts client certificates of the cluster's CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -58,14 +58,14 @@ def tls_context(certificates: Certificates) -> ssl.SSLContext:
     return context
 
 
-class Listener:
+class TcpListener:
     """HTTP server of one handler on one socket, which it owns."""
 
     def __init__(self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None) -> None:
         self._socket = listening
         self._tls = tls
-        self.url = url_of(listening, tls=tls is not None)
-        self._web = protocol.Server(
+        self.url = get_url(listening, tls=tls is not None)
+        self._web = protocol.HttpServer(
             handler,
             access_log=None,
             keepalive_timeout=IDLE_SECONDS_MAX,
@@ -86,7 +86,7 @@ class Listener:
             backlog=BACKLOG,
         )
 
-    def refuse(self) -> None:
+    def stop_accepting(self) -> None:
         """Accept no further connections, and close idle ones."""
         if self._server is not None:
             self._server.close()
@@ -94,12 +94,12 @@ class Listener:
 
     async def stop(self) -> None:
         """Wait a moment for requests in flight, cancel the rest, close the socket."""
-        self.refuse()
+        self.stop_accepting()
         await self._web.shutdown(STOP_SECONDS_MAX / 2)  # waits twice as long at most: for answers, then for cancelling
         self._socket.close()
 
 
-def _why_not(address: str, port: int, error: OSError) -> str:
+def _describe_bind_error(address: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {port} on {address} is in use: stop what listens there, or give another --port (0 picks a free one)"

@@ -10,18 +10,20 @@ from mockkube.runtime.steps import Signal
 REPORT_SECONDS: Final = 10.0
 
 
-class LoopWatch:
+class HotLoopReporter:
     """Calls `report` after each signal of hot loops, then periodically until none is left."""
 
-    def __init__(self, clock: Clock, bell: Signal, looping: Callable[[], bool], report: Callable[[], None]) -> None:
-        self._clock, self._bell = clock, bell
-        self._looping, self._report = looping, report
+    def __init__(
+        self, clock: Clock, signal: Signal, has_hot_loops: Callable[[], bool], report: Callable[[], None]
+    ) -> None:
+        self._clock, self._signal = clock, signal
+        self._has_hot_loops, self._report = has_hot_loops, report
 
     async def run(self) -> None:
         """Watch until cancelled."""
         while True:
-            await self._bell.wait()
+            await self._signal.wait()
             self._report()
-            while self._looping():
+            while self._has_hot_loops():
                 await self._clock.sleep(REPORT_SECONDS)
                 self._report()

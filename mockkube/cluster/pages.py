@@ -6,17 +6,17 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import NotFound, Unavailable
-from mockkube.apiserver.http.asked import Asked as Request
+from mockkube.apiserver.http.asked import ResourceRequest as Request
 from mockkube.apiserver.http.plain import METRICS_MEDIA
-from mockkube.apiserver.http.zpages import Pages, Subject
+from mockkube.apiserver.http.zpages import Zpages, ZpagesComponent
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.catalogue import PAGES
-from mockkube.cluster.flags import flags_of
-from mockkube.cluster.fleet import Fleet
+from mockkube.cluster.control.catalogue import PAGE_NAMES
+from mockkube.cluster.flags import make_effective_flags
+from mockkube.cluster.fleet import ComponentController
 from mockkube.features.components import is_api_server
 from mockkube.runtime.clock import Clock
 
-_PATHS: Final = tuple(f"/{page}" for page in PAGES)
+_PATHS: Final = tuple(f"/{page}" for page in PAGE_NAMES)
 
 
 class ComponentPages:
@@ -25,32 +25,32 @@ class ComponentPages:
     def __init__(self, configuration: ClusterConfiguration, clock: Clock) -> None:
         self._configuration = configuration
         self._clock = clock
-        self.fleet: Fleet | None = None
+        self.component_controller: ComponentController | None = None
 
-    def handlers(self) -> Mapping[str, Callable[[Request], Awaitable[web.StreamResponse]]]:
+    def get_handlers(self) -> Mapping[str, Callable[[Request], Awaitable[web.StreamResponse]]]:
         """Return the handlers by name of the page."""
-        return {"flagz": self._zpage, "metrics": self._metrics, "statusz": self._zpage}
+        return {"flagz": self._serve_zpage, "metrics": self._serve_metrics, "statusz": self._serve_zpage}
 
-    def _running(self, name: str) -> Fleet:
+    def _require_running(self, name: str) -> ComponentController:
         """Return the component controller; Unavailable if the component does not run."""
-        assert self.fleet is not None, "requests come when the fleet listens"
-        doing = self.fleet.doing(name)
-        if not doing.running:
+        assert self.component_controller is not None, "requests come when the fleet listens"
+        doing = self.component_controller.get_state(name)
+        if not doing.is_running:
             raise Unavailable(f"{name} does not run: {doing.message}")
-        return self.fleet
+        return self.component_controller
 
-    async def _metrics(self, request: Request) -> web.StreamResponse:
-        text = self._running(request.call.name).metrics(request.call.name)
-        return request.exchange.respond(text, media=METRICS_MEDIA)
+    async def _serve_metrics(self, request: Request) -> web.StreamResponse:
+        text = self._require_running(request.scope.name).render_metrics(request.scope.name)
+        return request.context.respond(text, media=METRICS_MEDIA)
 
-    async def _zpage(self, request: Request) -> web.StreamResponse:
-        name = request.call.name
-        fleet = self._running(name)
-        settings = fleet.settings(name)
+    async def _serve_zpage(self, request: Request) -> web.StreamResponse:
+        name = request.scope.name
+        fleet = self._require_running(name)
+        settings = fleet.get_settings(name)
         shown = "apiserver" if is_api_server(name) else name.partition(".")[0]
-        flags = flags_of(self._configuration, settings)
-        subject = Subject(shown, settings.capabilities(), flags, fleet.since(name))
-        pages = Pages(subject, self._clock, lambda: _PATHS)
-        if request.call.subresource not in pages.served:
+        flags = make_effective_flags(self._configuration, settings)
+        subject = ZpagesComponent(shown, settings.capabilities(), flags, fleet.get_started_at(name))
+        pages = Zpages(subject, self._clock, lambda: _PATHS)
+        if request.scope.subresource not in pages.enabled_pages:
             raise NotFound.for_path()
-        return pages.answer(request.exchange, request.call.subresource)
+        return pages.respond(request.context, request.scope.subresource)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from mockkube_cel.golang import gotime
 
 from mockkube.api.names import check_dns_subdomain
-from mockkube.cluster.components import settings_of
+from mockkube.cluster.components import resolve_settings
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.parts import Flags
+from mockkube.cluster.parts import ComponentFlags
 from mockkube.controllers.options import NodeOptions, Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
@@ -26,11 +26,11 @@ class _Flag:
     """Field of the options that a flag sets, and its parser."""
 
     field: str
-    read: Callable[[Any], Any]
-    of_nodes: bool = False
+    parse: Callable[[Any], Any]
+    is_node_option: bool = False
 
 
-def _seconds(value: Any) -> float:
+def _parse_seconds(value: Any) -> float:
     """Parse a duration like 40s."""
     span = gotime.parse_duration(value) if isinstance(value, str) else None
     if span is None or span.nanos < 0:
@@ -38,19 +38,19 @@ def _seconds(value: Any) -> float:
     return float(span.nanos / _NANOS)
 
 
-def _number(value: Any) -> float:
+def _parse_number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise ValueError("give a number that is not negative")
     return float(value)
 
 
-def _count(value: Any) -> int:
+def _parse_count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("give a whole number that is not negative")
     return value
 
 
-def _name(value: Any) -> str:
+def _parse_name(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("give a name")
     if errors := check_dns_subdomain(value):
@@ -58,19 +58,19 @@ def _name(value: Any) -> str:
     return value
 
 
-def _file(value: Any) -> str:
+def _parse_file(value: Any) -> str:
     if not isinstance(value, str) or not Path(value).is_file():
         raise ValueError("give a file that is there")
     return value
 
 
-def _switch(value: Any) -> bool:
+def _parse_bool(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("give true or false")
     return value
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _parse_controller_names(value: Any) -> tuple[str, ...]:
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError("give names of controllers, like '*,-daemonset-controller'")
@@ -82,82 +82,84 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 _CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
-    "controllers": _Flag("controllers", _names),
-    "node-monitor-period": _Flag("monitor_period_seconds", _seconds, of_nodes=True),
-    "node-monitor-grace-period": _Flag("monitor_grace_seconds", _seconds, of_nodes=True),
-    "node-startup-grace-period": _Flag("startup_grace_seconds", _seconds, of_nodes=True),
-    "node-eviction-rate": _Flag("eviction_rate", _number, of_nodes=True),
-    "secondary-node-eviction-rate": _Flag("secondary_eviction_rate", _number, of_nodes=True),
-    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _number, of_nodes=True),
-    "large-cluster-size-threshold": _Flag("large_cluster_size", _count, of_nodes=True),
-    "kube-api-qps": _Flag("requests_per_second", _number),
-    "kube-api-burst": _Flag("requests_burst", _count),
-    "terminated-pod-gc-threshold": _Flag("terminated_pods_max", _count),
-    "pvclaimbinder-sync-period": _Flag("volume_sync_seconds", _seconds),
-    "resource-quota-sync-period": _Flag("quota_sync_seconds", _seconds),
-    "default-storage-class": _Flag("default_storage_class", _name),  # differs: upstream has none
-    "enable-garbage-collector": _Flag("garbage_collection", _switch),
-    "cluster-signing-cert-file": _Flag("signing_certificate", _file),
-    "cluster-signing-key-file": _Flag("signing_key", _file),
-    "cluster-signing-duration": _Flag("signing_seconds", _seconds),
+    "controllers": _Flag("controllers", _parse_controller_names),
+    "node-monitor-period": _Flag("monitor_period_seconds", _parse_seconds, is_node_option=True),
+    "node-monitor-grace-period": _Flag("monitor_grace_seconds", _parse_seconds, is_node_option=True),
+    "node-startup-grace-period": _Flag("startup_grace_seconds", _parse_seconds, is_node_option=True),
+    "node-eviction-rate": _Flag("eviction_rate", _parse_number, is_node_option=True),
+    "secondary-node-eviction-rate": _Flag("secondary_eviction_rate", _parse_number, is_node_option=True),
+    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _parse_number, is_node_option=True),
+    "large-cluster-size-threshold": _Flag("large_cluster_size", _parse_count, is_node_option=True),
+    "kube-api-qps": _Flag("requests_per_second", _parse_number),
+    "kube-api-burst": _Flag("requests_burst", _parse_count),
+    "terminated-pod-gc-threshold": _Flag("terminated_pods_max", _parse_count),
+    "pvclaimbinder-sync-period": _Flag("volume_sync_seconds", _parse_seconds),
+    "resource-quota-sync-period": _Flag("quota_sync_seconds", _parse_seconds),
+    "default-storage-class": _Flag("default_storage_class", _parse_name),  # differs: upstream has none
+    "enable-garbage-collector": _Flag("garbage_collection", _parse_bool),
+    "cluster-signing-cert-file": _Flag("signing_certificate", _parse_file),
+    "cluster-signing-key-file": _Flag("signing_key", _parse_file),
+    "cluster-signing-duration": _Flag("signing_seconds", _parse_seconds),
 }
-_CONFIG: Final = "config"
-_KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
+_CONFIG_FLAG: Final = "config"
+_KNOWN_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
     CONTROLLER_MANAGER: tuple(_CONTROLLER_MANAGER),
-    SCHEDULER: (_CONFIG,),
+    SCHEDULER: (_CONFIG_FLAG,),
 }
 
 
-def flags_of(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None = None) -> Mapping[str, Flags]:
+def resolve_component_flags(
+    configuration: ClusterConfiguration, more: Mapping[str, ComponentFlags] | None = None
+) -> Mapping[str, ComponentFlags]:
     """Return the flags of each component, `more` over the configuration; ConfigurationError if one is invalid."""
     flags: dict[str, dict[str, Any]] = {}
     if configuration.scheduler_config is not None:
-        flags[SCHEDULER] = {_CONFIG: configuration.scheduler_config}
+        flags[SCHEDULER] = {_CONFIG_FLAG: configuration.scheduler_config}
     if configuration.controller_manager:
         flags[CONTROLLER_MANAGER] = dict(configuration.controller_manager)
     if configuration.controllers:
         flags.setdefault(CONTROLLER_MANAGER, {})["controllers"] = configuration.controllers
     for component, own in (more or {}).items():
         flags[component] = {**flags.get(component, {}), **own}
-    judge(flags, settings_of(configuration, SCHEDULER).capabilities() if SCHEDULER in flags else None)
+    validate_flags(flags, resolve_settings(configuration, SCHEDULER).capabilities() if SCHEDULER in flags else None)
     return flags
 
 
-def judge(flags: Mapping[str, Flags], scheduler: Capabilities | None = None) -> None:
+def validate_flags(flags: Mapping[str, ComponentFlags], scheduler: Capabilities | None = None) -> None:
     """Raise ConfigurationError for the first invalid flag; the text names a remedy.
 
     The scheduler's configuration is parsed as a scheduler with these capabilities parses it.
     """
     for component, own in flags.items():
-        _check_names(component, own)
+        _validate_names(component, own)
     # Values do not depend on the version: any will do for parsing.
-    controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
-    given = scheduler_configuration(flags.get(SCHEDULER, {}))
+    make_controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
+    given = get_scheduler_configuration(flags.get(SCHEDULER, {}))
     if given is not None and scheduler is not None:
-        _check_scheduler(given, scheduler)
+        _validate_scheduler_configuration(given, scheduler)
 
 
-def _check_names(component: str, own: Flags) -> None:
-    known = _KNOWN.get(component)
+def _validate_names(component: str, component_flags: ComponentFlags) -> None:
+    known = _KNOWN_FLAGS.get(component)
     if known is None:
-        raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN)} do")
-    for name in own:
+        raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN_FLAGS)} do")
+    for name in component_flags:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             raise ConfigurationError(f"{component}: unknown flag {name!r}: {remedy}")
 
 
-def _check_scheduler(given: Mapping[str, Any], capabilities: Capabilities) -> None:
+def _validate_scheduler_configuration(scheduler_config: Mapping[str, Any], capabilities: Capabilities) -> None:
     from mockkube.scheduler.configuration import configuration as schedulers  # with it come the plugins
 
     try:
-        schedulers.parse_configuration(given, capabilities)
+        schedulers.parse_configuration(scheduler_config, capabilities)
     except schedulers.SchedulerConfigurationError as error:
         raise ConfigurationError(f"{SCHEDULER}: {schedulers.KIND}: {error}") from None
 
 
-def controller_options(flags: Flags, version: Version) -> Options:
+def make_controller_options(flags: ComponentFlags, version: Version) -> Options:
     """Return the options of a controller manager of a version."""
     options = Options.for_version(version)
     nodes: dict[str, Any] = {}
@@ -165,7 +167,7 @@ def controller_options(flags: Flags, version: Version) -> Options:
     for name, value in flags.items():
         flag = _CONTROLLER_MANAGER[name]
         try:
-            (nodes if flag.of_nodes else others)[flag.field] = flag.read(value)
+            (nodes if flag.is_node_option else others)[flag.field] = flag.parse(value)
         except ValueError as error:
             shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
             raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
@@ -173,9 +175,9 @@ def controller_options(flags: Flags, version: Version) -> Options:
     return replace(options, nodes=node_options, **others)
 
 
-def scheduler_configuration(flags: Flags) -> Mapping[str, Any] | None:
+def get_scheduler_configuration(flags: ComponentFlags) -> Mapping[str, Any] | None:
     """Return the KubeSchedulerConfiguration of a scheduler; None for the default."""
-    given = flags.get(_CONFIG)
+    given = flags.get(_CONFIG_FLAG)
     if given is not None and not isinstance(given, Mapping):
-        raise ConfigurationError(f"{SCHEDULER}: {_CONFIG}: give a KubeSchedulerConfiguration, as a mapping")
+        raise ConfigurationError(f"{SCHEDULER}: {_CONFIG_FLAG}: give a KubeSchedulerConfiguration, as a mapping")
     return given

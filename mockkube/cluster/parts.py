@@ -6,34 +6,36 @@ from typing import Any, Final
 
 from mockkube.client.protocol import Client
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.component import Asked
+from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.credentials import Credentials
-from mockkube.cluster.stage import Stage
+from mockkube.cluster.stage import Executor
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.runtime.part import Component, ComponentDependencies
 from mockkube.runtime.steps import Signal, Worker
 
 # Values of a component's own flags, by name.
-Flags = Mapping[str, Any]
-PartContext = ComponentDependencies[Client, Capabilities]
-Build = Callable[[PartContext, Flags], Component]
+ComponentFlags = Mapping[str, Any]
+TypedComponentDependencies = ComponentDependencies[Client, Capabilities]
+BuildComponent = Callable[[TypedComponentDependencies, ComponentFlags], Component]
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
-def told(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None = None) -> Mapping[str, Flags]:
+def resolve_flags(
+    configuration: ClusterConfiguration, more: Mapping[str, ComponentFlags] | None = None
+) -> Mapping[str, ComponentFlags]:
     """Return the flags of each component, `more` over the configuration; ConfigurationError if one is invalid."""
     has_flags = configuration.controllers or configuration.controller_manager or more
     if configuration.scheduler_config is None and not has_flags:
         return {}
     # Imports the controllers' options, which a cluster without such flags does not need at its start.
-    from mockkube.cluster.part_flags import flags_of
+    from mockkube.cluster.part_flags import resolve_component_flags
 
-    return flags_of(configuration, more)
+    return resolve_component_flags(configuration, more)
 
 
-def signing(credentials: Credentials, flags: Mapping[str, Flags]) -> Mapping[str, Flags]:
+def add_signing_flags(credentials: Credentials, flags: Mapping[str, ComponentFlags]) -> Mapping[str, ComponentFlags]:
     """Return the flags with the cluster's CA as signer of certificates, unless they name another."""
     certificates = credentials.certificates
     if certificates is None:
@@ -45,36 +47,40 @@ def signing(credentials: Credentials, flags: Mapping[str, Flags]) -> Mapping[str
     return {**flags, CONTROLLER_MANAGER: {**own, **flags.get(CONTROLLER_MANAGER, {})}}
 
 
-def _scheduler(context: PartContext, flags: Flags) -> Component:
-    from mockkube.cluster.part_flags import scheduler_configuration
+def _build_scheduler(dependencies: TypedComponentDependencies, flags: ComponentFlags) -> Component:
+    from mockkube.cluster.part_flags import get_scheduler_configuration
     from mockkube.scheduler.scheduler import build
 
-    return build(context, scheduler_configuration(flags))
+    return build(dependencies, get_scheduler_configuration(flags))
 
 
-def _controllers(context: PartContext, flags: Flags) -> Component:
-    from mockkube.cluster.part_flags import controller_options
+def _build_controller_manager(dependencies: TypedComponentDependencies, flags: ComponentFlags) -> Component:
+    from mockkube.cluster.part_flags import make_controller_options
     from mockkube.controllers.controller_manager import build
 
-    return build(context, controller_options(flags, context.capabilities.version))
+    return build(dependencies, make_controller_options(flags, dependencies.capabilities.version))
 
 
-def _kubelets(context: PartContext, flags: Flags) -> Component:
-    from mockkube.kubelet.kubelets import build
+def _build_kubelets(dependencies: TypedComponentDependencies, flags: ComponentFlags) -> Component:
+    from mockkube.kubelet.kubelets import build_kubelets
 
-    return build(context)
+    return build_kubelets(dependencies)
 
 
 # By name of the component. Each imports its package only when it builds the component.
-BUILDERS: Final[Mapping[str, Build]] = {SCHEDULER: _scheduler, CONTROLLER_MANAGER: _controllers, KUBELET: _kubelets}
+BUILDERS: Final[Mapping[str, BuildComponent]] = {
+    SCHEDULER: _build_scheduler,
+    CONTROLLER_MANAGER: _build_controller_manager,
+    KUBELET: _build_kubelets,
+}
 
 
-class Guarded:
+class GuardedWorker:
     """Worker whose bugs end its component and nothing else."""
 
-    def __init__(self, worker: Worker, failed: Callable[[Exception], None]) -> None:
+    def __init__(self, worker: Worker, on_failed: Callable[[Exception], None]) -> None:
         self._worker = worker
-        self._failed: Callable[[Exception], None] | None = failed
+        self._on_failed: Callable[[Exception], None] | None = on_failed
 
     @property
     def name(self) -> str:
@@ -88,11 +94,11 @@ class Guarded:
 
     def is_ready(self) -> bool:
         """Return whether the worker is ready and has not failed."""
-        return self._failed is not None and self._worker.is_ready()
+        return self._on_failed is not None and self._worker.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the worker wakes, None after a failure."""
-        return None if self._failed is None else self._worker.wake_at()
+        return None if self._on_failed is None else self._worker.wake_at()
 
     async def step(self) -> None:
         """Take a step; after an exception the worker never runs again."""
@@ -100,54 +106,60 @@ class Guarded:
             await self._worker.step()
         except Exception as error:  # a bug of one component leaves the others alone
             _LOG.exception("%s failed", self.name)
-            failed, self._failed = self._failed, None
+            failed, self._on_failed = self._on_failed, None
             if failed is not None:
                 failed(error)
 
 
-class Runner:
+class ComponentRunner:
     """Runs one component; a change of its spec is a restart, which loses all memory."""
 
-    def __init__(self, make: Callable[[Asked], Component], stage: Stage, *, failed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        create_component: Callable[[ComponentSpec], Component],
+        executor: Executor,
+        *,
+        on_failed: Callable[[], None],
+    ) -> None:
         # Spec that it runs with; None while it does not run.
-        self.asked: Asked | None = None
+        self.spec: ComponentSpec | None = None
         # Why it does not run although it should.
         self.failure = ""
-        self._make = make
-        self._stage = stage
-        self._told = failed
-        self._part: Component | None = None
+        self._create_component = create_component
+        self._executor = executor
+        self._on_failed = on_failed
+        self._component: Component | None = None
         self._workers: Sequence[Worker] = ()
 
-    async def become(self, asked: Asked) -> None:
+    async def apply_spec(self, spec: ComponentSpec) -> None:
         """Run with this spec; do nothing if it does already."""
-        if self._part is not None and self.asked == asked and not self.failure:
+        if self._component is not None and self.spec == spec and not self.failure:
             return
         await self.stop()
-        if not asked.running:
+        if not spec.should_run:
             return
         try:
-            part = self._part = self._make(asked)
+            part = self._component = self._create_component(spec)
             await part.start()
         # As a separate process that crashes at its start: the failure is in the component's status.
         except Exception as error:  # whatever it is, the other components go on
-            _LOG.exception("%s does not start", asked.settings.component)
+            _LOG.exception("%s does not start", spec.settings.component)
             await self.stop()
             self.failure = str(error) or type(error).__name__
             return
-        self.asked = asked
-        self._workers = [Guarded(worker, self._fail) for worker in part.workers]
-        self._stage.enter(self._workers)
+        self.spec = spec
+        self._workers = [GuardedWorker(worker, self._handle_failure) for worker in part.workers]
+        self._executor.add_workers(self._workers)
 
-    def _fail(self, error: Exception) -> None:
+    def _handle_failure(self, error: Exception) -> None:
         self.failure = str(error) or type(error).__name__
-        self._told()
+        self._on_failed()
 
     async def stop(self) -> None:
         """Stop the component's workers, then the component."""
         workers, self._workers = self._workers, ()
-        part, self._part = self._part, None
-        self.asked, self.failure = None, ""
-        await self._stage.leave(workers)
+        part, self._component = self._component, None
+        self.spec, self.failure = None, ""
+        await self._executor.remove_workers(workers)
         if part is not None:
             await part.stop()

@@ -7,22 +7,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mockkube.cluster.assembly import Cluster, Running
-from mockkube.cluster.configuration import SETTINGS, ClusterConfiguration, resolve
+from mockkube.cluster.assembly import Cluster, RunningCluster
+from mockkube.cluster.configuration import SETTINGS, ClusterConfiguration, resolve_configuration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.state import StateDirectory
 
 
-def configuration_of(settings: Mapping[str, Any]) -> ClusterConfiguration:
+def make_temporary_configuration(settings: Mapping[str, Any]) -> ClusterConfiguration:
     """Return the configuration of a temporary cluster, by default on a free port.
 
     `settings` are those of `mockkube up` by their names in Python; ConfigurationError if one is invalid.
     """
-    refuse_unknown(settings)
-    return resolve({"ephemeral": True, "port": 0, **settings}, {})
+    reject_unknown_settings(settings)
+    return resolve_configuration({"ephemeral": True, "port": 0, **settings}, {})
 
 
-def refuse_unknown(settings: Mapping[str, Any]) -> None:
+def reject_unknown_settings(settings: Mapping[str, Any]) -> None:
     """Raise ConfigurationError for unknown settings."""
     known = [setting.name for setting in SETTINGS]
     if unknown := [name for name in settings if name not in known]:
@@ -36,7 +36,7 @@ def _explain_unknown(name: str, known: list[str]) -> str:
 
 
 @asynccontextmanager
-async def passing_cluster(configuration: ClusterConfiguration) -> AsyncIterator[Running]:
+async def run_temporary_cluster(configuration: ClusterConfiguration) -> AsyncIterator[RunningCluster]:
     """Run a cluster in this event loop, with its files in a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="mockkube-") as directory:
         async with Cluster(configuration, StateDirectory(Path(directory) / configuration.name)) as running:

@@ -19,10 +19,10 @@ from mockkube.features.versions import NEWEST, OLDEST, Version
 if TYPE_CHECKING:
     from mockkube.proposals.proposal import Proposal
 
-PARTS: Final = ("scheduler", "controllers", "kubelets")
+OPTIONAL_COMPONENTS: Final = ("scheduler", "controllers", "kubelets")
 SKEW_POLICIES: Final = ("enforce", "warn", "ignore")
-REAL: Final = "Real"
-VIRTUAL: Final = "Virtual"
+REAL_CLOCK: Final = "Real"
+VIRTUAL_CLOCK: Final = "Virtual"
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
 
 _COMPONENT: Final = re.compile(
@@ -38,7 +38,7 @@ _HOST: Final = re.compile(r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?|[0-9a-f:]+")
 _TRUE: Final = frozenset({"1", "t", "true"})
 _FALSE: Final = frozenset({"0", "f", "false"})
 
-Reader = Callable[[Any], Any]
+ParseValue = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +48,29 @@ class ComponentConfiguration:
     version: Version | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
-    def over(self, lower: "ComponentConfiguration") -> "ComponentConfiguration":
+    def merge_over(self, lower: "ComponentConfiguration") -> "ComponentConfiguration":
         """Return both merged, this one taking precedence."""
         return ComponentConfiguration(self.version or lower.version, {**lower.feature_gates, **self.feature_gates})
 
 
-def read_text(value: Any) -> str:
+def parse_text(value: Any) -> str:
     """Parse a text that is not empty."""
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{_shown(value)} is not a text: give one, in quotes if it looks like a number")
+        raise ValueError(f"{_shorten(value)} is not a text: give one, in quotes if it looks like a number")
     return value
 
 
-def read_name(value: Any) -> str:
+def parse_name(value: Any) -> str:
     """Parse a cluster name, which also names a directory and a context."""
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
         raise ValueError(
-            f"{_shown(value)} cannot name a cluster: use up to 63 lower case letters, digits and '-', "
+            f"{_shorten(value)} cannot name a cluster: use up to 63 lower case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )
     return value
 
 
-def read_bind(value: Any) -> str:
+def parse_bind(value: Any) -> str:
     """Parse an IP address to listen on."""
     import ipaddress  # the default needs none of it
 
@@ -79,80 +79,80 @@ def read_bind(value: Any) -> str:
     try:
         return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
     except ValueError:
-        raise ValueError(f"{_shown(value)} is not an IP address: give one of this machine, like 127.0.0.1") from None
+        raise ValueError(f"{_shorten(value)} is not an IP address: give one of this machine, like 127.0.0.1") from None
 
 
-def read_port(value: Any) -> int:
+def parse_port(value: Any) -> int:
     """Parse a TCP port; 0 picks a free one."""
-    number = _integer(value)
+    number = _parse_integer(value)
     if number is None or not 0 <= number <= 65535:
-        raise ValueError(f"{_shown(value)} is not a port: give a number from 0 to 65535 (0 picks a free one)")
+        raise ValueError(f"{_shorten(value)} is not a port: give a number from 0 to 65535 (0 picks a free one)")
     return number
 
 
-def read_nodes(value: Any) -> int:
+def parse_nodes(value: Any) -> int:
     """Parse the number of nodes to register."""
-    number = _integer(value)
+    number = _parse_integer(value)
     if number is None or not 0 <= number <= 10_000:
-        raise ValueError(f"{_shown(value)} is not a number of nodes: give one from 0 to 10000")
+        raise ValueError(f"{_shorten(value)} is not a number of nodes: give one from 0 to 10000")
     return number
 
 
-def read_flag(value: Any) -> bool:
+def parse_bool(value: Any) -> bool:
     """Parse a boolean."""
     text = value.lower() if isinstance(value, str) else value
     if text is True or text in _TRUE:
         return True
     if text is False or text in _FALSE:
         return False
-    raise ValueError(f"{_shown(value)} is neither true nor false: give one of the two")
+    raise ValueError(f"{_shorten(value)} is neither true nor false: give one of the two")
 
 
-def read_version(value: Any) -> Version:
+def parse_version(value: Any) -> Version:
     """Parse a Kubernetes version that is not too old; release trains decide how new it may be."""
     remedy = f"give one from {OLDEST} to {NEWEST}"
     try:
         version = Version.parse(str(value))
     except ValueError:
-        raise ValueError(f"{_shown(value)} is not a version: {remedy}") from None
+        raise ValueError(f"{_shorten(value)} is not a version: {remedy}") from None
     if version < OLDEST:
         raise ValueError(f"version {version} is not supported: {remedy}")
     return version
 
 
-def read_version_up_to(value: Any, newest: Version) -> Version:
+def parse_version_up_to(value: Any, newest: Version) -> Version:
     """Parse a Kubernetes version that is neither too old nor too new."""
-    version = read_version(value)
+    version = parse_version(value)
     if version > newest:
         raise ValueError(f"version {version} is not supported: give one from {OLDEST} to {newest}")
     return version
 
 
-def read_skew_policy(value: Any) -> str:
+def parse_skew_policy(value: Any) -> str:
     """Parse a version skew policy."""
     if value not in SKEW_POLICIES:
-        raise ValueError(f"{_shown(value)} is not a skew policy: give one of {', '.join(SKEW_POLICIES)}")
+        raise ValueError(f"{_shorten(value)} is not a skew policy: give one of {', '.join(SKEW_POLICIES)}")
     return str(value)
 
 
-def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
+def parse_release_trains(value: Any) -> tuple[ReleaseTrain, ...]:
     """Parse release trains, from YAML or from JSON in a text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError:
-            raise ValueError(f"{_shown(value)} is not JSON: give a list of {{gate, stages}}") from None
-    return trains.parse_trains(value, usual_trains())
+            raise ValueError(f"{_shorten(value)} is not JSON: give a list of {{gate, stages}}") from None
+    return trains.parse_trains(value, default_release_trains())
 
 
-def usual_trains() -> tuple[ReleaseTrain, ...]:
+def default_release_trains() -> tuple[ReleaseTrain, ...]:
     """Return the release trains of proposals as they are planned by default."""
     from mockkube.proposals import outside  # with it come the proposals themselves
 
     return outside.default_trains()
 
 
-def read_proposals(value: Any) -> tuple["Proposal", ...]:
+def parse_proposals(value: Any) -> tuple["Proposal", ...]:
     """Load proposals from Python files, or accept Proposal objects."""
     from mockkube.proposals import outside
     from mockkube.proposals.proposal import Proposal
@@ -165,23 +165,25 @@ def read_proposals(value: Any) -> tuple["Proposal", ...]:
         elif isinstance(one, Path):
             found += outside.load_file(one)
         else:
-            found += (proposal for path in _items(one) for proposal in outside.load_file(path))
+            found += (proposal for path in _split_items(one) for proposal in outside.load_file(path))
     return tuple(dict.fromkeys(found))
 
 
-def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple["Proposal", ...]) -> tuple[ReleaseTrain, ...]:
+def add_proposals_to_trains(
+    trains: tuple[ReleaseTrain, ...], proposals: tuple["Proposal", ...]
+) -> tuple[ReleaseTrain, ...]:
     """Return release trains that also carry these proposals."""
     from mockkube.proposals import outside
 
     return outside.add_to_trains(trains, proposals)
 
 
-def read_path(value: Any) -> Path:
+def parse_path(value: Any) -> Path:
     """Parse a path; return it absolute, with `~` expanded."""
-    return Path(os.path.abspath(os.path.expanduser(read_text(value))))
+    return Path(os.path.abspath(os.path.expanduser(parse_text(value))))
 
 
-def read_token(value: Any) -> str:
+def parse_token(value: Any) -> str:
     """Parse a bearer token that an HTTP header can carry."""
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
         # A secret never appears in a message, nor in the logs that quote it.
@@ -189,12 +191,12 @@ def read_token(value: Any) -> str:
     return value
 
 
-def read_token_file(value: Any) -> str:
+def parse_token_file(value: Any) -> str:
     """Return the bearer token in the first line of a file."""
-    path = read_path(value)
+    path = parse_path(value)
     try:
         with path.open(encoding="utf-8") as file:
-            return read_token(file.readline(_TOKEN_LENGTH_MAX).strip())
+            return parse_token(file.readline(_TOKEN_LENGTH_MAX).strip())
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}: give a file that holds the token") from None
     except UnicodeDecodeError:
@@ -203,159 +205,164 @@ def read_token_file(value: Any) -> str:
         raise ValueError(f"the first line of {path} is {error}") from None
 
 
-def read_hosts(value: Any) -> tuple[str, ...]:
+def parse_hosts(value: Any) -> tuple[str, ...]:
     """Parse host names without ports; return each once, in lower case."""
-    hosts = [host.lower() for host in _items(value)]
+    hosts = [host.lower() for host in _split_items(value)]
     for host in hosts:
         if not _HOST.fullmatch(host):
-            raise ValueError(f"{_shown(host)} is not the name of a host: give one without a port, like dev.example")
+            raise ValueError(f"{_shorten(host)} is not the name of a host: give one without a port, like dev.example")
     return tuple(dict.fromkeys(hosts))
 
 
-def read_clock(value: Any) -> str:
+def parse_clock(value: Any) -> str:
     """Parse the clock mode."""
-    modes = {mode.lower(): mode for mode in (REAL, VIRTUAL)}
+    modes = {mode.lower(): mode for mode in (REAL_CLOCK, VIRTUAL_CLOCK)}
     if not isinstance(value, str) or value.lower() not in modes:
-        raise ValueError(f"{_shown(value)} is not a clock: give one of {', '.join(modes)}")
+        raise ValueError(f"{_shorten(value)} is not a clock: give one of {', '.join(modes)}")
     return modes[value.lower()]
 
 
-def read_log_level(value: Any) -> str:
+def parse_log_level(value: Any) -> str:
     """Parse a log level."""
     if value not in LOG_LEVELS:
-        raise ValueError(f"{_shown(value)} is not a log level: give one of {', '.join(LOG_LEVELS)}")
+        raise ValueError(f"{_shorten(value)} is not a log level: give one of {', '.join(LOG_LEVELS)}")
     return str(value)
 
 
-def read_parts(value: Any) -> tuple[str, ...]:
+def parse_without(value: Any) -> tuple[str, ...]:
     """Parse the components to leave out; return them in the order of PARTS."""
-    given = _items(value)
+    given = _split_items(value)
     for part in given:
-        if part not in PARTS:
-            raise ValueError(f"{_shown(part)} cannot be left out: give one or more of {','.join(PARTS)}")
-    return tuple(part for part in PARTS if part in given)
+        if part not in OPTIONAL_COMPONENTS:
+            raise ValueError(
+                f"{_shorten(part)} cannot be left out: give one or more of {','.join(OPTIONAL_COMPONENTS)}"
+            )
+    return tuple(part for part in OPTIONAL_COMPONENTS if part in given)
 
 
-def read_plugins(value: Any) -> tuple[str, ...]:
+def parse_plugins(value: Any) -> tuple[str, ...]:
     """Parse names of admission plugins; return each once."""
-    given = _items(value)
+    given = _split_items(value)
     for plugin in given:
         if not _PLUGIN.fullmatch(plugin):
-            raise ValueError(f"{_shown(plugin)} is not the name of an admission plugin: give one like ServiceAccount")
+            raise ValueError(f"{_shorten(plugin)} is not the name of an admission plugin: give one like ServiceAccount")
     return tuple(dict.fromkeys(given))
 
 
-def read_controllers(value: Any) -> tuple[str, ...]:
+def parse_controllers(value: Any) -> tuple[str, ...]:
     """Parse names of controllers; they are checked where the controllers are known."""
-    return tuple(_items(value))
+    return tuple(_split_items(value))
 
 
-def read_controller_flags(value: Any) -> dict[str, Any]:
+def parse_controller_flags(value: Any) -> dict[str, Any]:
     """Parse flags of the controller manager, from `name=value,...` or from YAML."""
-    return {name: _scalar(given) if isinstance(given, str) else given for name, given in _pairs(value, "FLAG=VALUE")}
+    return {
+        name: _parse_scalar(given) if isinstance(given, str) else given
+        for name, given in _parse_pairs(value, "FLAG=VALUE")
+    }
 
 
-def _scalar(text: str) -> Any:
+def _parse_scalar(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def read_scheduler_config(value: Any) -> dict[str, Any]:
+def parse_scheduler_config(value: Any) -> dict[str, Any]:
     """Return a KubeSchedulerConfiguration from a mapping or a file; the scheduler validates it."""
-    return dict(value) if isinstance(value, Mapping) else read_mapping(read_path(value), "KubeSchedulerConfiguration")
+    return dict(value) if isinstance(value, Mapping) else read_mapping(parse_path(value), "KubeSchedulerConfiguration")
 
 
-def read_gates(value: Any) -> dict[str, bool]:
+def parse_gates(value: Any) -> dict[str, bool]:
     """Parse gates by name, or by `component:name`."""
     gates: dict[str, bool] = {}
-    for key, setting in _pairs(value):
+    for key, setting in _parse_pairs(value):
         component, _, name = key.rpartition(":")
         if component and component != "kube":  # upstream's prefix for Kubernetes itself
             check_component(component)
         _check_gate(name)
-        gates[f"{component}:{name}" if component not in ("", "kube") else name] = _gate_setting(name, setting)
+        gates[f"{component}:{name}" if component not in ("", "kube") else name] = _parse_gate_value(name, setting)
     return gates
 
 
-def read_components(value: Any) -> dict[str, ComponentConfiguration]:
+def parse_components(value: Any) -> dict[str, ComponentConfiguration]:
     """Parse components, from `NAME=[VERSION][,Gate=BOOL...]` (`;` between several) or from YAML."""
     if isinstance(value, Mapping):
-        return {check_component(name): _component_of_mapping(fields) for name, fields in value.items()}
+        return {check_component(name): _parse_component_mapping(fields) for name, fields in value.items()}
     components: dict[str, ComponentConfiguration] = {}
-    for text in _items(value, separator=";"):
+    for text in _split_items(value, separator=";"):
         name, _, rest = text.partition("=")
         check_component(name)
-        components[name] = _component_of_text(text, rest).over(components.get(name, ComponentConfiguration()))
+        components[name] = _parse_component_text(text, rest).merge_over(components.get(name, ComponentConfiguration()))
     return components
 
 
-def _component_of_text(text: str, rest: str) -> ComponentConfiguration:
+def _parse_component_text(text: str, rest: str) -> ComponentConfiguration:
     first, _, others = rest.partition(",")
     if not first:
-        raise ValueError(f"{_shown(text)} says nothing of the component: give NAME=VERSION[,Gate=true...]")
+        raise ValueError(f"{_shorten(text)} says nothing of the component: give NAME=VERSION[,Gate=true...]")
     if "=" in first:
-        return ComponentConfiguration(None, _own_gates(rest))
-    return ComponentConfiguration(read_version(first), _own_gates(others))
+        return ComponentConfiguration(None, _parse_own_gates(rest))
+    return ComponentConfiguration(parse_version(first), _parse_own_gates(others))
 
 
-def _component_of_mapping(fields: Any) -> ComponentConfiguration:
+def _parse_component_mapping(fields: Any) -> ComponentConfiguration:
     if not isinstance(fields, Mapping) or not set(fields) <= {"version", "featureGates"}:
-        raise ValueError(f"{_shown(fields)} does not describe a component: give version and featureGates")
-    version = read_version(fields["version"]) if "version" in fields else None
-    return ComponentConfiguration(version, _own_gates(fields.get("featureGates", {})))
+        raise ValueError(f"{_shorten(fields)} does not describe a component: give version and featureGates")
+    version = parse_version(fields["version"]) if "version" in fields else None
+    return ComponentConfiguration(version, _parse_own_gates(fields.get("featureGates", {})))
 
 
-def _own_gates(value: Any) -> dict[str, bool]:
-    gates = read_gates(value)
+def _parse_own_gates(value: Any) -> dict[str, bool]:
+    gates = parse_gates(value)
     for name in gates:
         if ":" in name:
-            raise ValueError(f"{_shown(name)} names a component inside another: give the gate alone")
+            raise ValueError(f"{_shorten(name)} names a component inside another: give the gate alone")
     return gates
 
 
 def check_component(name: Any) -> str:
     """Return a component's name; ValueError if it is not one."""
     if not isinstance(name, str) or not _COMPONENT.fullmatch(name):
-        raise ValueError(f"{_shown(name)} is not a component: give {_COMPONENTS_TEXT}")
+        raise ValueError(f"{_shorten(name)} is not a component: give {_COMPONENTS_TEXT}")
     return name
 
 
 def _check_gate(name: str) -> None:
     if not _GATE.fullmatch(name):
-        raise ValueError(f"{_shown(name)} is not a feature gate: give pairs like TaintTolerationCEL=true")
+        raise ValueError(f"{_shorten(name)} is not a feature gate: give pairs like TaintTolerationCEL=true")
 
 
-def _gate_setting(name: str, setting: Any) -> bool:
+def _parse_gate_value(name: str, setting: Any) -> bool:
     try:
-        return read_flag(setting)
+        return parse_bool(setting)
     except ValueError:
-        raise ValueError(f"feature gate {name} is set to {_shown(setting)}: give true or false") from None
+        raise ValueError(f"feature gate {name} is set to {_shorten(setting)}: give true or false") from None
 
 
-def _pairs(value: Any, example: str = "NAME=true or NAME=false") -> list[tuple[str, Any]]:
+def _parse_pairs(value: Any, example: str = "NAME=true or NAME=false") -> list[tuple[str, Any]]:
     """Split `A=true,B=false`, or return the items of a mapping."""
     if isinstance(value, Mapping):
         return [(str(key), setting) for key, setting in value.items()]
     pairs = []
-    for item in _items(value):
+    for item in _split_items(value):
         key, equals, setting = item.partition("=")
         if not equals:
-            raise ValueError(f"{_shown(item)} is not a pair: give {example}")
+            raise ValueError(f"{_shorten(item)} is not a pair: give {example}")
         pairs.append((key.strip(), setting.strip()))
     return pairs
 
 
-def _items(value: Any, *, separator: str = ",") -> list[str]:
+def _split_items(value: Any, *, separator: str = ",") -> list[str]:
     """Split a text, or each text of a list, at the separator; drop empty pieces."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"{_shown(value)} is not a list of texts: give them separated by {separator!r}")
+        raise ValueError(f"{_shorten(value)} is not a list of texts: give them separated by {separator!r}")
     return [piece.strip() for text in texts for piece in text.split(separator) if piece.strip()]
 
 
-def _integer(value: Any) -> int | None:
+def _parse_integer(value: Any) -> int | None:
     # bool is an int in Python, but `port: true` is a mistake.
     if isinstance(value, bool):
         return None
@@ -364,6 +371,6 @@ def _integer(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else None
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

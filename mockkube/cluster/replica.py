@@ -3,61 +3,63 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from mockkube.apiserver.local.endpoint import LocalDoor
-from mockkube.cluster.control.component import Asked
-from mockkube.cluster.front import Front
+from mockkube.apiserver.local.endpoint import LocalEndpoint
+from mockkube.cluster.control.component import ComponentSpec
+from mockkube.cluster.front import Listener
 from mockkube.cluster.servers import Server
 from mockkube.runtime.clock import Clock
 
 
-class Replica:
+class ApiServerReplica:
     """An API server; a change of its spec is a restart, which loses all memory.
 
     A stopped one still answers the control API, since otherwise nobody could start it again.
     """
 
-    def __init__(self, front: Front, local: LocalDoor, build: Callable[[Asked], Server], clock: Clock) -> None:
-        self.front = front
+    def __init__(
+        self, listener: Listener, local_endpoint: LocalEndpoint, build: Callable[[ComponentSpec], Server], clock: Clock
+    ) -> None:
+        self.listener = listener
         # Spec that it runs with; None before it has started.
-        self.asked: Asked | None = None
+        self.spec: ComponentSpec | None = None
         # Time of its last start.
-        self.since: datetime | None = None
+        self.started_at: datetime | None = None
         # The present server.
         self.server: Server | None = None
         # Endpoint for clients in the process.
-        self._local = local
+        self._local_endpoint = local_endpoint
         self._build = build
         self._clock = clock
 
-    async def become(self, asked: Asked) -> Server:
+    async def apply_spec(self, spec: ComponentSpec) -> Server:
         """Run with this spec. Meanwhile new requests wait, those in flight finish, watches end."""
-        if self.server is not None and self.asked == asked:
+        if self.server is not None and self.spec == spec:
             return self.server
-        await self.end()
-        server = self.server = self._build(asked)
+        await self.stop_server()
+        server = self.server = self._build(spec)
         await server.start()
-        self.front.open(server, running=asked.running)
-        if asked.running and server.whole is not None:
-            self._local.open(server.whole)
-        self.asked, self.since = asked, self._clock.now()
+        self.listener.open_gate(server, running=spec.should_run)
+        if spec.should_run and server.api_server is not None:
+            self._local_endpoint.open(server.api_server)
+        self.spec, self.started_at = spec, self._clock.now()
         return server
 
-    async def end(self) -> None:
+    async def stop_server(self) -> None:
         """Stop the server; requests wait for the next one."""
-        self.asked = None
-        self.front.shut()
-        self._local.shut()
+        self.spec = None
+        self.listener.close_gate()
+        self._local_endpoint.close()
         if self.server is not None:
             # Watches never finish by themselves, so they end before the gates drain.
             self.server.end_watches()
-            await self.front.emptied()
-            await self._local.emptied()
+            await self.listener.drain()
+            await self._local_endpoint.wait_until_idle()
             server, self.server = self.server, None
             await server.stop()
 
     async def stop(self) -> None:
         """Stop the server and the listener."""
-        self._local.shut()
+        self._local_endpoint.close()
         if self.server is not None:
             await self.server.stop()
-        await self.front.stop()
+        await self.listener.stop()

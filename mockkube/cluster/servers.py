@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from mockkube_storage.store import Store
 
-from mockkube.cluster.components import Settings
+from mockkube.cluster.components import ComponentSettings
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.credentials import Credentials, authenticator_of
+from mockkube.cluster.credentials import Credentials, make_authenticator
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.flags import flags_of
+from mockkube.cluster.flags import make_effective_flags
 from mockkube.cluster.listener import Handler
-from mockkube.cluster.nodes import Registrar
-from mockkube.cluster.readings import REAL
+from mockkube.cluster.nodes import ObjectWriter
+from mockkube.cluster.readings import REAL_CLOCK
 from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import HotLoops
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mockkube.apiserver.server import ApiServer
 
 
-class Server(Registrar, Protocol):
+class Server(ObjectWriter, Protocol):
     """An API server as its cluster uses it."""
 
     @property
@@ -37,7 +37,7 @@ class Server(Registrar, Protocol):
         ...
 
     @property
-    def whole(self) -> "ApiServer | None":
+    def api_server(self) -> "ApiServer | None":
         """The server object for clients in the process; None if the server runs elsewhere."""
         ...
 
@@ -51,59 +51,59 @@ class Server(Registrar, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ApiServerDependencies:
     """Dependencies of an API server."""
 
     store: Store
     configuration: ClusterConfiguration
     credentials: Credentials
     clock: Clock
-    chance: Random
-    settings: Settings
+    random: Random
+    settings: ComponentSettings
     # Registry of the control API, which every API server serves, too.
-    beside: "Registry"
+    control_registry: "Registry"
     # Issuer of service account tokens, shared so that tokens outlive a server's restart.
-    accounts: "TokenIssuer"
+    token_issuer: "TokenIssuer"
     # Whether another component runs, by name; for component statuses.
-    runs: Callable[[str], bool] = lambda component: False
+    is_component_running: Callable[[str], bool] = lambda component: False
     # Where the server reports objects that it cannot read.
-    board: HotLoops | None = None
+    hot_loops: HotLoops | None = None
 
 
-def build_api_server(surroundings: Surroundings) -> Server:
+def build_api_server(dependencies: ApiServerDependencies) -> Server:
     """Return an API server with these dependencies, not started."""
-    from mockkube.apiserver.admission.catalogue import flag_errors
-    from mockkube.apiserver.aggregation.transport import FrontProxy
+    from mockkube.apiserver.admission.catalogue import validate_flags
+    from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
     from mockkube.apiserver.server import ApiServer, ApiServerOptions
 
-    configuration, certificates = surroundings.configuration, surroundings.credentials.certificates
+    configuration, certificates = dependencies.configuration, dependencies.credentials.certificates
     enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
-    if errors := flag_errors(enable, disable):
+    if errors := validate_flags(enable, disable):
         raise ConfigurationError(f"--{'; --'.join(errors)}")
     options = ApiServerOptions(
-        authenticator=authenticator_of(configuration, surroundings.credentials.token),
-        caps=surroundings.settings.capabilities(),
-        gates=tuple(surroundings.settings.states()),
-        flags=flags_of(configuration, surroundings.settings),
-        trains=surroundings.settings.trains,
+        authenticator=make_authenticator(configuration, dependencies.credentials.token),
+        caps=dependencies.settings.capabilities(),
+        gates=tuple(dependencies.settings.gate_states()),
+        flags=make_effective_flags(configuration, dependencies.settings),
+        trains=dependencies.settings.trains,
         enable_admission=enable,
         disable_admission=disable,
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
-        front_proxy=None if certificates is None else FrontProxy(*certificates.of_front_proxy()),
-        beside=surroundings.beside,
-        accounts=surroundings.accounts,
-        runs=surroundings.runs,
-        board=surroundings.board,
-        identity=_identity(surroundings),
+        front_proxy=None if certificates is None else FrontProxyCredentials(*certificates.front_proxy_files()),
+        additional_registry=dependencies.control_registry,
+        token_issuer=dependencies.token_issuer,
+        is_component_running=dependencies.is_component_running,
+        hot_loops=dependencies.hot_loops,
+        lease_identity=_make_lease_identity(dependencies),
     )
-    return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)
+    return ApiServer(store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random)
 
 
-def _identity(surroundings: Surroundings) -> str:
+def _make_lease_identity(dependencies: ApiServerDependencies) -> str:
     """Return the holder identity of the server's lease; empty in virtual time, where renewals would never rest."""
-    if surroundings.configuration.clock != REAL:
+    if dependencies.configuration.clock != REAL_CLOCK:
         return ""
     import socket
 
-    replica = surroundings.settings.component.partition(".")[2]
+    replica = dependencies.settings.component.partition(".")[2]
     return f"{socket.gethostname()}/{replica}" if replica else socket.gethostname()

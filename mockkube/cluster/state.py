@@ -31,7 +31,7 @@ class StateDirectory:
     path: Path
 
     @classmethod
-    def of(cls, name: str, environment: Mapping[str, str]) -> Self:
+    def for_cluster(cls, name: str, environment: Mapping[str, str]) -> Self:
         """Return the directory of a cluster, which need not exist."""
         return cls(state_root(environment) / name)
 
@@ -89,13 +89,13 @@ class StateDirectory:
         """Return whether it holds more than keys: a database, or entries to remove from kubeconfigs."""
         return any(path.exists() for path in (self.database, self.control, self.snapshots, self.merged))
 
-    def kept_token(self) -> str | None:
+    def load_token(self) -> str | None:
         """Return the token generated at an earlier start, None without one."""
         with contextlib.suppress(FileNotFoundError):
             return self.token.read_text("ascii").strip() or None
         return None
 
-    def holder(self) -> int | None:
+    def find_holder_pid(self) -> int | None:
         """Return the pid of the process that runs the cluster, 0 if it is not known yet, None if there is none."""
         try:
             descriptor = os.open(self.lock, os.O_RDONLY)
@@ -112,7 +112,7 @@ class StateDirectory:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ComponentSummary:
     """Name, version and state of a component, for listings."""
 
     name: str
@@ -131,9 +131,9 @@ class RunningRecord:
     database: str
     kubeconfig: str
     ca_file: str = ""
-    components: tuple[Summary, ...] = ()
+    components: tuple[ComponentSummary, ...] = ()
 
-    def showing(self, components: Iterable[Summary]) -> Self:
+    def with_components(self, components: Iterable[ComponentSummary]) -> Self:
         """Return the record with these components."""
         return replace(self, components=tuple(components))
 
@@ -146,13 +146,13 @@ class RunningRecord:
         """Return the record last written, None if there is none that can be read."""
         try:
             fields: dict[str, Any] = json.loads(directory.running.read_bytes())
-            fields["components"] = tuple(Summary(**one) for one in fields["components"])
+            fields["components"] = tuple(ComponentSummary(**one) for one in fields["components"])
             return cls(**fields)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
 
-class AlreadyRunning(StartError):
+class AlreadyRunningError(StartError):
     """Error: another process runs the cluster of this name."""
 
 
@@ -165,32 +165,32 @@ class StateLock:
     def __init__(self, directory: StateDirectory) -> None:
         self._directory = directory
         self._descriptor = -1
-        self._kept = False
+        self._keeps_files = False
 
     def __enter__(self) -> Self:
-        while not self._lock():
+        while not self._try_lock():
             pass
-        self._kept = self._directory.is_durable()
+        self._keeps_files = self._directory.is_durable()
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
         except OSError as error:  # the disk is full
             self.__exit__()
-            raise unwritable(self._directory.path, error) from None
+            raise make_unwritable_error(self._directory.path, error) from None
         return self
 
-    def keep(self) -> None:
+    def keep_files(self) -> None:
         """Keep the databases when the lock is released: the cluster has started."""
-        self._kept = True
+        self._keeps_files = True
 
     def __exit__(self, *exc_info: object) -> None:
         with contextlib.suppress(OSError):
             self._directory.running.unlink(missing_ok=True)
-            if not self._kept or not self._directory.is_durable():
+            if not self._keeps_files or not self._directory.is_durable():
                 _delete_files(self._directory)
         os.close(self._descriptor)
 
-    def _lock(self) -> bool:
+    def _try_lock(self) -> bool:
         """Lock the file; return False if its last holder deleted it meanwhile."""
         directory = self._directory
         try:
@@ -199,12 +199,12 @@ class StateLock:
         except FileNotFoundError:  # deleted between the two
             return False
         except OSError as error:
-            raise unwritable(directory.path, error) from None
+            raise make_unwritable_error(directory.path, error) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._descriptor)
-            raise AlreadyRunning(_taken(directory)) from None
+            raise AlreadyRunningError(_describe_holder(directory)) from None
         # A lock on a deleted file excludes nobody: the locked file must still be the one at the path.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(self._descriptor), directory.lock.stat()):
@@ -227,14 +227,14 @@ def _delete_files(directory: StateDirectory) -> None:
     directory.path.rmdir()
 
 
-def without_password(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a database URL without password and options, which may contain one."""
     scheme, separator, rest = url.partition("?")[0].partition("://")
     user, at, host = rest.rpartition("@")
     return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}"
 
 
-def unwritable(path: Path, error: OSError) -> StartError:
+def make_unwritable_error(path: Path, error: OSError) -> StartError:
     """Return the error for a state directory that cannot be written."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     remedy = "free some space" if full else "make it writable"
@@ -244,8 +244,8 @@ def unwritable(path: Path, error: OSError) -> StartError:
     )
 
 
-def _taken(directory: StateDirectory) -> str:
-    pid = directory.holder()
+def _describe_holder(directory: StateDirectory) -> str:
+    pid = directory.find_holder_pid()
     process = f" by process {pid}" if pid else ""
     return (
         f"cluster {directory.name!r} is already running{process}: "

@@ -19,7 +19,7 @@ _VERBS: Final = {EventType.PUT: "update", EventType.DELETE: "delete"}
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class TraceWrite:
     """One write to the store."""
 
     event: Event
@@ -42,69 +42,69 @@ class Write:
         """Object as `NAMESPACE/NAME`, or `NAME`."""
         return self.event.entry.key.removeprefix(_ROOT).split("/", 2)[2]
 
-    def object(self) -> Object:
+    def load_object(self) -> Object:
         """Return the stored object; of a deletion, its last state."""
-        return _loaded(self.event.entry)
+        return _load(self.event.entry)
 
-    def previous(self) -> Object | None:
+    def load_previous(self) -> Object | None:
         """Return the object as it was before; None for a creation."""
         before = self.event.previous
-        return None if before is None else _loaded(before)
+        return None if before is None else _load(before)
 
-    def difference(self) -> Any:
+    def compute_difference(self) -> Any:
         """Return the change as a merge patch without resource versions and managed fields."""
-        new, old = _without_bookkeeping(self.object()), _without_bookkeeping(self.previous() or {})
-        return {} if self.event.type is EventType.DELETE else _difference(old, new)
+        new, old = _drop_bookkeeping(self.load_object()), _drop_bookkeeping(self.load_previous() or {})
+        return {} if self.event.type is EventType.DELETE else _compute_difference(old, new)
 
     def __str__(self) -> str:
-        difference = self.difference()
+        difference = self.compute_difference()
         shown = f" {orjson.dumps(difference, option=orjson.OPT_SORT_KEYS).decode()}" if difference else ""
         return f"{self.verb} {self.resource} {self.name}{shown}"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One step of a worker, or writes from outside between steps."""
 
     number: int
     # Seconds since the start of the cluster's time.
     at: float
     worker: str
-    writes: tuple[Write, ...]
+    writes: tuple[TraceWrite, ...]
 
     def __str__(self) -> str:
         head = f"{self.number} {self.at:.3f}s {self.worker}"
         return "\n".join([head, *(f"  {write}" for write in self.writes)])
 
 
-class Trace:
+class StepTrace:
     """All steps in order. Recording is cheap: objects are decoded when they are read."""
 
     def __init__(self, watch: Watch) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TraceStep] = []
         self._watch = watch
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)
 
-    async def outside(self, at: float, worker: str = OPERATOR) -> None:
+    async def record_outside_writes(self, at: float, worker: str = OPERATOR) -> None:
         """Record writes since the last step as one of `worker`, if there are any."""
         if self._watch.is_ready():
-            await self.step(at, worker)
+            await self.record_step(at, worker)
 
-    async def step(self, at: float, worker: str) -> None:
+    async def record_step(self, at: float, worker: str) -> None:
         """Record a step with all writes since the last one."""
-        writes: list[Write] = []
+        writes: list[TraceWrite] = []
         while self._watch.is_ready():
-            writes += [Write(event) for event in await anext(self._watch)]
-        self.steps.append(Step(len(self.steps) + 1, at, worker, tuple(writes)))
+            writes += [TraceWrite(event) for event in await anext(self._watch)]
+        self.steps.append(TraceStep(len(self.steps) + 1, at, worker, tuple(writes)))
 
-    async def note(self, at: float, worker: str, text: str) -> None:
+    async def record_note(self, at: float, worker: str, text: str) -> None:
         """Record an event that is no write to the store."""
-        await self.outside(at)
-        self.steps.append(Step(len(self.steps) + 1, at, f"{worker}: {text}", ()))
+        await self.record_outside_writes(at)
+        self.steps.append(TraceStep(len(self.steps) + 1, at, f"{worker}: {text}", ()))
 
-    def digest(self) -> str:
+    def compute_digest(self) -> str:
         """Return a hash of the trace, the same for the same run; cheaper than the text."""
         told = hashlib.sha256()
         for step in self.steps:
@@ -115,24 +115,24 @@ class Trace:
                 told.update(write.event.entry.value)
         return told.hexdigest()
 
-    def text(self) -> str:
+    def render(self) -> str:
         """Return the trace as text, identical byte for byte for the same run."""
         return "\n".join([*map(str, self.steps), ""])
 
 
-def _loaded(entry: Entry) -> Object:
-    loaded: Object = encoding.loads(encoding.read_stored(entry.value, entry.revision)[1])
+def _load(entry: Entry) -> Object:
+    loaded: Object = encoding.loads(encoding.decode_stored(entry.value, entry.revision)[1])
     return loaded
 
 
-def _without_bookkeeping(obj: ReadOnlyObject) -> Object:
+def _drop_bookkeeping(obj: ReadOnlyObject) -> Object:
     metadata = {name: value for name, value in obj.get("metadata", {}).items() if name not in _IGNORED}
     return {**obj, "metadata": metadata}
 
 
-def _difference(old: Any, new: Any) -> Any:
+def _compute_difference(old: Any, new: Any) -> Any:
     """Return the merge patch from old to new: changed members of objects, null for removed ones."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
-    changed = {name: _difference(old.get(name), value) for name, value in new.items() if old.get(name) != value}
+    changed = {name: _compute_difference(old.get(name), value) for name, value in new.items() if old.get(name) != value}
     return changed | {name: None for name in old if name not in new}

@@ -9,17 +9,17 @@ from mockkube.runtime.steps import Signal, Worker
 from mockkube.runtime.virtual import VirtualClock
 
 
-class Turn:
+class SteppedWorker:
     """Worker whose step may be suspended in the middle, so that others continue meanwhile."""
 
-    def __init__(self, worker: Worker, group: asyncio.TaskGroup, going: "dict[Turn, None]") -> None:
+    def __init__(self, worker: Worker, group: asyncio.TaskGroup, active: "dict[SteppedWorker, None]") -> None:
         """Run steps as tasks of `group`; be in `active` while a step has not ended."""
         self.worker = worker
         self._group = group
-        self._going = going
+        self._active = active
         self._task: asyncio.Task[None] | None = None
-        self._held = False
-        self._halted = asyncio.Event()
+        self._is_suspended = False
+        self._halted_event = asyncio.Event()
 
     @property
     def name(self) -> str:
@@ -41,98 +41,98 @@ class Turn:
 
     async def step(self) -> None:
         """Start a step; return when it ends or is suspended."""
-        self._going[self] = None
-        self._task = self._group.create_task(self._step(), name=self.name)
-        await self.halt()
+        self._active[self] = None
+        self._task = self._group.create_task(self._run_step(), name=self.name)
+        await self.wait_until_halted()
 
-    async def _step(self) -> None:
-        _TURN.set(self)
+    async def _run_step(self) -> None:
+        _CURRENT_WORKER.set(self)
         try:
             await self.worker.step()
         finally:
-            self._task, self._held = None, False
-            del self._going[self]
-            self._halted.set()
+            self._task, self._is_suspended = None, False
+            del self._active[self]
+            self._halted_event.set()
             self.signal.notify()
 
-    async def hold(self, clock: VirtualClock, seconds: float) -> None:
+    async def suspend(self, clock: VirtualClock, seconds: float) -> None:
         """Suspend the step that calls this until virtual time has passed."""
-        self._held = True
-        self._halted.set()
+        self._is_suspended = True
+        self._halted_event.set()
         try:
             await clock.sleep(seconds)
         finally:
-            self._held = False
+            self._is_suspended = False
 
     @property
-    def halted(self) -> bool:
+    def is_halted(self) -> bool:
         """True if no step runs, or the running one is suspended."""
-        return self._task is None or self._held
+        return self._task is None or self._is_suspended
 
-    async def halt(self) -> None:
+    async def wait_until_halted(self) -> None:
         """Return when no step runs, or it is suspended."""
         # A loop: the step may have resumed before this task ran.
-        while not self.halted:
-            self._halted.clear()
-            await self._halted.wait()
+        while not self.is_halted:
+            self._halted_event.clear()
+            await self._halted_event.wait()
 
-    async def end(self) -> None:
+    async def finish(self) -> None:
         """Wait for the end of a step; cancel a suspended one."""
-        await self.halt()
+        await self.wait_until_halted()
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait((task,))
 
 
-_TURN: Final[ContextVar[Turn]] = ContextVar("turn")
+_CURRENT_WORKER: Final[ContextVar[SteppedWorker]] = ContextVar("turn")
 
 
-class Turns:
+class SteppedExecutor:
     """Executor that takes no steps itself."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
         self._group = asyncio.TaskGroup()
-        self._turns: dict[int, Turn] = {}
-        self._going: dict[Turn, None] = {}
-        self._present: list[Turn] = []
+        self._workers: dict[int, SteppedWorker] = {}
+        self._active: dict[SteppedWorker, None] = {}
+        self._workers_in_order: list[SteppedWorker] = []
 
-    async def __aenter__(self) -> "Turns":
+    async def __aenter__(self) -> "SteppedExecutor":
         await self._group.__aenter__()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        for worker in self._turns.values():
-            await worker.end()
+        for worker in self._workers.values():
+            await worker.finish()
         await self._group.__aexit__(None, None, None)
 
-    def present(self) -> Sequence[Turn]:
+    def get_workers(self) -> Sequence[SteppedWorker]:
         """Return the workers in the order in which they were added."""
-        return self._present
+        return self._workers_in_order
 
-    def enter(self, workers: Sequence[Worker]) -> None:
+    def add_workers(self, workers: Sequence[Worker]) -> None:
         """Add workers after the present ones."""
         for worker in workers:
-            self._turns[id(worker)] = Turn(worker, self._group, self._going)
-        self._present = list(self._turns.values())
+            self._workers[id(worker)] = SteppedWorker(worker, self._group, self._active)
+        self._workers_in_order = list(self._workers.values())
 
-    async def leave(self, workers: Sequence[Worker]) -> None:
+    async def remove_workers(self, workers: Sequence[Worker]) -> None:
         """Remove the workers, after the end of a running step."""
-        leaving = [self._turns.pop(id(worker)) for worker in workers]
-        self._present = list(self._turns.values())
+        leaving = [self._workers.pop(id(worker)) for worker in workers]
+        self._workers_in_order = list(self._workers.values())
         for turn in leaving:
-            await turn.end()
+            await turn.finish()
 
-    async def pause(self, seconds: float) -> None:
+    async def pause_step(self, seconds: float) -> None:
         """Suspend the step that calls this; virtual time may pass once all others are at rest."""
-        turn = _TURN.get(None)
+        turn = _CURRENT_WORKER.get(None)
         # Requests from outside of any step, as those of a test's client, just wait.
         if turn is None:
             await self._clock.sleep(seconds)
         else:
-            await turn.hold(self._clock, seconds)
+            await turn.suspend(self._clock, seconds)
 
-    async def halted(self) -> None:
+    async def wait_until_halted(self) -> None:
         """Return when no step runs except suspended ones."""
-        for turn in tuple(self._going):
-            await turn.halt()
+        for turn in tuple(self._active):
+            await turn.wait_until_halted()

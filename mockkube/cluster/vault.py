@@ -7,60 +7,60 @@ from typing import Protocol
 from mockkube.cluster.files import make_private_directory, write_atomically
 
 
-class Vault(Protocol):
+class SnapshotStore(Protocol):
     """Store of snapshot contents by the snapshot's uid; methods may raise OSError."""
 
-    def keep(self, uid: str, content: bytes) -> None:
+    def save(self, uid: str, content: bytes) -> None:
         """Save contents completely, or not at all."""
         ...
 
-    def fetch(self, uid: str) -> bytes | None:
+    def load(self, uid: str) -> bytes | None:
         """Return contents; None if there are none."""
         ...
 
-    def retain(self, uids: Iterable[str]) -> None:
+    def delete_except(self, uids: Iterable[str]) -> None:
         """Delete all contents except those of these snapshots."""
         ...
 
 
-class MemoryVault:
+class MemorySnapshotStore:
     """Snapshot contents in memory."""
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
 
-    def keep(self, uid: str, content: bytes) -> None:
+    def save(self, uid: str, content: bytes) -> None:
         """Save contents."""
         self._contents[uid] = content
 
-    def fetch(self, uid: str) -> bytes | None:
+    def load(self, uid: str) -> bytes | None:
         """Return contents."""
         return self._contents.get(uid)
 
-    def retain(self, uids: Iterable[str]) -> None:
+    def delete_except(self, uids: Iterable[str]) -> None:
         """Delete all other contents."""
         self._contents = {uid: self._contents[uid] for uid in uids if uid in self._contents}
 
 
-class FileVault:
+class FileSnapshotStore:
     """Snapshot contents in files of one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def keep(self, uid: str, content: bytes) -> None:
+    def save(self, uid: str, content: bytes) -> None:
         """Write the snapshot's file."""
         make_private_directory(self._directory)
         write_atomically(self._directory / uid, content)
 
-    def fetch(self, uid: str) -> bytes | None:
+    def load(self, uid: str) -> bytes | None:
         """Read the snapshot's file."""
         try:
             return (self._directory / uid).read_bytes()
         except FileNotFoundError:
             return None
 
-    def retain(self, uids: Iterable[str]) -> None:
+    def delete_except(self, uids: Iterable[str]) -> None:
         """Delete all other files."""
         if self._directory.is_dir():
             kept = set(uids)

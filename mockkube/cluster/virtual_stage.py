@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from mockkube.cluster.turns import Turns
+from mockkube.cluster.turns import SteppedExecutor
 from mockkube.runtime.steps import STEPS_MAX, InOrderChooser, LivelockError, Signal, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 from mockkube.runtime.waiters import Waiters
@@ -14,90 +14,95 @@ from mockkube.runtime.waiters import Waiters
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
-class VirtualStage:
+class VirtualTimeExecutor:
     """One task that takes the steps of all workers in order, and advances the clock."""
 
     def __init__(
-        self, clock: VirtualClock, *, quiet: Callable[[], Awaitable[None]], steps_max: int = STEPS_MAX
+        self, clock: VirtualClock, *, wait_for_delivery: Callable[[], Awaitable[None]], steps_max: int = STEPS_MAX
     ) -> None:
         self._clock = clock
         # Steps at one moment after which a livelock is reported.
         self._steps_max = steps_max
         # Returns when all writes have reached their watchers.
-        self._seen = quiet
-        self._bell = Signal()
+        self._wait_for_writes = wait_for_delivery
+        self._signal = Signal()
         self._group = asyncio.TaskGroup()
-        self._running: asyncio.Task[None] | None = None
-        self._turns = Turns(clock)
-        self._heeding: dict[int, asyncio.Task[None]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._stepped = SteppedExecutor(clock)
+        self._forwarding_tasks: dict[int, asyncio.Task[None]] = {}
         self._target = clock.now()
         self._waiters: Waiters[datetime] = Waiters()
 
-    async def __aenter__(self) -> "VirtualStage":
+    async def __aenter__(self) -> "VirtualTimeExecutor":
         await self._group.__aenter__()
-        await self._turns.__aenter__()
-        self._running = self._group.create_task(self._run())
+        await self._stepped.__aenter__()
+        self._task = self._group.create_task(self._run())
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        for task in (self._running, *self._heeding.values()):
+        for task in (self._task, *self._forwarding_tasks.values()):
             if task is not None:
                 task.cancel()
-        await self._turns.__aexit__(None, None, None)
+        await self._stepped.__aexit__(None, None, None)
         await self._group.__aexit__(None, None, None)
 
-    def enter(self, workers: Sequence[Worker]) -> None:
+    def add_workers(self, workers: Sequence[Worker]) -> None:
         """Add workers, and wake up whenever one is ready."""
-        self._turns.enter(workers)
+        self._stepped.add_workers(workers)
         for worker in workers:
-            self._heeding[id(worker)] = self._group.create_task(self._heed(worker))
-        self._bell.notify()
+            self._forwarding_tasks[id(worker)] = self._group.create_task(self._forward_signal(worker))
+        self._signal.notify()
 
-    async def leave(self, workers: Sequence[Worker]) -> None:
+    async def remove_workers(self, workers: Sequence[Worker]) -> None:
         """Remove the workers, after the end of a running step."""
         for worker in workers:
-            self._heeding.pop(id(worker)).cancel()
-        await self._turns.leave(workers)
+            self._forwarding_tasks.pop(id(worker)).cancel()
+        await self._stepped.remove_workers(workers)
 
-    async def pause(self, seconds: float) -> None:
+    async def pause_step(self, seconds: float) -> None:
         """Suspend the step that calls this; virtual time may pass once all others are at rest."""
-        await self._turns.pause(seconds)
+        await self._stepped.pause_step(seconds)
 
-    async def move_to(self, moment: datetime) -> None:
+    async def advance_to(self, moment: datetime) -> None:
         """Advance time to a moment, stopping wherever a worker wakes; return when all are at rest there.
 
         Raises LivelockError when workers keep each other busy on the way: then time stands still.
         """
         # Requests may overlap: each waits for its own moment, and time goes to the latest.
         self._target = max(self._target, moment)
-        self._bell.notify()
+        self._signal.notify()
         await self._waiters.wait(moment)
 
-    async def _heed(self, worker: Worker) -> None:
+    async def _forward_signal(self, worker: Worker) -> None:
         """Forward a worker's signal."""
         while True:
             await worker.signal.wait()
-            self._bell.notify()
+            self._signal.notify()
 
     async def _run(self) -> None:
         while True:
-            await self._bell.wait()
+            await self._signal.wait()
             try:
-                await self._work()
+                await self._advance_to_target()
             except LivelockError as error:  # waiting callers get the error, and can change something
                 _LOG.error("time stands still: %s", error)
                 self._waiters.fail(error)
             self._waiters.release(self._clock.now())
 
-    async def _work(self) -> None:
+    async def _advance_to_target(self) -> None:
         """Settle now and at every moment on the way to the target time."""
         await self._settle()
         while (seconds := (self._target - self._clock.now()).total_seconds()) > 0:
-            await advance(self._clock, seconds, self._turns.present, self._settle)
+            await advance(self._clock, seconds, self._stepped.get_workers, self._settle)
 
     async def _settle(self) -> None:
-        await settle(self._turns.present, InOrderChooser(), wait_for_delivery=self._quiet, steps_max=self._steps_max)
+        await settle(
+            self._stepped.get_workers,
+            InOrderChooser(),
+            wait_for_delivery=self._wait_for_delivery,
+            steps_max=self._steps_max,
+        )
 
-    async def _quiet(self) -> None:
-        await self._turns.halted()
-        await self._seen()
+    async def _wait_for_delivery(self) -> None:
+        await self._stepped.wait_until_halted()
+        await self._wait_for_writes()

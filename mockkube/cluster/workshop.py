@@ -5,16 +5,16 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
-from mockkube.apiserver.http.metrics import describe, render
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.http.metrics import register_version_and_gates, render
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.client import identity
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.sight import VersionedDecoder
-from mockkube.cluster.control.component import Asked
+from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.faults import Faults
-from mockkube.cluster.line import End, Line
-from mockkube.cluster.parts import BUILDERS, Flags, PartContext
-from mockkube.cluster.stage import Stage
+from mockkube.cluster.line import ComponentClientConfig, FaultInjectingClient
+from mockkube.cluster.parts import BUILDERS, ComponentFlags, TypedComponentDependencies
+from mockkube.cluster.stage import Executor
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version
@@ -27,95 +27,105 @@ from mockkube.runtime.part import Component
 from mockkube.runtime.steps import Signal
 
 
-class Workshop:
+class ComponentFactory:
     """Builds components, and keeps what each was built with last."""
 
-    def __init__(self, clock: Clock, chance: Random, faults: Faults, stage: Stage, flags: Mapping[str, Flags]) -> None:
+    def __init__(
+        self, clock: Clock, random: Random, faults: Faults, executor: Executor, flags: Mapping[str, ComponentFlags]
+    ) -> None:
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self._faults = faults
-        self._stage = stage
+        self._executor = executor
         # Flags by the name of the component without replica or node.
         self._flags = flags
-        self._doors: dict[str, LocalDoor] = {}
-        self._lines: dict[str, Line] = {}
+        self._endpoints: dict[str, LocalEndpoint] = {}
+        self._clients: dict[str, FaultInjectingClient] = {}
         self._metrics: dict[str, CollectorRegistry] = {}
-        self._made: dict[str, datetime] = {}
-        self._parts: dict[str, Component] = {}
+        self._created_at: dict[str, datetime] = {}
+        self._components: dict[str, Component] = {}
         # Notified when a hot loop of some component may have begun or ended.
-        self.looping = Signal()
-        self._boards: dict[str, HotLoops] = {}
+        self.hot_loop_signal = Signal()
+        self._hot_loops: dict[str, HotLoops] = {}
         self._logs: dict[str, ComponentLog] = {}
 
-    def door(self, server: str) -> LocalDoor:
+    def get_endpoint(self, server: str) -> LocalEndpoint:
         """Return the local endpoint of an API server, which exists before and after the server."""
-        return self._doors.setdefault(server, LocalDoor())
+        return self._endpoints.setdefault(server, LocalEndpoint())
 
-    def log(self, component: str) -> ComponentLog:
+    def get_log(self, component: str) -> ComponentLog:
         """Return the log of a component, which outlives restarts."""
         return self._logs.setdefault(component, ComponentLog())
 
-    def make(self, asked: Asked, owns: Callable[[str], bool]) -> Component:
+    def create_component(self, spec: ComponentSpec, owns_node: Callable[[str], bool]) -> Component:
         """Return a new component."""
-        settings = asked.settings
+        settings = spec.settings
         name = settings.component
         schema = make_schema(settings.version, settings.trains)
         # A kubelet of one node has the rights of that node only; it reads stages as the kubelets of all nodes do.
         instructed = identity.kubelets(settings.version) if name.startswith(f"{KUBELET}.") else None
-        end = End(_identity_of(name, settings.version), VersionedDecoder(schema), instructed)
-        line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
+        end = ComponentClientConfig(_make_identity(name, settings.version), VersionedDecoder(schema), instructed)
+        line = FaultInjectingClient(
+            spec.server_name,
+            self.get_endpoint(spec.server_name),
+            end,
+            self._faults,
+            pause_step=self._executor.pause_step,
+        )
         metrics = CollectorRegistry()
-        describe(metrics, EffectiveVersion.from_version(settings.version), settings.states())
-        self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
+        register_version_and_gates(metrics, EffectiveVersion.from_version(settings.version), settings.gate_states())
+        self._clients[name], self._metrics[name], self._created_at[name] = line, metrics, self._clock.now()
         # A random source per component: draws in one do not shift those of another.
-        chance = Random.from_seed(self._chance.generator.getrandbits(64), name)
-        board = self.board(name)
-        log = self.log(name)
-        context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board, log)
+        chance = Random.from_seed(self._random.generator.getrandbits(64), name)
+        board = self.reset_hot_loops(name)
+        log = self.get_log(name)
+        context = TypedComponentDependencies(
+            name, line, settings.capabilities(), self._clock, chance, metrics, owns_node, board, log
+        )
         fleet = name.partition(".")[0]
-        part = self._parts[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
+        part = self._components[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
         return part
 
-    def board(self, component: str) -> HotLoops:
+    def reset_hot_loops(self, component: str) -> HotLoops:
         """Replace the hot loops of a component by an empty collection."""
-        board = self._boards[component] = HotLoops(self.looping)
+        board = self._hot_loops[component] = HotLoops(self.hot_loop_signal)
         return board
 
-    def forget(self, component: str) -> None:
+    def remove_component(self, component: str) -> None:
         """Forget a deleted component."""
-        for known in (self._lines, self._metrics, self._made, self._parts, self._boards):
+        for known in (self._clients, self._metrics, self._created_at, self._components, self._hot_loops):
             known.pop(component, None)
 
-    def recheck(self, faults: Iterable[str]) -> None:
+    def cut_watches(self, faults: Iterable[str]) -> None:
         """Cut open watches that match these new faults."""
         names = tuple(faults)
-        for line in self._lines.values():
-            line.recheck(names)
+        for line in self._clients.values():
+            line.cut_watches(names)
 
-    def metrics(self, component: str) -> bytes | None:
+    def render_metrics(self, component: str) -> bytes | None:
         """Return the metrics of a running component in Prometheus' text format."""
         registry = self._metrics.get(component)
         return None if registry is None else render(registry)
 
-    def registry(self, component: str) -> CollectorRegistry | None:
+    def get_registry(self, component: str) -> CollectorRegistry | None:
         """Return the metrics registry of a running component."""
         return self._metrics.get(component)
 
-    def loops(self, component: str) -> list[HotLoop]:
+    def find_hot_loops(self, component: str) -> list[HotLoop]:
         """Return the hot loops of a component."""
-        board = self._boards.get(component)
+        board = self._hot_loops.get(component)
         return [] if board is None else board.current()
 
-    def part(self, component: str) -> Component | None:
+    def get_component(self, component: str) -> Component | None:
         """Return the component that was built last under a name."""
-        return self._parts.get(component)
+        return self._components.get(component)
 
-    def made(self, component: str) -> datetime | None:
+    def get_created_at(self, component: str) -> datetime | None:
         """Return when a component was built."""
-        return self._made.get(component)
+        return self._created_at.get(component)
 
 
-def _identity_of(component: str, version: Version) -> ClientIdentity:
+def _make_identity(component: str, version: Version) -> ClientIdentity:
     name, _, node = component.partition(".")
     if name == SCHEDULER:
         return identity.scheduler(version)

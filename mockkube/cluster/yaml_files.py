@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-BYTES_MAX: Final = 1 << 20  # a larger file is not a configuration
+FILE_BYTES_MAX: Final = 1 << 20  # a larger file is not a configuration
 
 
 def read_mapping(path: Path, kind: str) -> dict[str, Any]:
@@ -13,11 +13,11 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             # Bounded before parsing: the path may name a device or a huge file by mistake.
-            content = file.read(BYTES_MAX + 1)
+            content = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}: give a readable {kind} file") from None
-    if len(content) > BYTES_MAX:
-        raise ValueError(f"{path}: larger than {BYTES_MAX} bytes: give a {kind} file")
+    if len(content) > FILE_BYTES_MAX:
+        raise ValueError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a {kind} file")
     try:
         document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # safe, either of them
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -23,14 +23,14 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ComponentFeatures:
     """Capabilities of a component, and the gates that were set explicitly."""
 
     component: str
     caps: Capabilities
     overrides: Mapping[str, bool]
 
-    def variants(self, gates: Iterable[str] | None = None) -> Iterator[Variant]:
+    def list_variants(self, gates: Iterable[str] | None = None) -> Iterator[Variant]:
         """Yield the component with each gate flipped where possible, then at every other version.
 
         Only the given gates are flipped; without any given, all gates of the component.
@@ -38,7 +38,7 @@ class Standing:
         all_gates = (one.name for one in gate_states(self.caps.version, trains=self._trains, component=self.component))
         for gate in dict.fromkeys(all_gates if gates is None else gates):
             on = not self.caps.enabled(gate)
-            caps = self._with(self.caps.version, {**self.overrides, gate: on})
+            caps = self._compute_capabilities(self.caps.version, {**self.overrides, gate: on})
             # AllAlpha and AllBeta flip many gates together; a locked gate keeps its value, so its variant would change
             # nothing.
             if gate not in SPECIAL and caps.enabled(gate) is on:
@@ -46,30 +46,30 @@ class Standing:
         for minor in range(OLDEST.minor, NEWEST.minor + 1):
             version = Version(OLDEST.major, minor)
             if version != self.caps.version:
-                yield Variant("version", str(version), self._with(version, self.overrides))
+                yield Variant("version", str(version), self._compute_capabilities(version, self.overrides))
 
-    def upgrades(self, gates: Iterable[str] | None = None) -> Iterator[Variant]:
+    def list_upgrades(self, gates: Iterable[str] | None = None) -> Iterator[Variant]:
         """Yield the component at every other version with one of the gates (default: proposals') flipped there.
 
         That is one restart, but two flags.
         """
         gate_names = tuple((proposal.gate for proposal in all_proposals(self._trains)) if gates is None else gates)
-        for one in self.variants(()):
+        for one in self.list_variants(()):
             for gate in gate_names:
                 on = not one.caps.enabled(gate)
-                caps = self._with(one.caps.version, {**self.overrides, gate: on})
+                caps = self._compute_capabilities(one.caps.version, {**self.overrides, gate: on})
                 if caps.enabled(gate) is on:
                     yield Variant(one.kind, f"{one.change} with {gate}={str(on).lower()}", caps)
 
-    def helpful(self, helps: Callable[[Capabilities], bool]) -> Sequence[Variant]:
+    def find_helpful(self, helps: Callable[[Capabilities], bool]) -> Sequence[Variant]:
         """Return the single changes that help; if there are none, other versions with a proposal enabled."""
-        found = [one for one in self.variants() if helps(one.caps)]
-        return found or [one for one in self.upgrades() if helps(one.caps)]
+        found = [one for one in self.list_variants() if helps(one.caps)]
+        return found or [one for one in self.list_upgrades() if helps(one.caps)]
 
     @property
     def _trains(self) -> tuple[ReleaseTrain, ...]:
         return trains_for(self.caps)
 
-    def _with(self, version: Version, overrides: Mapping[str, bool]) -> Capabilities:
+    def _compute_capabilities(self, version: Version, overrides: Mapping[str, bool]) -> Capabilities:
         gates = enabled_gates(version, overrides, self._trains, component=self.component)
         return Capabilities(version, gates, self.caps.trains)

@@ -6,10 +6,10 @@ from enum import IntEnum
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.explain.scheduling import Explanation
+from mockkube.explain.scheduling import SchedulingExplanation
 
 
-class Stage(IntEnum):
+class PodProgress(IntEnum):
     """Progress of a pod: scheduled, admitted by the kubelet, kept on the node."""
 
     # The order of the values matters: a remedy counts only if the next obstacle is at a later stage.
@@ -22,7 +22,7 @@ class Stage(IntEnum):
 class Obstacle:
     """A decision of a component that stops a pod."""
 
-    stage: Stage
+    stage: PodProgress
     component: str
     text: str
     # The facts that the component compared.
@@ -31,7 +31,7 @@ class Obstacle:
     # Missing amounts by resource.
     missing: Mapping[str, int] = field(default_factory=dict)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return component and decision in one line."""
         return f"{self.component} {self.text}"
 
@@ -57,7 +57,7 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ObstacleWithRemedies:
     """Obstacle of a pod, and the single changes that would take it further."""
 
     obstacle: Obstacle | None = None
@@ -65,7 +65,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PodExplanation:
     """The explanation of a pod."""
 
     pod: Key
@@ -75,10 +75,10 @@ class Account:
     fate: str
     gone: bool
     # Actions of components that led to this state, with their reasons.
-    deeds: Sequence[str]
+    actions: Sequence[str]
     # What would stop the pod if every component decided again now.
     obstacle: Obstacle | None
-    scheduling: Explanation
+    scheduling: SchedulingExplanation
     # Further facts: components that do not run, fields that were dropped.
     notes: Sequence[str]
     remedies: Sequence[Remedy]
@@ -93,8 +93,8 @@ class Account:
             "state": self.state,
             "fate": str(self.fate),
             "gone": self.gone,
-            "deeds": list(self.deeds),
-            "obstacle": None if obstacle is None else _stop(obstacle),
+            "deeds": list(self.actions),
+            "obstacle": None if obstacle is None else _obstacle_to_json(obstacle),
             **{name: scheduling[name] for name in ("decision", "node", "nodes", "scores")},
             "notes": list(self.notes),
             "whatIf": [one.as_json() for one in self.remedies],
@@ -102,6 +102,6 @@ class Account:
         }
 
 
-def _stop(obstacle: Obstacle) -> Object:
+def _obstacle_to_json(obstacle: Obstacle) -> Object:
     value = {"stage": obstacle.stage.name.capitalize(), "component": obstacle.component, "reason": obstacle.text}
     return {**value, "detail": obstacle.detail}

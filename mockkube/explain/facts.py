@@ -9,22 +9,22 @@ _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
-def text_of(facts: Mapping[str, Any]) -> str:
+def format_facts(facts: Mapping[str, Any]) -> str:
     """Return the facts in one line; empty if there are none."""
-    formatter = next((formatter for name, formatter in _TELLERS.items() if name in facts), None)
+    formatter = next((formatter for name, formatter in _FORMATTERS.items() if name in facts), None)
     if formatter is not None:
         return "; ".join(formatter(facts))
     # Facts of plugins that have no formatter, for example of proposals, are still shown by name.
     return ", ".join(f"{name}: {value}" for name, value in facts.items() if isinstance(value, str | int | list))
 
 
-def taint_text(taint: ReadOnlyObject) -> str:
+def format_taint(taint: ReadOnlyObject) -> str:
     """Return a taint in kubectl's notation: `key=value:Effect`."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
 
 
-def _near_text(near: ReadOnlyObject) -> str:
+def _format_near_miss(near: ReadOnlyObject) -> str:
     """Return why a toleration that is close to a taint does not match it."""
     toleration = near["toleration"]
     shown = (
@@ -33,7 +33,7 @@ def _near_text(near: ReadOnlyObject) -> str:
     return f"toleration {shown}: {near['reason']}"
 
 
-def amount_text(resource: str, amount: int) -> str:
+def format_amount(resource: str, amount: int) -> str:
     """Return a resource amount as a quantity."""
     if resource == "cpu":
         return f"{amount}m" if amount % 1000 else str(amount // 1000)
@@ -44,80 +44,80 @@ def amount_text(resource: str, amount: int) -> str:
     return str(amount)
 
 
-def _selector_text(selector: ReadOnlyObject) -> str:
+def _format_selector(selector: ReadOnlyObject) -> str:
     """Return a node selector (`nodeSelectorTerms`) in one line."""
-    return " or ".join(_term_text(term) for term in selector.get("nodeSelectorTerms") or ())
+    return " or ".join(_format_term(term) for term in selector.get("nodeSelectorTerms") or ())
 
 
-def _term_text(term: ReadOnlyObject) -> str:
+def _format_term(term: ReadOnlyObject) -> str:
     requirements = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
-    return " and ".join(_wish_text(wish) for wish in requirements) or "nothing"
+    return " and ".join(_format_requirement(wish) for wish in requirements) or "nothing"
 
 
-def _wish_text(wish: ReadOnlyObject) -> str:
+def _format_requirement(wish: ReadOnlyObject) -> str:
     values = f" [{', '.join(wish['values'])}]" if wish.get("values") else ""
     return f"{wish['key']} {wish['operator']}{values}"
 
 
-def _of_taint(facts: Mapping[str, Any]) -> Iterator[str]:
-    yield f"taint {taint_text(facts['taint'])}"
-    yield from (_near_text(one) for one in facts.get("tolerations", ()))
+def _format_taint_facts(facts: Mapping[str, Any]) -> Iterator[str]:
+    yield f"taint {format_taint(facts['taint'])}"
+    yield from (_format_near_miss(one) for one in facts.get("tolerations", ()))
 
 
-def _of_room(facts: Mapping[str, Any]) -> Iterator[str]:
+def _format_shortages(facts: Mapping[str, Any]) -> Iterator[str]:
     for one in facts["shortages"]:
         requested, used, capacity = (
-            amount_text(one["resource"], one[name]) for name in ("requested", "used", "capacity")
+            format_amount(one["resource"], one[name]) for name in ("requested", "used", "capacity")
         )
         yield f"{one['resource']}: {requested} asked for, {used} of {capacity} used"
 
 
-def _of_volume(facts: Mapping[str, Any]) -> Iterator[str]:
+def _format_volume(facts: Mapping[str, Any]) -> Iterator[str]:
     """Describe a bound volume that cannot be used from the node."""
     claim = f" of claim {facts['claim']}" if "claim" in facts else ""
-    yield f"volume {facts['volume']}{claim}{_where(facts)}"
+    yield f"volume {facts['volume']}{claim}{_format_volume_location(facts)}"
 
 
-def _where(facts: Mapping[str, Any]) -> str:
+def _format_volume_location(facts: Mapping[str, Any]) -> str:
     if "used_by" in facts:
         return f" is used by {facts['used_by']}"
     if "key" in facts:
         return f" is in {facts['key']} {', '.join(facts['values'])}"
     required = (facts.get("node_affinity") or {}).get("required")
-    return f" is to be used where {_selector_text(required)}" if required else ""
+    return f" is to be used where {_format_selector(required)}" if required else ""
 
 
-def _of_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
+def _format_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
     """Describe the required affinity, and the node's labels with the same keys."""
     selector, required = facts["node_selector"], facts["required"]
     if selector:
         yield f"nodeSelector {', '.join(f'{key}={value}' for key, value in selector.items())}"
     if required:
-        yield f"nodeAffinity {_selector_text(required)}"
+        yield f"nodeAffinity {_format_selector(required)}"
     # Nodes have dozens of labels; only those that the pod selects by explain the rejection.
     labels = facts["labels"]
-    yield f"node has {', '.join(_label(labels, key) for key in _keys(selector, required)) or 'no such name'}"
+    yield f"node has {', '.join(_format_label(labels, key) for key in _required_label_keys(selector, required)) or 'no such name'}"
 
 
-def _keys(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterable[str]:
+def _required_label_keys(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterable[str]:
     terms = required.get("nodeSelectorTerms") or ()
     asked = (wish["key"] for term in terms for wish in term.get("matchExpressions") or ())
     return dict.fromkeys((*selector, *asked))
 
 
-def _label(labels: ReadOnlyObject, key: str) -> str:
+def _format_label(labels: ReadOnlyObject, key: str) -> str:
     return f"{key}={labels[key]}" if key in labels else f"no label {key}"
 
 
-def _of_cordon(facts: Mapping[str, Any]) -> Iterator[str]:
+def _format_cordon(facts: Mapping[str, Any]) -> Iterator[str]:
     yield "the node is cordoned"
 
 
 # Formatter by the fact that identifies the decision; the first key present in the facts wins.
-_TELLERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
-    "taint": _of_taint,
-    "shortages": _of_room,
-    "volume": _of_volume,
-    "required": _of_affinity,
-    "cordoned": _of_cordon,
+_FORMATTERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
+    "taint": _format_taint_facts,
+    "shortages": _format_shortages,
+    "volume": _format_volume,
+    "required": _format_affinity,
+    "cordoned": _format_cordon,
 }

@@ -10,77 +10,81 @@ from typing import Any, Final
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.explain.facts import amount_text, taint_text
+from mockkube.explain.facts import format_amount, format_taint
 from mockkube.matching.taints import TaintRules, compile_tolerations, find_untolerated
 from mockkube.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class ObjectEdit:
     """One object with one change, and the change in words."""
 
     # `toleration`, `constraint`, `priority`, `profile` or `schedulingGate` of the pod; `taint`, `cordon`, `capacity` or
     # `label` of a node; `volume`.
     kind: str
-    told: str
+    description: str
     obj: Object
 
 
-def tolerating(pod: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
+def add_toleration(pod: ReadOnlyObject, taint: ReadOnlyObject) -> ObjectEdit:
     """Return the pod with a toleration of exactly this taint, without a time limit."""
     toleration = {name: value for name, value in taint.items() if name in ("key", "value", "effect")}
     toleration["operator"] = "Equal" if taint.get("value") else "Exists"
     # A toleration with tolerationSeconds for the same taint would still end, so it is replaced.
-    given = [one for one in pod["spec"].get("tolerations") or () if not _same(one, taint)]
-    return Edit("toleration", f"the pod tolerates {taint_text(taint)}", _with(pod, tolerations=[toleration, *given]))
+    given = [one for one in pod["spec"].get("tolerations") or () if not _is_for_taint(one, taint)]
+    return ObjectEdit(
+        "toleration",
+        f"the pod tolerates {format_taint(taint)}",
+        _replace_spec_fields(pod, tolerations=[toleration, *given]),
+    )
 
 
-def _same(toleration: ReadOnlyObject, taint: ReadOnlyObject) -> bool:
+def _is_for_taint(toleration: ReadOnlyObject, taint: ReadOnlyObject) -> bool:
     """Return whether a toleration matches this taint already, if only for some time."""
     compiled = compile_tolerations([toleration], TaintRules())
     # A toleration without a key matches every taint; dropping it would change more than one thing.
     return bool(toleration.get("key")) and find_untolerated([taint], compiled) is None
 
 
-def without_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
+def remove_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> ObjectEdit:
     """Return the node without a taint."""
     present = node["spec"].get("taints") or ()
     left = [one for one in present if any(one.get(name) != taint.get(name) for name in ("key", "effect"))]
-    description = f"node {node['metadata']['name']} loses its taint {taint_text(taint)}"
-    return Edit("taint", description, _with(node, taints=left))
+    description = f"node {node['metadata']['name']} loses its taint {format_taint(taint)}"
+    return ObjectEdit("taint", description, _replace_spec_fields(node, taints=left))
 
 
-def uncordoned(node: ReadOnlyObject) -> Edit:
+def uncordon(node: ReadOnlyObject) -> ObjectEdit:
     """Return the node schedulable, and without the taint that the controller manager then removes."""
     spec = {name: value for name, value in node["spec"].items() if name != "unschedulable"}
     taints = [one for one in spec.get("taints") or () if one.get("key") != UNSCHEDULABLE_TAINT["key"]]
-    return Edit(
+    return ObjectEdit(
         "cordon", f"node {node['metadata']['name']} is uncordoned", {**node, "spec": {**spec, "taints": taints}}
     )
 
 
-def roomier(node: ReadOnlyObject, missing: Mapping[str, int]) -> Edit:
+def add_capacity(node: ReadOnlyObject, missing: Mapping[str, int]) -> ObjectEdit:
     """Return the node with more allocatable resources."""
     status = node.get("status") or {}
     allocatable = status.get("allocatable") or {}
     present = Resources.from_resource_list(allocatable)
-    amounts = {name: amount_text(name, present.get_amount(name) + more) for name, more in missing.items()}
-    description = ", ".join(f"{amount_text(name, more)} more {name}" for name, more in missing.items())
+    amounts = {name: format_amount(name, present.get_amount(name) + more) for name, more in missing.items()}
+    description = ", ".join(f"{format_amount(name, more)} more {name}" for name, more in missing.items())
     changed = {**node, "status": {**status, "allocatable": {**allocatable, **amounts}}}
-    return Edit("capacity", f"node {node['metadata']['name']} has {description}", changed)
+    return ObjectEdit("capacity", f"node {node['metadata']['name']} has {description}", changed)
 
 
-def labelled(node: ReadOnlyObject, labels: Mapping[str, str]) -> Edit:
+def add_labels(node: ReadOnlyObject, labels: Mapping[str, str]) -> ObjectEdit:
     """Return the node with additional labels."""
     metadata = node["metadata"]
     description = ", ".join(f"{key}={value}" if value else key for key, value in labels.items())
     changed = {**node, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}
-    return Edit(
+    return ObjectEdit(
         "label", f"node {metadata['name']} has {'labels' if len(labels) > 1 else 'label'} {description}", changed
     )
 
 
-def labels_for(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterator[dict[str, str]]:
+def find_matching_labels(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterator[dict[str, str]]:
     """Yield labels with which a node may match; the scheduler decides whether it does."""
     terms: Sequence[ReadOnlyObject] = required.get("nodeSelectorTerms") or ({},)
     for term in terms:
@@ -93,32 +97,34 @@ def labels_for(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterator[d
             yield labels
 
 
-def free(volume: ReadOnlyObject) -> Edit:
+def remove_volume_affinity(volume: ReadOnlyObject) -> ObjectEdit:
     """Return the volume without node affinity."""
     name = volume["metadata"]["name"]
     spec = {field: value for field, value in volume["spec"].items() if field != "nodeAffinity"}
-    return Edit("volume", f"volume {name} may be used from any node", {**volume, "spec": spec})
+    return ObjectEdit("volume", f"volume {name} may be used from any node", {**volume, "spec": spec})
 
 
-def relaxed(pod: ReadOnlyObject) -> Iterator[Edit]:
+def remove_constraints(pod: ReadOnlyObject) -> Iterator[ObjectEdit]:
     """Yield the pod without each of its required scheduling constraints."""
     spec = pod["spec"]
     if "nodeSelector" in spec:
-        yield Edit("constraint", "the pod has no nodeSelector", _with(pod, nodeSelector=None))
+        yield ObjectEdit("constraint", "the pod has no nodeSelector", _replace_spec_fields(pod, nodeSelector=None))
     for name, name_in_words in _AFFINITIES.items():
         affinity = spec.get("affinity") or {}
         if REQUIRED in (affinity.get(name) or {}):
             own = {field: value for field, value in affinity[name].items() if field != REQUIRED}
-            yield Edit(
-                "constraint", f"the pod has no required {name_in_words}", _with(pod, affinity={**affinity, name: own})
+            yield ObjectEdit(
+                "constraint",
+                f"the pod has no required {name_in_words}",
+                _replace_spec_fields(pod, affinity={**affinity, name: own}),
             )
     for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
         left = [other for other in spec["topologySpreadConstraints"] if other is not one]
         name_in_words = f"the pod has no topologySpreadConstraints[{index}] ({one.get('topologyKey', '')})"
-        yield Edit("constraint", name_in_words, _with(pod, topologySpreadConstraints=left))
+        yield ObjectEdit("constraint", name_in_words, _replace_spec_fields(pod, topologySpreadConstraints=left))
     if any(port.get("hostPort") for container in spec["containers"] for port in container.get("ports") or ()):
-        containers = [_without(container, "ports") for container in spec["containers"]]
-        yield Edit("constraint", "the pod has no hostPort", _with(pod, containers=containers))
+        containers = [_remove_field(container, "ports") for container in spec["containers"]]
+        yield ObjectEdit("constraint", "the pod has no hostPort", _replace_spec_fields(pod, containers=containers))
 
 
 _AFFINITIES: Final = {
@@ -128,22 +134,26 @@ _AFFINITIES: Final = {
 }
 
 
-def ungated(pod: ReadOnlyObject) -> Edit:
+def remove_scheduling_gates(pod: ReadOnlyObject) -> ObjectEdit:
     """Return the pod without scheduling gates."""
     names = ", ".join(gate["name"] for gate in pod["spec"]["schedulingGates"])
-    return Edit("schedulingGate", f"the pod loses its scheduling gates: {names}", _with(pod, schedulingGates=None))
+    return ObjectEdit(
+        "schedulingGate",
+        f"the pod loses its scheduling gates: {names}",
+        _replace_spec_fields(pod, schedulingGates=None),
+    )
 
 
-def of_profile(pod: ReadOnlyObject, name: str) -> Edit:
+def set_profile(pod: ReadOnlyObject, name: str) -> ObjectEdit:
     """Return the pod with another schedulerName."""
-    return Edit("profile", f"the pod's schedulerName is {name}", _with(pod, schedulerName=name))
+    return ObjectEdit("profile", f"the pod's schedulerName is {name}", _replace_spec_fields(pod, schedulerName=name))
 
 
-def _with(obj: ReadOnlyObject, **changed: Any) -> Object:
+def _replace_spec_fields(obj: ReadOnlyObject, **changed: Any) -> Object:
     """Return an object with changed spec fields; None removes a field."""
     spec = {**obj["spec"], **changed}
     return {**obj, "spec": {name: value for name, value in spec.items() if value is not None}}
 
 
-def _without(obj: ReadOnlyObject, name: str) -> Object:
+def _remove_field(obj: ReadOnlyObject, name: str) -> Object:
     return {field: value for field, value in obj.items() if field != name}

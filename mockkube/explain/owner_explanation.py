@@ -8,11 +8,11 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.controllers.daemonset.placement import NodeFit, compile_placement, daemon_tolerations
 from mockkube.controllers.pods.taint_eviction import NO_EXECUTE
-from mockkube.explain.api_server import view_of
-from mockkube.explain.components import Member, Team
-from mockkube.explain.explanation import Finding, Obstacle, Remedy, Stage
-from mockkube.explain.owners import pods_of
-from mockkube.explain.tolerations import first_untolerated
+from mockkube.explain.api_server import make_view
+from mockkube.explain.components import ClusterComponents, DecidingComponent
+from mockkube.explain.explanation import Obstacle, ObstacleWithRemedies, PodProgress, Remedy
+from mockkube.explain.owners import list_pods
+from mockkube.explain.tolerations import find_first_untolerated
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import make_selector_operators, make_taint_rules
@@ -21,16 +21,16 @@ from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class OwnerExplanation:
     """The explanation of a workload."""
 
-    maker: Key
+    owner: Key
     kind: str
     pods: Sequence[str]
     # Pending pods, then failed ones.
     stopped: Sequence[str]
     # Errors with which the API server would reject a pod of the workload.
-    refusals: Sequence[str]
+    rejections: Sequence[str]
     # Nodes that get no pod of a daemon set, and why.
     nodes: Sequence[tuple[str, str]]
     remedies: Sequence[Remedy]
@@ -38,31 +38,33 @@ class Making:
     def as_json(self) -> Object:
         """Return the explanation as JSON."""
         return {
-            "maker": {"kind": self.kind, "namespace": self.maker.namespace, "name": self.maker.name},
+            "maker": {"kind": self.kind, "namespace": self.owner.namespace, "name": self.owner.name},
             "pods": list(self.pods),
             "stopped": list(self.stopped),
-            "refusals": list(self.refusals),
+            "refusals": list(self.rejections),
             "nodes": [{"node": node, "reason": reason} for node, reason in self.nodes],
             "whatIf": [one.as_json() for one in self.remedies],
         }
 
 
-async def making_of(client: Client, team: Team, maker: ReadOnlyObject, now: datetime) -> Making:
+async def explain_owner(
+    client: Client, team: ClusterComponents, maker: ReadOnlyObject, now: datetime
+) -> OwnerExplanation:
     """Return the explanation of a workload."""
     server = team.server
-    refusals = _refusals(maker, team, server.caps, now)
-    remedies = [] if not refusals else list(_of_server(maker, team, now))
+    refusals = _find_rejections(maker, team, server.caps, now)
+    remedies = [] if not refusals else list(_server_remedies(maker, team, now))
     nodes: list[tuple[str, str]] = []
     if maker["kind"] == "DaemonSet":
         all_nodes = (await client.list("Node")).items
-        nodes = [(key_of(node).name, why) for node in all_nodes if (why := _unwanted(maker, node, team.manager))]
-        remedies += _of_manager(maker, all_nodes, team.manager)
-    pods = await pods_of(client, maker)
+        nodes = [(key_of(node).name, why) for node in all_nodes if (why := _why_no_daemon(maker, node, team.manager))]
+        remedies += _manager_remedies(maker, all_nodes, team.manager)
+    pods = await list_pods(client, maker)
     names = [key_of(pod).name for pod in pods]
-    return Making(key_of(maker), maker["kind"], names, _stopped(pods), refusals, nodes, remedies)
+    return OwnerExplanation(key_of(maker), maker["kind"], names, _list_stopped(pods), refusals, nodes, remedies)
 
 
-def _stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
+def _list_stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
     """Return the names of pending pods, then of failed ones."""
     by_phase: dict[str, list[str]] = {"Pending": [], "Failed": []}
     for pod in pods:
@@ -75,64 +77,82 @@ def _stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
 # Would a pod be stored
 
 
-def _refusals(maker: ReadOnlyObject, team: Team, caps: Capabilities, now: datetime) -> list[str]:
+def _find_rejections(maker: ReadOnlyObject, team: ClusterComponents, caps: Capabilities, now: datetime) -> list[str]:
     """Return the errors with which an API server would reject a pod of the template."""
     # The controller creates pods from the template as its own version decodes it.
-    part = pod_spec(team.manager.sees(maker))
+    part = pod_spec(team.manager.decode(maker))
     if part is None:
         return []
-    view = view_of(caps, now)
+    view = make_view(caps, now)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": part.value}
     return [str(error) for error in view.simulate_create(view.decode(pod))[1]]
 
 
-def _of_server(maker: ReadOnlyObject, team: Team, now: datetime) -> Iterator[Remedy]:
+def _server_remedies(maker: ReadOnlyObject, team: ClusterComponents, now: datetime) -> Iterator[Remedy]:
     """Yield changes of the API server after which it would store the pods."""
     server = team.server
-    for one in server.standing.helpful(lambda caps: not _refusals(maker, team, caps, now)):
+    for one in server.features.find_helpful(lambda caps: not _find_rejections(maker, team, caps, now)):
         yield Remedy(one.kind, server.name, one.change, "")
 
 
 # Where daemons are wanted
 
 
-def _fit(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> NodeFit:
+def _fits_node(maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent) -> NodeFit:
     """Return whether a daemon set wants a pod on a node."""
     rules = make_taint_rules(manager.caps, ExpressionCache().compile_expression)
-    placement = compile_placement(manager.sees(maker), rules, make_selector_operators(manager.caps))
-    return placement.check_node(manager.sees(node))
+    placement = compile_placement(manager.decode(maker), rules, make_selector_operators(manager.caps))
+    return placement.check_node(manager.decode(node))
 
 
-def _unwanted(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> str:
+def _why_no_daemon(maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent) -> str:
     """Return why a daemon set creates no pod on a node; empty if it does."""
-    return "" if _fit(maker, node, manager).should_run else _why_not(maker, node, manager, DO_NOT_SCHEDULE_EFFECTS)
+    return (
+        ""
+        if _fits_node(maker, node, manager).should_run
+        else _why_rejected(maker, node, manager, DO_NOT_SCHEDULE_EFFECTS)
+    )
 
 
-def _why_not(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member, effects: Sequence[str]) -> str:
+def _why_rejected(
+    maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent, effects: Sequence[str]
+) -> str:
     """Return the taint that is not tolerated, or else that labels or name do not match."""
-    tolerations = daemon_tolerations(manager.sees(maker)["spec"]["template"]["spec"])
-    found = first_untolerated(tolerations, manager.sees(node), manager.caps, effects)
+    tolerations = daemon_tolerations(manager.decode(maker)["spec"]["template"]["spec"])
+    found = find_first_untolerated(tolerations, manager.decode(node), manager.caps, effects)
     return "its labels or its name do not match" if found is None else found.detail
 
 
-def removal(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Finding:
+def explain_daemon_removal(
+    maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent
+) -> ObstacleWithRemedies:
     """Return why the controller would delete the daemon of a node, and what would keep it."""
     # A daemon whose node gets a NoSchedule taint stays; only shouldContinueRunning decides about running ones.
-    if manager.idle or _fit(maker, node, manager).should_continue:
-        return Finding()
+    if manager.idle or _fits_node(maker, node, manager).should_continue:
+        return ObstacleWithRemedies()
     name = maker["metadata"]["name"]
-    why = _why_not(maker, node, manager, (NO_EXECUTE,))
-    obstacle = Obstacle(Stage.KEPT, manager.name, f"wants no pod of daemonset {name} there (daemonset-controller)", why)
-    kept = manager.standing.helpful(lambda caps: _fit(maker, node, manager.able(caps)).should_continue)
-    return Finding(obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in kept])
+    why = _why_rejected(maker, node, manager, (NO_EXECUTE,))
+    obstacle = Obstacle(
+        PodProgress.KEPT, manager.name, f"wants no pod of daemonset {name} there (daemonset-controller)", why
+    )
+    kept = manager.features.find_helpful(
+        lambda caps: _fits_node(maker, node, manager.with_capabilities(caps)).should_continue
+    )
+    return ObstacleWithRemedies(
+        obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in kept]
+    )
 
 
-def _of_manager(maker: ReadOnlyObject, nodes: Sequence[ReadOnlyObject], manager: Member) -> Iterator[Remedy]:
+def _manager_remedies(
+    maker: ReadOnlyObject, nodes: Sequence[ReadOnlyObject], manager: DecidingComponent
+) -> Iterator[Remedy]:
     """Yield changes of the controller manager after which more nodes get a daemon."""
-    closed = [node for node in nodes if not _fit(maker, node, manager).should_run]
+    closed = [node for node in nodes if not _fits_node(maker, node, manager).should_run]
 
     def opened(caps: Capabilities) -> list[str]:
-        return [key_of(node).name for node in closed if _fit(maker, node, manager.able(caps)).should_run]
+        return [
+            key_of(node).name for node in closed if _fits_node(maker, node, manager.with_capabilities(caps)).should_run
+        ]
 
-    for one in manager.standing.helpful(lambda caps: bool(opened(caps))):
+    for one in manager.features.find_helpful(lambda caps: bool(opened(caps))):
         yield Remedy(one.kind, manager.name, one.change, ", ".join(opened(one.caps)))

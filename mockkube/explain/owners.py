@@ -8,7 +8,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection, key_of
 
 # Kinds that create pods, and their names in kubectl.
-MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
+WORKLOAD_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment.apps": ("deployment", "deployments", "deploy"),
     "ReplicaSet.apps": ("replicaset", "replicasets", "rs"),
     "StatefulSet.apps": ("statefulset", "statefulsets", "sts"),
@@ -20,7 +20,7 @@ MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 _SHOWN_MAX: Final = 5
 
 
-async def owner_of(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None:
+async def find_owner(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None:
     """Return the controller of an object; None if it has none, or if it is gone or not readable."""
     for one in obj["metadata"].get("ownerReferences") or ():
         if one.get("controller"):
@@ -35,16 +35,16 @@ async def owner_of(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None
     return None
 
 
-async def instead_of(client: Client, key: Key) -> str:
+async def suggest_pods(client: Client, key: Key) -> str:
     """Return a hint for a pod that does not exist: the workload of that name and its pods."""
-    maker = await maker_of(client, key)
-    return ": name a pod, and its namespace with -n" if maker is None else await _told(client, maker)
+    maker = await find_workload(client, key)
+    return ": name a pod, and its namespace with -n" if maker is None else await _format_suggestion(client, maker)
 
 
-async def maker_of(client: Client, key: Key, called: str = "") -> ReadOnlyObject | None:
+async def find_workload(client: Client, key: Key, kind_name: str = "") -> ReadOnlyObject | None:
     """Return the workload with this name; if a kind is given, only of that kind."""
-    for kind, names in MAKERS.items():
-        if called and called.partition(".")[0] not in names:
+    for kind, names in WORKLOAD_KINDS.items():
+        if kind_name and kind_name.partition(".")[0] not in names:
             continue
         try:
             return await client.get(kind, key)
@@ -53,34 +53,36 @@ async def maker_of(client: Client, key: Key, called: str = "") -> ReadOnlyObject
     return None
 
 
-async def _told(client: Client, maker: ReadOnlyObject) -> str:
+async def _format_suggestion(client: Client, maker: ReadOnlyObject) -> str:
     """Return the hint: names of the workload's pods, or why it has none."""
     title = f"{maker['kind'].lower()} {maker['metadata']['name']}"
-    pods = [key_of(pod).name for pod in await pods_of(client, maker)]
+    pods = [key_of(pod).name for pod in await list_pods(client, maker)]
     if pods:
         more = ", ..." if len(pods) > _SHOWN_MAX else ""
         return (
             f": {title} is no pod, but has some: ask for {', '.join(f'pod/{name}' for name in pods[:_SHOWN_MAX])}{more}"
         )
-    return f": {title} has no pods{_failure(maker)}"
+    return f": {title} has no pods{_failure_message(maker)}"
 
 
-async def pods_of(client: Client, maker: ReadOnlyObject) -> list[ReadOnlyObject]:
+async def list_pods(client: Client, maker: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the pods that belong to a workload, directly or through a ReplicaSet or Job."""
     space = Selection(maker["metadata"].get("namespace", ""))
     uids = {maker["metadata"]["uid"]}
     # Deployments own ReplicaSets and CronJobs own Jobs; no workload is further away from its pods than that.
     for kind in ("ReplicaSet.apps", "Job.batch"):
-        uids |= {one["metadata"]["uid"] for one in (await client.list(kind, space)).items if _owners(one) & uids}
-    return [pod for pod in (await client.list("Pod", space)).items if _owners(pod) & uids]
+        uids |= {
+            one["metadata"]["uid"] for one in (await client.list(kind, space)).items if _controller_uids(one) & uids
+        }
+    return [pod for pod in (await client.list("Pod", space)).items if _controller_uids(pod) & uids]
 
 
-def _owners(obj: ReadOnlyObject) -> set[str]:
+def _controller_uids(obj: ReadOnlyObject) -> set[str]:
     """Return the uids of the controllers of an object."""
     return {one["uid"] for one in obj["metadata"].get("ownerReferences") or () if one.get("controller")}
 
 
-def _failure(maker: ReadOnlyObject) -> str:
+def _failure_message(maker: ReadOnlyObject) -> str:
     """Return what the conditions of a workload say about pods that could not be created."""
     for one in (maker.get("status") or {}).get("conditions") or ():
         if one["type"] in ("ReplicaFailure", "FailureTarget", "Failed") and one["status"] == "True":

@@ -7,81 +7,81 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Client, Key
 from mockkube.explain import api_server, pod_fate
-from mockkube.explain.api_server import Loss
-from mockkube.explain.components import Team
-from mockkube.explain.explanation import Account
-from mockkube.explain.inquiry import Inquiry
-from mockkube.explain.notes import notes
-from mockkube.explain.owners import owner_of
-from mockkube.explain.pod_history import Memory, remember
-from mockkube.explain.recorded_cluster import Recording
-from mockkube.explain.scheduling import Case, Explanation, explain
+from mockkube.explain.api_server import DroppedFields
+from mockkube.explain.components import ClusterComponents
+from mockkube.explain.explanation import PodExplanation
+from mockkube.explain.inquiry import ObstacleFinder
+from mockkube.explain.notes import collect_notes
+from mockkube.explain.owners import find_owner
+from mockkube.explain.pod_history import PodHistory, read_history
+from mockkube.explain.recorded_cluster import RecordedCluster
+from mockkube.explain.scheduling import SchedulingCase, SchedulingExplanation, explain
 from mockkube.runtime.clock import Clock
 
 _EVENTS_MAX: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PodExplainer:
     """Explains pods of one cluster."""
 
     # A client of the newest API server that decodes without dropping fields.
     client: Client
-    team: Team
+    components: ClusterComponents
     clock: Clock
     # KubeSchedulerConfiguration of the scheduler, if it has one.
     configuration: ReadOnlyObject | None = None
 
-    async def account(self, key: Key) -> Account:
+    async def explain(self, key: Key) -> PodExplanation:
         """Return the explanation of a pod; NotFound if neither the pod nor events about it exist."""
-        memory = await remember(self.client, key)
-        state, deeds = pod_fate.state_text(memory), tuple(pod_fate.deeds(memory, self.team))
+        memory = await read_history(self.client, key)
+        state, deeds = pod_fate.describe_fate(memory), tuple(pod_fate.describe_actions(memory, self.components))
         if memory.pod is None:
-            nothing = Explanation(key, "", "", "", (), {})
-            return Account(key, state, "", True, deeds, None, nothing, (), (), _events(memory))
+            nothing = SchedulingExplanation(key, "", "", "", (), {})
+            return PodExplanation(key, state, "", True, deeds, None, nothing, (), (), _format_events(memory))
         # A pod that is gone is still scheduled again: the answer tells what its successor would meet.
-        case = await self._case(memory.pod)
-        owner = await owner_of(self.client, memory.pod)
-        inquiry = Inquiry(self.team, memory, case, await explain(case), owner)
-        finding, loss = await inquiry.finding(), await self._loss(memory.pod)
+        case = await self._record_case(memory.pod)
+        owner = await find_owner(self.client, memory.pod)
+        inquiry = ObstacleFinder(self.components, memory, case, await explain(case), owner)
+        finding, loss = await inquiry.find_obstacle(), await self._find_dropped_fields(memory.pod)
         obstacle, remedies = finding.obstacle, list(finding.remedies)
         # Dropped fields come first: storing what the user wrote is a smaller change than changing it.
         if loss is not None and obstacle is not None:
-            remedies = [*[one async for one in inquiry.of_storing(loss, obstacle)], *remedies]
-        note_texts = tuple(notes(inquiry, obstacle, loss))
-        return Account(
+            remedies = [*[one async for one in inquiry.find_storage_remedies(loss, obstacle)], *remedies]
+        note_texts = tuple(collect_notes(inquiry, obstacle, loss))
+        return PodExplanation(
             key,
             state,
             inquiry.fate,
-            memory.gone,
+            memory.is_gone,
             deeds,
             obstacle,
             inquiry.scheduling,
             note_texts,
             remedies,
-            _events(memory),
+            _format_events(memory),
         )
 
-    async def _case(self, pod: ReadOnlyObject) -> Case:
+    async def _record_case(self, pod: ReadOnlyObject) -> SchedulingCase:
         """Return the pod and the cluster without it, as the scheduler decodes them."""
-        caps = self.team.scheduler.caps
-        recording = await Recording.of(self.client, caps, self.clock)
+        caps = self.components.scheduler.caps
+        recording = await RecordedCluster.from_client(self.client, caps, self.clock)
         # The recording shows what the newest server stores; a scheduler behind an older server sees fewer fields.
-        if (server := self.team.scheduler.server).version != self.team.newest_server().caps.version:
+        if (server := self.components.scheduler.server).version != self.components.find_newest_server().caps.version:
             recording = replace(recording, server=server)
         without = recording.without("Pod", pod["metadata"].get("uid", ""))
-        return Case(pod, without, caps, self.clock, self.configuration)
+        return SchedulingCase(pod, without, caps, self.clock, self.configuration)
 
-    async def _loss(self, pod: ReadOnlyObject) -> Loss | None:
+    async def _find_dropped_fields(self, pod: ReadOnlyObject) -> DroppedFields | None:
         """Return the requested fields that are not stored; None if nothing was dropped."""
-        wish = await api_server.wish_for(self.client, pod)
+        wish = await api_server.find_requested_spec(self.client, pod)
         if wish is None:
             return None
-        loss = Loss(wish, pod, self.team, self.clock.now())
-        return loss if loss.missing() else None
+        loss = DroppedFields(wish, pod, self.components, self.clock.now())
+        return loss if loss.list_missing() else None
 
 
-def _events(memory: Memory) -> Sequence[str]:
+def _format_events(memory: PodHistory) -> Sequence[str]:
     """Return the latest events as lines."""
     lines = []
     for event in memory.events[-_EVENTS_MAX:]:

@@ -22,25 +22,25 @@ from mockkube.runtime.part import ComponentDependencies
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.scheduler import Scheduler, build
 
-NAME: Final = "kube-scheduler"
+SCHEDULER_NAME: Final = "kube-scheduler"
 _SEED: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedCluster:
     """All objects that schedulers read, by kind, as an API server returns them."""
 
     objects: Mapping[str, tuple[ReadOnlyObject, ...]]
     # The API server through which schedulers read the objects; None: objects are not decoded in between.
     server: Capabilities | None = None
     # Decoded objects by scheduler version and kind. Release trains need no key: one cluster has one set of them.
-    _seen: dict[tuple[Version, str], tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
+    _decoded: dict[tuple[Version, str], tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
 
     @classmethod
-    async def of(cls, client: Client, caps: Capabilities, clock: Clock) -> "Recording":
+    async def from_client(cls, client: Client, caps: Capabilities, clock: Clock) -> "RecordedCluster":
         """Record a cluster; the client should return objects without dropping fields."""
         objects = {}
-        for kind in _kinds(caps, clock):
+        for kind in _recorded_kinds(caps, clock):
             try:
                 objects[kind] = tuple((await client.list(kind)).items)
             # A server of an older version does not serve every kind that the newest scheduler watches.
@@ -48,46 +48,46 @@ class Recording:
                 objects[kind] = ()
         return cls(objects)
 
-    def replacing(self, kind: str, changed: ReadOnlyObject) -> "Recording":
+    def with_replaced(self, kind: str, changed: ReadOnlyObject) -> "RecordedCluster":
         """Return the same cluster with one object replaced."""
         key = key_of(changed)
         objects = tuple(changed if key_of(obj) == key else obj for obj in self.objects[kind])
-        return self._with(kind, objects)
+        return self._with_objects(kind, objects)
 
-    def adding(self, kind: str, obj: ReadOnlyObject) -> "Recording":
+    def with_added(self, kind: str, obj: ReadOnlyObject) -> "RecordedCluster":
         """Return the same cluster with one more object."""
-        return self._with(kind, (*self.objects[kind], obj))
+        return self._with_objects(kind, (*self.objects[kind], obj))
 
-    def without(self, kind: str, uid: str) -> "Recording":
+    def without(self, kind: str, uid: str) -> "RecordedCluster":
         """Return the same cluster without one object."""
         objects = tuple(obj for obj in self.objects[kind] if obj["metadata"].get("uid") != uid)
-        return self._with(kind, objects)
+        return self._with_objects(kind, objects)
 
-    def _with(self, kind: str, objects: tuple[ReadOnlyObject, ...]) -> "Recording":
+    def _with_objects(self, kind: str, objects: tuple[ReadOnlyObject, ...]) -> "RecordedCluster":
         """Return the same cluster with other objects of one kind; decoded objects of other kinds stay cached."""
-        decoded_others = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: objects}, self.server, decoded_others)
+        decoded_others = {at: found for at, found in self._decoded.items() if at[1] != kind}
+        return RecordedCluster({**self.objects, kind: objects}, self.server, decoded_others)
 
-    def seen(self, kind: str, caps: Capabilities) -> tuple[ReadOnlyObject, ...]:
+    def decoded(self, kind: str, caps: Capabilities) -> tuple[ReadOnlyObject, ...]:
         """Return the objects of a kind as a scheduler decodes them."""
-        found = self._seen.get((caps.version, kind))
+        found = self._decoded.get((caps.version, kind))
         if found is None:
             objects = self.objects.get(kind, ())
-            found = self._seen[caps.version, kind] = tuple(self.shown(obj, caps) for obj in objects)
+            found = self._decoded[caps.version, kind] = tuple(self.decode(obj, caps) for obj in objects)
         return found
 
-    def shown(self, obj: ReadOnlyObject, caps: Capabilities) -> Object:
+    def decode(self, obj: ReadOnlyObject, caps: Capabilities) -> Object:
         """Return an object of this cluster as a scheduler decodes it."""
-        through = obj if self.server is None else see(obj, sight_of(self.server))
-        return see(through, sight_of(caps))
+        through = obj if self.server is None else decode_copy(obj, decoder_for(self.server))
+        return decode_copy(through, decoder_for(caps))
 
 
-def sight_of(caps: Capabilities) -> VersionedDecoder:
+def decoder_for(caps: Capabilities) -> VersionedDecoder:
     """Return the decoder of a component's version."""
     return VersionedDecoder(make_schema(caps.version, trains_for(caps)))
 
 
-def see(obj: ReadOnlyObject, sight: VersionedDecoder) -> Object:
+def decode_copy(obj: ReadOnlyObject, sight: VersionedDecoder) -> Object:
     """Return a decoded copy of an object; the original is not changed."""
     group, _, version = obj["apiVersion"].rpartition("/")
     # The decoder drops fields in place, and recorded objects are shared; orjson copies faster than deepcopy.
@@ -95,48 +95,50 @@ def see(obj: ReadOnlyObject, sight: VersionedDecoder) -> Object:
     return sight.decoder_for(group, version, obj["kind"])(copy)
 
 
-def _kinds(caps: Capabilities, clock: Clock) -> Iterable[str]:
+def _recorded_kinds(caps: Capabilities, clock: Clock) -> Iterable[str]:
     """Return the kinds that schedulers watch, at this version or the newest."""
-    nothing: Any = _Still(Recording({}), caps)
+    nothing: Any = _RecordedClient(RecordedCluster({}), caps)
     # Attempts with newer versions need kinds that this version does not watch, so they are recorded, too.
-    newest = Capabilities(NEWEST, enabled_gates(NEWEST, component=NAME), caps.trains)
-    schedulers = (build(_context(nothing, each, clock)) for each in (caps, newest))
+    newest = Capabilities(NEWEST, enabled_gates(NEWEST, component=SCHEDULER_NAME), caps.trains)
+    schedulers = (build(_scheduler_dependencies(nothing, each, clock)) for each in (caps, newest))
     return dict.fromkeys(cache.kind for scheduler in schedulers for cache in scheduler.informers.workers)
 
 
-async def scheduler_of(
-    recording: Recording, caps: Capabilities, clock: Clock, configuration: ReadOnlyObject | None = None
+async def build_scheduler(
+    recording: RecordedCluster, caps: Capabilities, clock: Clock, configuration: ReadOnlyObject | None = None
 ) -> Scheduler:
     """Return a scheduler whose caches hold the recorded objects; it decides and writes nothing."""
-    client: Any = _Still(recording, caps)
-    scheduler = build(_context(client, caps, clock), configuration)
+    client: Any = _RecordedClient(recording, caps)
+    scheduler = build(_scheduler_dependencies(client, caps, clock), configuration)
     # The first step of an informer lists; the watch behind it never delivers, so one step is enough.
     for cache in scheduler.informers.workers:
         await cache.step()
     return scheduler
 
 
-def _context(client: Client, caps: Capabilities, clock: Clock) -> ComponentDependencies[Client, Capabilities]:
-    chance = Random.from_seed(_SEED, NAME)
-    return ComponentDependencies(NAME, client, caps, clock, chance, CollectorRegistry(), lambda node: True)
+def _scheduler_dependencies(
+    client: Client, caps: Capabilities, clock: Clock
+) -> ComponentDependencies[Client, Capabilities]:
+    chance = Random.from_seed(_SEED, SCHEDULER_NAME)
+    return ComponentDependencies(SCHEDULER_NAME, client, caps, clock, chance, CollectorRegistry(), lambda node: True)
 
 
-class _Still:
+class _RecordedClient:
     """As much of a client as informers need: lists the recorded objects, and no change follows."""
 
-    def __init__(self, recording: Recording, caps: Capabilities) -> None:
+    def __init__(self, recording: RecordedCluster, caps: Capabilities) -> None:
         self._recording, self._caps = recording, caps
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the recorded objects of a kind."""
-        return ObjectList(self._recording.seen(kind, self._caps), "0")
+        return ObjectList(self._recording.decoded(kind, self._caps), "0")
 
-    async def watch(self, kind: str, selection: Selection, after: str) -> "_Silence":
+    async def watch(self, kind: str, selection: Selection, after: str) -> "_EmptyWatch":
         """Return a watch without events."""
-        return _Silence()
+        return _EmptyWatch()
 
 
-class _Silence:
+class _EmptyWatch:
     """Watch without events."""
 
     def __init__(self) -> None:

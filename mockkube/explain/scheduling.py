@@ -10,8 +10,8 @@ from typing import Any
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.explain.facts import text_of
-from mockkube.explain.recorded_cluster import Recording, scheduler_of
+from mockkube.explain.facts import format_facts
+from mockkube.explain.recorded_cluster import RecordedCluster, build_scheduler
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.fit_error import FitError
@@ -23,7 +23,7 @@ from mockkube.scheduler.scheduling_algorithm import Decision, ScheduleResult, Sc
 
 
 @dataclass(frozen=True, slots=True)
-class NodeAnswer:
+class NodeRejection:
     """A node that was rejected: the first plugin that did so, its status, and the facts it compared."""
 
     node: str
@@ -32,11 +32,11 @@ class NodeAnswer:
     @property
     def detail(self) -> str:
         """The compared facts in one line; empty if the reasons say everything."""
-        return text_of(self.status.facts)
+        return format_facts(self.status.facts)
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class SchedulingRemedy:
     """A single change after which the pod would be scheduled."""
 
     # `gate` or `version`; for objects see `object_changes.ObjectEdit`.
@@ -49,7 +49,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class SchedulingExplanation:
     """The scheduler's decision about one pod."""
 
     pod: Key
@@ -59,10 +59,10 @@ class Explanation:
     decision: str
     # The node that the pod would get; empty if none.
     node: str
-    refused: Sequence[NodeAnswer]
+    refused: Sequence[NodeRejection]
     # Scores of the feasible nodes, if there are several.
     scores: NodePluginScores
-    what_if: Sequence[WhatIf] = ()
+    what_if: Sequence[SchedulingRemedy] = ()
     # The scheduler's profiles other than the one that the pod names.
     profiles: Sequence[str] = ()
 
@@ -73,7 +73,7 @@ class Explanation:
             "state": self.state,
             "decision": self.decision,
             "node": self.node,
-            "nodes": [_as_json(answer) for answer in self.refused],
+            "nodes": [_rejection_to_json(answer) for answer in self.refused],
             "scores": {node: dict(scores) for node, scores in self.scores.items()},
             "whatIf": [
                 {"kind": one.kind, "component": one.component, "change": one.change, "node": one.node}
@@ -82,7 +82,7 @@ class Explanation:
         }
 
 
-def _as_json(answer: NodeAnswer) -> Object:
+def _rejection_to_json(answer: NodeRejection) -> Object:
     status = answer.status
     return {
         "node": answer.node,
@@ -90,46 +90,46 @@ def _as_json(answer: NodeAnswer) -> Object:
         "code": str(status.code),
         "reasons": list(status.reasons),
         "detail": answer.detail,
-        "facts": {name: _to_json(value) for name, value in status.facts.items()},
+        "facts": {name: _fact_to_json(value) for name, value in status.facts.items()},
     }
 
 
-def _to_json(fact: Any) -> Any:
+def _fact_to_json(fact: Any) -> Any:
     """Return a fact as JSON; facts that are costly to compute are lazy iterables."""
     return fact if isinstance(fact, str | int | Mapping | Sequence) else list(fact)
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SchedulingCase:
     """A pod and the cluster to schedule it in."""
 
     # As the API server returns it.
     pod: ReadOnlyObject
     # The cluster without the pod.
-    recording: Recording
+    recording: RecordedCluster
     caps: Capabilities
     clock: Clock
     configuration: ReadOnlyObject | None = None
 
-    async def scheduler(self) -> Scheduler:
+    async def build_scheduler(self) -> Scheduler:
         """Return a scheduler with the recorded objects in its caches."""
-        return await scheduler_of(self.recording, self.caps, self.clock, self.configuration)
+        return await build_scheduler(self.recording, self.caps, self.clock, self.configuration)
 
-    def subject(self) -> PodInfo:
+    def pod_to_schedule(self) -> PodInfo:
         """Return the pod as if it were scheduled for the first time."""
-        seen = self.recording.shown(self.pod, self.caps)
+        seen = self.recording.decode(self.pod, self.caps)
         # With nodeName set, the NodeName filter would reject every node but the present one.
         spec = {name: value for name, value in seen["spec"].items() if name != "nodeName"}
-        status = {name: value for name, value in (seen.get("status") or {}).items() if name in _KEPT}
+        status = {name: value for name, value in (seen.get("status") or {}).items() if name in _STATUS_FIELDS_KEPT}
         return PodInfo({**seen, "spec": spec, "status": status})
 
-    async def goes_to(self) -> str:
+    async def find_node(self) -> str:
         """Return the node that the pod would get; empty if none."""
-        return self.goes_by(await self.scheduler())
+        return self.find_node_with(await self.build_scheduler())
 
-    def goes_by(self, scheduler: Scheduler) -> str:
+    def find_node_with(self, scheduler: Scheduler) -> str:
         """Return the node that this scheduler would choose; empty if none."""
-        pod = self.subject()
+        pod = self.pod_to_schedule()
         decider = scheduler.algorithms.get(pod.scheduler_name)
         if decider is None or any(not one.pre_enqueue(pod).is_success for one in decider.framework.profile.pre_enqueue):
             return ""
@@ -139,43 +139,43 @@ class Case:
 
 # Claims that a controller generated for the pod are input of the decision; all other status is a result of earlier
 # ones.
-_KEPT = ("resourceClaimStatuses", "extendedResourceClaimStatus")
+_STATUS_FIELDS_KEPT = ("resourceClaimStatuses", "extendedResourceClaimStatus")
 
 
-async def case_of(
+async def record_case(
     client: Client, key: Key, caps: Capabilities, clock: Clock, configuration: ReadOnlyObject | None = None
-) -> Case:
+) -> SchedulingCase:
     """Record the cluster around a pod; NotFound if there is none.
 
     The client should return objects without dropping fields.
     """
-    recording = await Recording.of(client, caps, clock)
+    recording = await RecordedCluster.from_client(client, caps, clock)
     pod = next((one for one in recording.objects["Pod"] if key_of(one) == key), None)
     if pod is None:
         raise NotFound.for_object("", "pods", key.name)
-    return Case(pod, recording.without("Pod", pod["metadata"].get("uid", "")), caps, clock, configuration)
+    return SchedulingCase(pod, recording.without("Pod", pod["metadata"].get("uid", "")), caps, clock, configuration)
 
 
-async def explain(case: Case) -> Explanation:
+async def explain(case: SchedulingCase) -> SchedulingExplanation:
     """Return the decision about a pod, node by node."""
-    pod, scheduler = case.subject(), await case.scheduler()
+    pod, scheduler = case.pod_to_schedule(), await case.build_scheduler()
     decider = scheduler.algorithms.get(pod.scheduler_name)
-    key, state = pod.key, state_of(case.pod)
+    key, state = pod.key, describe_state(case.pod)
     others = tuple(name for name in scheduler.algorithms if name != pod.scheduler_name)
     if decider is None:
         message = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(others)}'
-        return Explanation(key, state, message, "", (), {}, profiles=others)
+        return SchedulingExplanation(key, state, message, "", (), {}, profiles=others)
     # A pod that PreEnqueue rejects never reaches a scheduling cycle, so no node can be asked about it.
     for plugin in decider.framework.profile.pre_enqueue:
         if not (status := plugin.pre_enqueue(pod)).is_success:
-            return Explanation(key, state, f"held back by {plugin.name}: {status.message}", "", (), {})
+            return SchedulingExplanation(key, state, f"held back by {plugin.name}: {status.message}", "", (), {})
     decision, refused, scores = decider.explain(decider.new_cycle_state(), pod)
-    answers = [NodeAnswer(node, status) for node, status in refused.items()]
+    answers = [NodeRejection(node, status) for node, status in refused.items()]
     node = decision.node_name if isinstance(decision, ScheduleResult) else ""
-    return Explanation(key, state, _told(decision), node, answers, scores, profiles=others)
+    return SchedulingExplanation(key, state, _describe_decision(decision), node, answers, scores, profiles=others)
 
 
-def _told(decision: Decision) -> str:
+def _describe_decision(decision: Decision) -> str:
     match decision:
         case ScheduleResult():
             return f"goes to {decision.node_name}: {decision.feasible_nodes} of the nodes fit"
@@ -183,7 +183,7 @@ def _told(decision: Decision) -> str:
             return decision.message
 
 
-def state_of(pod: ReadOnlyObject) -> str:
+def describe_state(pod: ReadOnlyObject) -> str:
     """Return the state of a pod in one line."""
     status: dict[str, Any] = dict(pod.get("status") or {})
     node = pod["spec"].get("nodeName", "")

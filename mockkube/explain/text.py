@@ -5,12 +5,12 @@ from itertools import groupby
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.explain.pod_fate import TURNED_AWAY
+from mockkube.explain.pod_fate import ENDED_BY_COMPONENT
 
 _NODES_SHOWN_MAX: Final = 20
 
 
-def lines(report: ReadOnlyObject) -> Iterator[str]:
+def render_explanation(report: ReadOnlyObject) -> Iterator[str]:
     """Yield the lines of a pod's explanation, given `PodExplanation.as_json`."""
     pod, obstacle = report["pod"], report["obstacle"]
     yield f"Pod {pod['namespace']}/{pod['name']} {report['state']}."
@@ -26,13 +26,13 @@ def lines(report: ReadOnlyObject) -> Iterator[str]:
         yield f"Nothing stops it. {when}, {subject} {report['decision']}"
     yield from (f"Note: {note}" for note in report["notes"])
     if waits or (obstacle is None and not report["deeds"]):
-        yield from _nodes(report)
-    yield from _help(report)
+        yield from _render_nodes(report)
+    yield from _render_remedies(report)
     if report["events"] and (report["deeds"] or report["gone"]):
         yield from ("", "What events say, the last at the end:", *(f"  {one}" for one in report["events"]))
 
 
-def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
+def render_owner_explanation(report: ReadOnlyObject) -> Iterator[str]:
     """Yield the lines of a workload's explanation, given `OwnerExplanation.as_json`."""
     maker, pods, stopped = report["maker"], report["pods"], report["stopped"]
     count = f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'}"
@@ -42,10 +42,12 @@ def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
     yield from (f"It wants no pod on {one['node']}: {one['reason']}" for one in report["nodes"])
     if report["whatIf"]:
         yield ""
-        yield from _table(("IT WOULD HELP", "IF", "THEN ON"), [row[:3] for row in _remedies(report["whatIf"])])
+        yield from _render_table(
+            ("IT WOULD HELP", "IF", "THEN ON"), [row[:3] for row in _remedy_rows(report["whatIf"])]
+        )
     if report["stoppedPod"] is not None:
         yield ""
-        yield from lines(report["stoppedPod"])
+        yield from render_explanation(report["stoppedPod"])
     others = stopped[1:] if stopped else pods
     if others:
         intent = "For the next pod" if stopped else "To explain one of them"
@@ -53,47 +55,47 @@ def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
         yield f"{intent}: mockkube why -n {maker['namespace']} pod/{others[0]}"
 
 
-def _nodes(report: ReadOnlyObject) -> Iterator[str]:
+def _render_nodes(report: ReadOnlyObject) -> Iterator[str]:
     """Yield the tables of rejecting nodes and of scores."""
     rows = [(one["node"], one["plugin"], ", ".join(one["reasons"]), one["detail"]) for one in report["nodes"]]
     if rows:
         yield ""
-        yield from _table(("NODE", "REFUSED BY", "REASON", "EXACTLY"), rows[:_NODES_SHOWN_MAX])
+        yield from _render_table(("NODE", "REFUSED BY", "REASON", "EXACTLY"), rows[:_NODES_SHOWN_MAX])
         if len(rows) > _NODES_SHOWN_MAX:
             yield f"... and {len(rows) - _NODES_SHOWN_MAX} more nodes (-o json shows all)"
     ranked = sorted(report["scores"].items(), key=lambda item: -sum(item[1].values()))
     if ranked:
         yield ""
-        scored = [(node, str(sum(own.values())), _by_plugin(own)) for node, own in ranked[:_NODES_SHOWN_MAX]]
-        yield from _table(("NODE", "SCORE", "OF WHICH"), scored)
+        scored = [(node, str(sum(own.values())), _format_scores(own)) for node, own in ranked[:_NODES_SHOWN_MAX]]
+        yield from _render_table(("NODE", "SCORE", "OF WHICH"), scored)
 
 
-def _by_plugin(scores: Mapping[str, int]) -> str:
+def _format_scores(scores: Mapping[str, int]) -> str:
     return ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score)
 
 
-def _help(report: ReadOnlyObject) -> Iterator[str]:
-    rows = list(_remedies(report["whatIf"]))
+def _render_remedies(report: ReadOnlyObject) -> Iterator[str]:
+    rows = list(_remedy_rows(report["whatIf"]))
     if rows:
         # A pod that was rejected or evicted never recovers, so a change can only help its successor.
-        is_terminal = report["gone"] or report["fate"] in TURNED_AWAY
+        is_terminal = report["gone"] or report["fate"] in ENDED_BY_COMPONENT
         yield ""
         head = "IT WOULD HAVE HELPED" if is_terminal else "IT WOULD HELP"
-        yield from _table((head, "IF", "THEN ON", "BUT THEN"), rows)
+        yield from _render_table((head, "IF", "THEN ON", "BUT THEN"), rows)
     elif report["obstacle"] is not None:
         yield from ("", "No single change that was tried would help.")
 
 
-def _remedies(found: Sequence[ReadOnlyObject]) -> Iterator[tuple[str, str, str, str]]:
+def _remedy_rows(found: Sequence[ReadOnlyObject]) -> Iterator[tuple[str, str, str, str]]:
     """Yield a row for each change; versions of a component with the same outcome share one."""
-    for _, group in groupby(found, key=_alike):
+    for _, group in groupby(found, key=_row_key):
         alike = list(group)
         first = alike[0]
         change = " or ".join(one["change"] for one in alike)
         yield first["kind"], f"{first['component']} {change}".strip(), first["node"], first["but"]
 
 
-def _alike(remedy: ReadOnlyObject) -> tuple[str, ...]:
+def _row_key(remedy: ReadOnlyObject) -> tuple[str, ...]:
     """Return what remedies that share a row have in common."""
     # Several versions often lift the same obstacle: they are joined with "or". Other changes stand in rows of their
     # own.
@@ -101,7 +103,7 @@ def _alike(remedy: ReadOnlyObject) -> tuple[str, ...]:
     return remedy["kind"], remedy["component"], remedy["node"], remedy["but"], own
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a table without its empty columns."""
     used = [column for column in range(len(head)) if any(row[column] for row in rows)]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in used]

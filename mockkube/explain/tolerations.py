@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.explain.facts import text_of
+from mockkube.explain.facts import format_facts
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
@@ -13,24 +13,24 @@ from mockkube.proposals.lending import make_taint_rules
 
 
 @dataclass(frozen=True, slots=True)
-class Untolerated:
+class UntoleratedTaint:
     """A taint that is not tolerated, with the facts that were compared."""
 
     taint: ReadOnlyObject
     detail: str
 
 
-def compiled(tolerations: Iterable[ReadOnlyObject], caps: Capabilities) -> tuple[CompiledToleration, ...]:
+def compile_for_component(tolerations: Iterable[ReadOnlyObject], caps: Capabilities) -> tuple[CompiledToleration, ...]:
     """Compile tolerations by the rules of a component's version and gates."""
     return compile_tolerations(tolerations, make_taint_rules(caps, ExpressionCache().compile_expression))
 
 
-def first_untolerated(
+def find_first_untolerated(
     tolerations: Iterable[ReadOnlyObject], node: ReadOnlyObject, caps: Capabilities, effects: Sequence[str]
-) -> Untolerated | None:
+) -> UntoleratedTaint | None:
     """Return the first taint with one of the effects that is not tolerated."""
-    own = compiled(tolerations, caps)
+    own = compile_for_component(tolerations, caps)
     taint = find_untolerated((node.get("spec") or {}).get("taints") or (), own, effects)
     if taint is None:
         return None
-    return Untolerated(taint, text_of({"taint": taint, "tolerations": explain_near_misses(own, taint, caps)}))
+    return UntoleratedTaint(taint, format_facts({"taint": taint, "tolerations": explain_near_misses(own, taint, caps)}))

@@ -9,34 +9,34 @@ from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 
-MIRROR: Final = "kubernetes.io/config.mirror"
-CONFIG_SOURCE: Final = "kubernetes.io/config.source"
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+CONFIG_SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
 CRITICAL_PRIORITY: Final = 2_000_000_000
 
 # Host address, protocol and number.
-Port = tuple[str, str, int]
+HostPort = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class AdmittedPod:
     """Requests, host ports and priority of an admitted pod."""
 
     key: Key
     uid: str
     requests: Resources
-    ports: frozenset[Port]
+    ports: frozenset[HostPort]
     critical: bool
     priority: int | None
     qos: str
 
     @classmethod
-    def of(cls, pod: ReadOnlyObject, requests: PodResourcesOptions) -> "Guest":
+    def from_object(cls, pod: ReadOnlyObject, requests: PodResourcesOptions) -> "AdmittedPod":
         """Build from a pod."""
         return cls(
             key_of(pod),
             pod["metadata"].get("uid", ""),
             calculate_pod_requests(pod, requests),
-            frozenset(_host_ports(pod)),
+            frozenset(_find_host_ports(pod)),
             is_critical(pod),
             pod["spec"].get("priority"),
             (pod.get("status") or {}).get("qosClass", ""),
@@ -50,15 +50,15 @@ def is_critical(pod: ReadOnlyObject) -> bool:
 
 def is_mirror(pod: ReadOnlyObject) -> bool:
     """Return whether the pod mirrors a static pod of its node."""
-    return MIRROR in (pod["metadata"].get("annotations") or {})
+    return MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {})
 
 
 def is_static(pod: ReadOnlyObject) -> bool:
     """Return whether the pod is a static pod, or mirrors one."""
-    return is_mirror(pod) or (pod["metadata"].get("annotations") or {}).get(CONFIG_SOURCE, "api") != "api"
+    return is_mirror(pod) or (pod["metadata"].get("annotations") or {}).get(CONFIG_SOURCE_ANNOTATION, "api") != "api"
 
 
-def _host_ports(pod: ReadOnlyObject) -> Iterator[Port]:
+def _find_host_ports(pod: ReadOnlyObject) -> Iterator[HostPort]:
     """Return all host ports of a pod's main containers and sidecars."""
     spec = pod["spec"]
     # Other init containers have ended before the main containers start, so their ports conflict with nothing.

@@ -4,24 +4,26 @@ from collections.abc import Callable
 from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.kubelet.container_behavior import Exit
+from mockkube.kubelet.container_behavior import ContainerExit
 from mockkube.shell.entrypoints import has_command
 
 # Returns the exit of a container from its restart count and start time; None while it runs until stopped.
-Ends = Callable[[int, datetime], Exit | None]
+FindExit = Callable[[int, datetime], ContainerExit | None]
 
 
-def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, unsaid: Exit | None) -> Ends:
+def make_exit_finder(
+    pod: ReadOnlyObject, container: ReadOnlyObject, annotated: ContainerExit | None, default: ContainerExit | None
+) -> FindExit:
     """Return a function that decides how a container exits.
 
     `annotated` (from annotations) comes first; `default` applies where the command does not decide.
     """
 
-    def ends(run: int, began: datetime) -> Exit | None:
-        if given is not None:
-            return given
+    def ends(run: int, began: datetime) -> ContainerExit | None:
+        if annotated is not None:
+            return annotated
         if not has_command(container):
-            return unsaid
+            return default
         # The shell interpreter is 2,000 lines that most clusters never need.
         from mockkube.shell.environment import ContainerStart
         from mockkube.shell.interpreter import (  # loaded for the first container that has a command
@@ -31,10 +33,10 @@ def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, 
 
         outcome = interpret(pod, container, ContainerStart(run, began))
         if outcome.end is ContainerEnd.EXITS:
-            return Exit(outcome.code, outcome.seconds, outcome.message)
-        if outcome.end is ContainerEnd.RUNS or unsaid is None:
+            return ContainerExit(outcome.code, outcome.seconds, outcome.message)
+        if outcome.end is ContainerEnd.RUNS or default is None:
             return None
         # The command did some work before a part that the interpreter cannot decide; the default follows that work.
-        return Exit(unsaid.code, outcome.seconds + unsaid.after_seconds)
+        return ContainerExit(default.code, outcome.seconds + default.after_seconds)
 
     return ends

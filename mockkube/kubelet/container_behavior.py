@@ -27,7 +27,7 @@ _NANOSECONDS: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class ContainerExit:
     """Exit code of a container, and how long after its start it exits."""
 
     code: int = 0
@@ -37,85 +37,89 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ContainerBehavior:
     """Behavior of the containers of one pod."""
 
-    exits: Mapping[str, Exit] = field(default_factory=dict)
+    exits: Mapping[str, ContainerExit] = field(default_factory=dict)
     # Exit of containers without annotation or deciding command; None: they run until stopped.
-    unsaid: Exit | None = None
-    unready: frozenset[str] = frozenset()
-    unpullable: frozenset[str] = frozenset()
+    default_exit: ContainerExit | None = None
+    unready_containers: frozenset[str] = frozenset()
+    unpullable_containers: frozenset[str] = frozenset()
     start_seconds: float = 0.0
     stop_seconds: float = 0.0
     # Errors of annotations that cannot be parsed; those annotations are ignored.
-    complaints: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
-    def exit_of(self, container: str) -> Exit | None:
+    def find_exit(self, container: str) -> ContainerExit | None:
         """Return the annotated exit of a container; None if no annotation covers it."""
         return self.exits.get(container, self.exits.get(EVERY))
 
     def is_ready(self, container: str) -> bool:
         """Return whether a running container is ready."""
-        return container not in self.unready and EVERY not in self.unready
+        return container not in self.unready_containers and EVERY not in self.unready_containers
 
     def is_pullable(self, container: str) -> bool:
         """Return whether the image of a container can be pulled."""
-        return container not in self.unpullable and EVERY not in self.unpullable
+        return container not in self.unpullable_containers and EVERY not in self.unpullable_containers
 
 
-_PLAIN: Final = Script()
-_JOB: Final = Script(unsaid=Exit(after_seconds=JOB_SECONDS))
+_DEFAULT_BEHAVIOR: Final = ContainerBehavior()
+_JOB_BEHAVIOR: Final = ContainerBehavior(default_exit=ContainerExit(after_seconds=JOB_SECONDS))
 
 
-def read_script(pod: ReadOnlyObject) -> Script:
+def parse_behavior(pod: ReadOnlyObject) -> ContainerBehavior:
     """Parse a pod's annotations; containers of jobs complete by default."""
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
-    default = _JOB if any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences") or ()) else _PLAIN
+    default = (
+        _JOB_BEHAVIOR
+        if any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences") or ())
+        else _DEFAULT_BEHAVIOR
+    )
     if not any(name.startswith(PREFIX) for name in annotations):
         return default
     complaints: list[str] = []
-    exits = _exits(annotations.get(EXIT, ""), complaints)
-    return Script(
+    exits = _parse_exits(annotations.get(EXIT, ""), complaints)
+    return ContainerBehavior(
         exits=exits,
         # With exits for some containers, the others run until stopped, as a user who names them expects.
-        unsaid=None if exits else default.unsaid,
-        unready=_names(annotations.get(UNREADY, "")),
-        unpullable=_names(annotations.get(IMAGE_PULL_ERROR, "")),
-        start_seconds=_annotated_seconds(annotations, START_DELAY, complaints),
-        stop_seconds=_annotated_seconds(annotations, STOP_DELAY, complaints),
-        complaints=tuple(complaints),
+        default_exit=None if exits else default.default_exit,
+        unready_containers=_parse_names(annotations.get(UNREADY, "")),
+        unpullable_containers=_parse_names(annotations.get(IMAGE_PULL_ERROR, "")),
+        start_seconds=_parse_annotated_seconds(annotations, START_DELAY, complaints),
+        stop_seconds=_parse_annotated_seconds(annotations, STOP_DELAY, complaints),
+        errors=tuple(complaints),
     )
 
 
-def _names(text: str) -> frozenset[str]:
+def _parse_names(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
-def _annotated_seconds(annotations: Mapping[str, str], name: str, complaints: list[str]) -> float:
+def _parse_annotated_seconds(annotations: Mapping[str, str], name: str, errors: list[str]) -> float:
     text = annotations.get(name)
     if text is None:
         return 0.0
-    seconds = _seconds(text)
+    seconds = _parse_seconds(text)
     if seconds is None:
-        complaints.append(f'annotation {name}: {text!r} is no duration: write it like "1.5s" or "2m"')
+        errors.append(f'annotation {name}: {text!r} is no duration: write it like "1.5s" or "2m"')
         return 0.0
     return seconds
 
 
-def _seconds(text: str) -> float | None:
+def _parse_seconds(text: str) -> float | None:
     duration = parse_duration(text.strip())
     return None if duration is None or duration.nanos < 0 else duration.nanos / _NANOSECONDS
 
 
-def _exits(text: str, complaints: list[str]) -> dict[str, Exit]:
-    exits: dict[str, Exit] = {}
+def _parse_exits(text: str, errors: list[str]) -> dict[str, ContainerExit]:
+    exits: dict[str, ContainerExit] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, named, rest = part.rpartition("=")
         code, delayed, delay = rest.partition("@")
-        seconds = _seconds(delay) if delayed else 0.0
+        seconds = _parse_seconds(delay) if delayed else 0.0
         if seconds is None or not code.strip().isdigit() or not 0 <= int(code) <= 255:
-            complaints.append(f'annotation {EXIT}: {part!r} is no exit: write it like "1@5s" or "main=0"')
+            errors.append(f'annotation {EXIT}: {part!r} is no exit: write it like "1@5s" or "main=0"')
             continue
-        exits[name.strip() if named else EVERY] = Exit(int(code), seconds)
+        exits[name.strip() if named else EVERY] = ContainerExit(int(code), seconds)
     return exits

@@ -13,30 +13,30 @@ from mockkube.matching.node_features import NodeFeature, known_features, needed_
 
 GATE: Final = "NodeDeclaredFeatures"
 # Declared in 1.35 only, without a gate, by every kubelet whose CPU manager policy is none.
-_WITHOUT_GATE: Final = "GuaranteedQoSPodCPUResize"
+_UNGATED_FEATURE: Final = "GuaranteedQoSPodCPUResize"
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureRules:
+class DeclaredFeatureRules:
     """Features that a kubelet of one version and set of gates declares and checks."""
 
     # Whether features are declared and checked at all.
-    declares: bool = False
+    is_enabled: bool = False
     declared: tuple[str, ...] = ()
     known: tuple[NodeFeature, ...] = ()
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "FeatureRules":
+    def from_capabilities(cls, caps: Capabilities) -> "DeclaredFeatureRules":
         """Return the rules of a kubelet; the simulated container runtime supports every feature."""
         known = known_features(caps.version)
         declared = [feature.name for feature in known if caps.enabled(feature.name)]
         if caps.version == Version(1, 35):
-            declared.append(_WITHOUT_GATE)
+            declared.append(_UNGATED_FEATURE)
         on = caps.enabled(GATE)
         return cls(on, tuple(sorted(declared)) if on else (), known)
 
-    def missing(self, pod: ReadOnlyObject) -> list[str]:
+    def find_missing(self, pod: ReadOnlyObject) -> list[str]:
         """Return features that a pod needs and this kubelet does not declare."""
-        if not self.declares:
+        if not self.is_enabled:
             return []
         return [name for name in needed_features(pod["spec"], self.known) if name not in self.declared]

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry, Counter
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
 from mockkube.features.versions import Version
-from mockkube.kubelet.containers import Note
-from mockkube.kubelet.node_events import Voices
-from mockkube.kubelet.rejection_loops import Refusals
+from mockkube.kubelet.containers import KubeletEvent
+from mockkube.kubelet.node_events import NodeEvents
+from mockkube.kubelet.rejection_loops import RejectionLoops
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import HotLoops
 
@@ -23,17 +23,17 @@ _KNOWN_REASONS: Final = frozenset(
 )  # fmt: skip
 
 
-class Reporter:
+class EventReporter:
     """Records events and counts rejections and preemptions of kubelets."""
 
     def __init__(
-        self, voices: Voices, metrics: CollectorRegistry, version: Version, clock: Clock, loops: HotLoops
+        self, node_events: NodeEvents, metrics: CollectorRegistry, version: Version, clock: Clock, hot_loops: HotLoops
     ) -> None:
-        self._voices, self._version = voices, version
+        self._node_events, self._version = node_events, version
         self._paths = _FieldPaths({})
-        self._refusals = Refusals(clock, loops.signal)
-        loops.add_source(self._refusals.current)
-        metrics.register(self._refusals)
+        self._rejection_loops = RejectionLoops(clock, hot_loops.signal)
+        hot_loops.add_source(self._rejection_loops.find_loops)
+        metrics.register(self._rejection_loops)
         self._rejections = Counter(
             "kubelet_admission_rejections",
             "Cumulative number pod admission rejections by the Kubelet.",
@@ -47,7 +47,7 @@ class Reporter:
             registry=metrics,
         )
 
-    def tell(self, obj: ReadOnlyObject, note: Note) -> None:
+    def record_event(self, obj: ReadOnlyObject, note: KubeletEvent) -> None:
         """Record an event about a pod or a node."""
         if obj.get("kind") == "Node":
             host = obj["metadata"]["name"]
@@ -57,8 +57,8 @@ class Reporter:
             # Events of one pod come in sequence, so the paths of the last pod suffice as a cache.
             if self._paths.spec is not obj["spec"]:
                 self._paths = _FieldPaths(obj["spec"])
-            about = reference_to(obj, self._paths.of(note.container) if note.container else "")
-        self._voices.record(about, note.type, note.reason, note.message, host=host)
+            about = reference_to(obj, self._paths.get_path(note.container) if note.container else "")
+        self._node_events.record(about, note.type, note.reason, note.message, host=host)
 
     def _node_reference(self, node: ReadOnlyObject) -> Object:
         """Return an event's reference to a node; upstream's uid in it differs by version."""
@@ -69,19 +69,19 @@ class Reporter:
         reference: Object = {"kind": "Node", "apiVersion": "v1", "name": name}
         return reference if self._version < Version(1, 37) else {**reference, "uid": node["metadata"]["uid"]}
 
-    def leave(self, node: str) -> None:
+    def remove_node(self, node: str) -> None:
         """Drop the event recorder of a deleted node."""
-        self._voices.leave(node)
+        self._node_events.remove_node(node)
 
-    def refused(self, pod: ReadOnlyObject, reason: str) -> None:
+    def record_rejection(self, pod: ReadOnlyObject, reason: str) -> None:
         """Count a rejected pod."""
-        self._refusals.refused(pod, reason)
+        self._rejection_loops.record_rejection(pod, reason)
         # As upstream, other reasons share a label so that the metric's cardinality is bounded.
         if reason not in _KNOWN_REASONS:
             reason = "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
         self._rejections.labels(reason).inc()
 
-    def preempted(self, resource: str) -> None:
+    def record_preemption(self, resource: str) -> None:
         """Count a pod evicted for an insufficient resource."""
         self._preemptions.labels(resource).inc()
 
@@ -95,7 +95,7 @@ class _FieldPaths:
             one["name"]: listed for listed in ("containers", "initContainers") for one in spec.get(listed) or ()
         }
 
-    def of(self, container: str) -> str:
+    def get_path(self, container: str) -> str:
         """Return the field path of a container; empty if the pod has none of the name."""
         listed = self._lists.get(container)
         return f"spec.{listed}{{{container}}}" if listed else ""

@@ -16,7 +16,7 @@ _SIZE_MIN: Final = 5 * 1024**2
 _SIZE_RANGE: Final = 250 * 1024**2
 
 
-def familiar(image: str) -> tuple[str, str]:
+def split_image(image: str) -> tuple[str, str]:
     """Split an image into repository with registry, and tag or digest (`:latest` by default)."""
     name, at, digest = image.partition("@")
     last = name.rpartition("/")[2]
@@ -32,20 +32,20 @@ def familiar(image: str) -> tuple[str, str]:
 
 def image_id(image: str) -> str:
     """Return an image by digest, the same for the same name."""
-    repository, rest = familiar(image)
-    return f"{repository}{rest}" if rest.startswith("@") else f"{repository}@sha256:{digest_of(image)}"
+    repository, rest = split_image(image)
+    return f"{repository}{rest}" if rest.startswith("@") else f"{repository}@sha256:{make_digest(image)}"
 
 
-def digest_of(text: str) -> str:
+def make_digest(text: str) -> str:
     """Return a SHA-256 digest of a name, in place of a content digest."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def with_images(present: Iterable[ReadOnlyObject], pulled: Iterable[str]) -> list[ReadOnlyObject] | None:
+def add_images(present: Iterable[ReadOnlyObject], pulled: Iterable[str]) -> list[ReadOnlyObject] | None:
     """Return a node's image list including newly pulled images; None if nothing changes."""
     known = list(present)
     names = {name for entry in known for name in entry.get("names") or ()}
-    fresh = [entry for image in pulled if (entry := _entry(image))["names"][0] not in names]
+    fresh = [entry for image in pulled if (entry := _make_image_entry(image))["names"][0] not in names]
     if not fresh:
         return None
     # A new image too small for the list causes no write of the node status.
@@ -54,9 +54,9 @@ def with_images(present: Iterable[ReadOnlyObject], pulled: Iterable[str]) -> lis
 
 
 @lru_cache(maxsize=1024)
-def _entry(image: str) -> Object:
+def _make_image_entry(image: str) -> Object:
     """Return an image as node statuses list it; the size is derived from the name."""
-    repository, rest = familiar(image)
+    repository, rest = split_image(image)
     by_digest = image_id(image)
-    size = _SIZE_MIN + int(digest_of(image)[:12], 16) % _SIZE_RANGE
+    size = _SIZE_MIN + int(make_digest(image)[:12], 16) % _SIZE_RANGE
     return {"names": [by_digest] if rest.startswith("@") else [by_digest, f"{repository}{rest}"], "sizeBytes": size}

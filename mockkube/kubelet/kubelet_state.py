@@ -5,54 +5,54 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.client.protocol import Key
-from mockkube.kubelet.admitted_pod import Guest
+from mockkube.kubelet.admitted_pod import AdmittedPod
 
-_FIRST_ADDRESS: Final = 2
-_ADDRESSES: Final = 253
+_FIRST_HOST_NUMBER: Final = 2
+_HOST_NUMBERS: Final = 253
 
 
 @dataclass(slots=True)
-class House:
+class KubeletState:
     """State of the kubelet of one node; pods are keyed by uid."""
 
-    guests: dict[str, Guest] = field(default_factory=dict)
-    addresses: dict[str, str] = field(default_factory=dict)
+    admitted_pods: dict[str, AdmittedPod] = field(default_factory=dict)
+    pod_ips: dict[str, str] = field(default_factory=dict)
     # Preempted pods that have not terminated yet.
-    doomed: dict[str, Guest] = field(default_factory=dict)
+    preempted_pods: dict[str, AdmittedPod] = field(default_factory=dict)
     # Keys of pods whose resize is deferred.
-    waiting: dict[str, Key] = field(default_factory=dict)
+    deferred_resizes: dict[str, Key] = field(default_factory=dict)
     images: dict[str, None] = field(default_factory=dict)
-    drawn: int = 0
+    allocated_count: int = 0
 
-    def others(self, uid: str) -> Sequence[Guest]:
+    def other_pods(self, uid: str) -> Sequence[AdmittedPod]:
         """Return admitted pods except one."""
-        return [guest for other, guest in self.guests.items() if other != uid]
+        return [guest for other, guest in self.admitted_pods.items() if other != uid]
 
-    def address(self, uid: str, network: str) -> str:
+    def allocate_ip(self, uid: str, network: str) -> str:
         """Return the IP of a pod; allocate a free one if it has none."""
-        if uid not in self.addresses:
-            taken = set(self.addresses.values())
+        if uid not in self.pod_ips:
+            taken = set(self.pod_ips.values())
             # Round robin: the IP of a deleted pod is reused as late as possible. With all in use, pods share one.
-            for _ in range(_ADDRESSES):
-                self.addresses[uid] = f"{network}.{_FIRST_ADDRESS + self.drawn % _ADDRESSES}"
-                self.drawn += 1
-                if self.addresses[uid] not in taken:
+            for _ in range(_HOST_NUMBERS):
+                self.pod_ips[uid] = f"{network}.{_FIRST_HOST_NUMBER + self.allocated_count % _HOST_NUMBERS}"
+                self.allocated_count += 1
+                if self.pod_ips[uid] not in taken:
                     break
-        return self.addresses[uid]
+        return self.pod_ips[uid]
 
-    def condemn(self, guest: Guest) -> None:
+    def preempt(self, victim: AdmittedPod) -> None:
         """Mark an admitted pod as preempted: its requests count no longer."""
-        self.guests.pop(guest.uid, None)
-        self.doomed[guest.uid] = guest
+        self.admitted_pods.pop(victim.uid, None)
+        self.preempted_pods[victim.uid] = victim
 
-    def forget(self, uid: str) -> bool:
+    def remove_pod(self, uid: str) -> bool:
         """Remove a terminated or deleted pod; return whether that freed resources."""
-        self.addresses.pop(uid, None)
-        self.waiting.pop(uid, None)
-        was_doomed = self.doomed.pop(uid, None) is not None
-        return self.guests.pop(uid, None) is not None or was_doomed
+        self.pod_ips.pop(uid, None)
+        self.deferred_resizes.pop(uid, None)
+        was_doomed = self.preempted_pods.pop(uid, None) is not None
+        return self.admitted_pods.pop(uid, None) is not None or was_doomed
 
-    def pull(self, image: str) -> bool:
+    def record_image(self, image: str) -> bool:
         """Record an image; return whether the node did not have it."""
         if image in self.images:
             return False

@@ -7,18 +7,18 @@ from mockkube.client.cache import Informer, InformerFactory
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import binary_version
-from mockkube.kubelet.dependencies import Equipment
-from mockkube.kubelet.event_reporter import Reporter
-from mockkube.kubelet.node_events import COMPONENT, Voices
-from mockkube.kubelet.node_leases import Heartbeats
+from mockkube.kubelet.dependencies import KubeletDependencies
+from mockkube.kubelet.event_reporter import EventReporter
+from mockkube.kubelet.node_events import COMPONENT, NodeEvents
+from mockkube.kubelet.node_leases import NodeLeases
 from mockkube.kubelet.node_rules import NodeRules
-from mockkube.kubelet.node_status import Places, internal_ip, pod_network
-from mockkube.kubelet.node_status_worker import NodeWorker
+from mockkube.kubelet.node_status import NodeNumbers, get_internal_ip, get_pod_network
+from mockkube.kubelet.node_status_worker import NodeStatusWorker
 from mockkube.kubelet.pod_syncer import KubeletRules
-from mockkube.kubelet.pod_workers import PodWorker
-from mockkube.kubelet.stages.functions import Machine, Surroundings
-from mockkube.kubelet.stages.stage_cache import StageBook
-from mockkube.kubelet.stages.status_writer import Verdicts
+from mockkube.kubelet.pod_workers import PodWorkers
+from mockkube.kubelet.stages.functions import TemplateDependencies, TemplateFactory
+from mockkube.kubelet.stages.stage_cache import StageCache
+from mockkube.kubelet.stages.status_writer import StageStatusWriter
 from mockkube.proposals.expression_metrics import make_measured_cache
 from mockkube.proposals.lending import make_taint_rules
 from mockkube.runtime.part import Component, ComponentDependencies
@@ -28,68 +28,83 @@ from mockkube.runtime.steps import Worker
 class Kubelets:
     """Kubelets of all nodes without one of their own (`kubelet`), or of one node (`kubelet.NODE`)."""
 
-    def __init__(self, context: ComponentDependencies[Client, Capabilities]) -> None:
-        client, clock, owner = context.client, context.clock, context.component
+    def __init__(self, dependencies: ComponentDependencies[Client, Capabilities]) -> None:
+        client, clock, owner = dependencies.client, dependencies.clock, dependencies.component
         node = owner.partition(".")[2]
-        self._caches = InformerFactory(client, clock, owner=owner, hot_loops=context.hot_loops)
-        self._voices = Voices(client, clock, context.random, owner=owner)
-        nodes = self._caches.informer_for("Node", Selection(fields=f"metadata.name={node}" if node else ""))
-        pods = self._caches.informer_for(
+        self._informers = InformerFactory(client, clock, owner=owner, hot_loops=dependencies.hot_loops)
+        self._node_events = NodeEvents(client, clock, dependencies.random, owner=owner)
+        nodes = self._informers.informer_for("Node", Selection(fields=f"metadata.name={node}" if node else ""))
+        pods = self._informers.informer_for(
             "Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!=")
         )
-        self._workers = self._build(context, nodes, pods)
+        self._workers = self._build_workers(dependencies, nodes, pods)
 
-    def _build(
-        self, context: ComponentDependencies[Client, Capabilities], nodes: Informer, pods: Informer
+    def _build_workers(
+        self, dependencies: ComponentDependencies[Client, Capabilities], nodes: Informer, pods: Informer
     ) -> Sequence[Worker]:
         """Build the workers; those that subscribe to informers come after them."""
-        client, clock, owner = context.client, context.clock, context.component
-        places = Places()
-        surroundings, outages = self._surroundings(context, nodes, places), self._caches.unreachable_servers
-        book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages, bad=self._caches.bad)
-        reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.hot_loops)
-        verdicts = Verdicts(client, clock, reporter, owner=owner)
+        client, clock, owner = dependencies.client, dependencies.clock, dependencies.component
+        places = NodeNumbers()
+        surroundings, outages = (
+            self._make_template_factory(dependencies, nodes, places),
+            self._informers.unreachable_servers,
+        )
+        book = self._stage_cache = StageCache(
+            client, clock, surroundings, owner=owner, unreachable_servers=outages, bad_objects=self._informers.bad
+        )
+        reporter = EventReporter(
+            self._node_events, dependencies.metrics, dependencies.capabilities.version, clock, dependencies.hot_loops
+        )
+        verdicts = StageStatusWriter(client, clock, reporter, owner=owner)
         # One component writes the status of stages: kubelets of single nodes would write the same.
         if owner == COMPONENT:
-            book.judged.append(verdicts.judge)
-        equipment = Equipment(
+            book.result_handlers.append(verdicts.report)
+        equipment = KubeletDependencies(
             owner=owner,
             client=client,
             clock=clock,
-            chance=context.random,
-            owns=context.owns,
-            caches=self._caches,
+            random=dependencies.random,
+            owns_node=dependencies.owns,
+            informers=self._informers,
             nodes=nodes,
             pods=pods,
-            places=places,
-            book=book,
-            reporter=reporter,
+            node_numbers=places,
+            stage_cache=book,
+            events=reporter,
         )
-        cache = make_measured_cache(context.metrics, "kubelet_toleration_cel_cache")
+        cache = make_measured_cache(dependencies.metrics, "kubelet_toleration_cel_cache")
         taints = make_taint_rules(
-            context.capabilities, cache.compile_expression, context.log.error_logger(clock.monotonic)
+            dependencies.capabilities, cache.compile_expression, dependencies.log.error_logger(clock.monotonic)
         )
-        pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities, taints))
-        heartbeats = Heartbeats(client, clock, context.owns, owner=owner, bad=self._caches.bad)
-        node_rules = NodeRules.of(context.capabilities)
-        node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
-        return (*self._caches.workers, *book.workers, verdicts, node_worker, pod_worker, heartbeats, self._voices)
+        pod_worker = PodWorkers(equipment, KubeletRules.from_capabilities(dependencies.capabilities, taints))
+        heartbeats = NodeLeases(client, clock, dependencies.owns, owner=owner, bad_objects=self._informers.bad)
+        node_rules = NodeRules.from_capabilities(dependencies.capabilities)
+        node_worker = NodeStatusWorker(equipment, node_rules, pod_workers=pod_worker, leases=heartbeats)
+        return (
+            *self._informers.workers,
+            *book.workers,
+            verdicts,
+            node_worker,
+            pod_worker,
+            heartbeats,
+            self._node_events,
+        )
 
-    def _surroundings(
-        self, context: ComponentDependencies[Client, Capabilities], nodes: Informer, places: Places
-    ) -> Surroundings:
+    def _make_template_factory(
+        self, dependencies: ComponentDependencies[Client, Capabilities], nodes: Informer, node_numbers: NodeNumbers
+    ) -> TemplateFactory:
         """Return the factory of stage templates, with functions that know nodes and pods."""
 
         def node_ip(name: str) -> str:
-            return internal_ip(nodes.get(Key("", name)) or {}, places.of(name))
+            return get_internal_ip(nodes.get(Key("", name)) or {}, node_numbers.get_number(name))
 
         def pod_ip(name: str, uid: str) -> str:
-            network = pod_network(nodes.get(Key("", name)) or {}, places.of(name))
+            network = get_pod_network(nodes.get(Key("", name)) or {}, node_numbers.get_number(name))
             # Stages have no memory of IPs: derived from the uid, a pod's IP is the same in each template.
             return f"{network}.{2 + zlib.crc32(uid.encode()) % 253}"
 
-        version = binary_version(context.capabilities.version)
-        return Surroundings(Machine(context.clock.now, node_ip, pod_ip, version))
+        version = binary_version(dependencies.capabilities.version)
+        return TemplateFactory(TemplateDependencies(dependencies.clock.now, node_ip, pod_ip, version))
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -101,10 +116,10 @@ class Kubelets:
 
     async def stop(self) -> None:
         """Close all watches."""
-        await self._book.close()
-        await self._caches.close()
+        await self._stage_cache.close()
+        await self._informers.close()
 
 
-def build(context: ComponentDependencies[Client, Capabilities]) -> Component:
+def build_kubelets(dependencies: ComponentDependencies[Client, Capabilities]) -> Component:
     """Return the kubelets of a component."""
-    return Kubelets(context)
+    return Kubelets(dependencies)

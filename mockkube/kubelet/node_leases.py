@@ -25,62 +25,68 @@ _SLOTS: Final = 10
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
-class Heartbeats:
+class NodeLeases:
     """Worker that renews the leases of its nodes in slots; a node's slot follows from its name."""
 
     def __init__(
-        self, client: Client, clock: Clock, owns: Callable[[str], bool], *, owner: str, bad: BadObjects | None = None
+        self,
+        client: Client,
+        clock: Clock,
+        owns: Callable[[str], bool],
+        *,
+        owner: str,
+        bad_objects: BadObjects | None = None,
     ) -> None:
         """Report leases that cannot be read to `bad_objects`."""
         self.name = f"{owner}/leases"
-        self._bad = BadObjects() if bad is None else bad
+        self._bad_objects = BadObjects() if bad_objects is None else bad_objects
         self.signal = Signal()
         self._client, self._clock, self._owns = client, clock, owns
-        self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
-        self._fresh: dict[str, ReadOnlyObject] = {}
+        self._slots: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
+        self._new_nodes: dict[str, ReadOnlyObject] = {}
         # Each lease as written last.
         self._leases: dict[str, ReadOnlyObject] = {}
-        self._due = [0.0] * _SLOTS
+        self._due_times = [0.0] * _SLOTS
         # Called with a node that another kubelet owns, once per round.
-        self.lost: Callable[[str], None] = lambda name: None
+        self.on_lost: Callable[[str], None] = lambda name: None
 
     def add(self, node: ReadOnlyObject) -> None:
         """Renew the lease of a node from now on; the first time in the next step."""
         name = node["metadata"]["name"]
-        slot = self._nodes[_slot(name)]
+        slot = self._slots[_slot_of(name)]
         if name in slot and slot[name]["metadata"].get("uid") == node["metadata"].get("uid"):
             return
         # An empty slot has no due time yet; the others keep theirs.
         if not slot:
-            self._due[_slot(name)] = self._clock.monotonic() + RENEW_SECONDS * (_slot(name) + 1) / _SLOTS
-        slot[name] = self._fresh[name] = node
+            self._due_times[_slot_of(name)] = self._clock.monotonic() + RENEW_SECONDS * (_slot_of(name) + 1) / _SLOTS
+        slot[name] = self._new_nodes[name] = node
         self.signal.notify()
 
     def remove(self, name: str) -> None:
         """Stop renewing the lease of a node; the lease itself expires."""
-        self._nodes[_slot(name)].pop(name, None)
-        self._fresh.pop(name, None)
+        self._slots[_slot_of(name)].pop(name, None)
+        self._new_nodes.pop(name, None)
         self._leases.pop(name, None)
-        self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
+        self._bad_objects.forget("Lease", Key(NAMESPACE, name), self.name)
 
     def is_ready(self) -> bool:
         """Return whether a lease is due."""
         at = self.wake_at()
-        return bool(self._fresh) or (at is not None and at <= self._clock.monotonic())
+        return bool(self._new_nodes) or (at is not None and at <= self._clock.monotonic())
 
     def wake_at(self) -> float | None:
         """Return when the next slot is due."""
-        return min((due for due, slot in zip(self._due, self._nodes, strict=True) if slot), default=None)
+        return min((due for due, slot in zip(self._due_times, self._slots, strict=True) if slot), default=None)
 
     async def step(self) -> None:
         """Renew the leases that are due."""
-        fresh, self._fresh = self._fresh, {}
+        fresh, self._new_nodes = self._new_nodes, {}
         for node in fresh.values():
             await self._renew(node)
         now = self._clock.monotonic()
-        for number, slot in enumerate(self._nodes):
-            if slot and self._due[number] <= now:
-                self._due[number] = now + RENEW_SECONDS
+        for number, slot in enumerate(self._slots):
+            if slot and self._due_times[number] <= now:
+                self._due_times[number] = now + RENEW_SECONDS
                 for name, node in list(slot.items()):
                     if name not in fresh:
                         await self._renew(node)
@@ -89,32 +95,32 @@ class Heartbeats:
         """Renew one lease; an error waits for the next round, as a lease lasts for four rounds."""
         name = node["metadata"]["name"]
         if not self._owns(name):
-            self.lost(name)
+            self.on_lost(name)
             return
         try:
-            self._leases[name] = await self._write(node, self._leases.get(name))
+            self._leases[name] = await self._write_lease(node, self._leases.get(name))
         except (NotFound, AlreadyExists, Conflict):
             self._leases.pop(name, None)  # changed or deleted by another client: the next round reads it
         except ApiError as error:
             _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
         except Exception as error:
             self._leases.pop(name, None)
-            self._bad.record_failure(self.name, "Lease", Key(NAMESPACE, name), error)
+            self._bad_objects.record_failure(self.name, "Lease", Key(NAMESPACE, name), error)
         else:
-            if self._bad:
-                self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
+            if self._bad_objects:
+                self._bad_objects.forget("Lease", Key(NAMESPACE, name), self.name)
 
-    async def _write(self, node: ReadOnlyObject, known: ReadOnlyObject | None) -> ReadOnlyObject:
+    async def _write_lease(self, node: ReadOnlyObject, known: ReadOnlyObject | None) -> ReadOnlyObject:
         if known is None:
             try:
                 known = await self._client.get("Lease", Key(NAMESPACE, node["metadata"]["name"]))
             except NotFound:
-                return await self._client.create("Lease", self._lease(node))
+                return await self._client.create("Lease", self._make_lease(node))
         # An update with the last written object needs no read; a conflict drops the cached lease.
         spec = {**known["spec"], "renewTime": render_micro_time(self._clock.now())}
         return await self._client.update("Lease", {**known, "spec": spec})
 
-    def _lease(self, node: ReadOnlyObject) -> Object:
+    def _make_lease(self, node: ReadOnlyObject) -> Object:
         name, uid = node["metadata"]["name"], node["metadata"].get("uid", "")
         owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
         return {
@@ -129,5 +135,5 @@ class Heartbeats:
         }
 
 
-def _slot(name: str) -> int:
+def _slot_of(name: str) -> int:
     return zlib.crc32(name.encode()) % _SLOTS

@@ -10,9 +10,9 @@ from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
-from mockkube.kubelet.declared_features import FeatureRules
+from mockkube.kubelet.declared_features import DeclaredFeatureRules
 
-_ABILITIES: Final[Object] = {"recursiveReadOnlyMounts": True, "userNamespaces": True}
+_RUNTIME_FEATURES: Final[Object] = {"recursiveReadOnlyMounts": True, "userNamespaces": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,46 +20,46 @@ class NodeRules:
     """Node status fields that a kubelet of one version and set of gates writes."""
 
     version: Version
-    groups_policy: bool
+    reports_groups_policy: bool
     # Whether the status lists runtime handlers.
-    handlers: bool
-    features: FeatureRules
+    reports_runtime_handlers: bool
+    declared_feature_rules: DeclaredFeatureRules
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "NodeRules":
+    def from_capabilities(cls, caps: Capabilities) -> "NodeRules":
         """Return the rules of a kubelet with these capabilities."""
         return cls(
             version=caps.version,
-            groups_policy=caps.enabled("SupplementalGroupsPolicy"),
-            handlers=caps.enabled("RecursiveReadOnlyMounts") or caps.enabled("UserNamespacesSupport"),
-            features=FeatureRules.of(caps),
+            reports_groups_policy=caps.enabled("SupplementalGroupsPolicy"),
+            reports_runtime_handlers=caps.enabled("RecursiveReadOnlyMounts") or caps.enabled("UserNamespacesSupport"),
+            declared_feature_rules=DeclaredFeatureRules.from_capabilities(caps),
         )
 
     @classmethod
     @cache
-    def of_version(cls, version: Version) -> "NodeRules":
+    def from_version(cls, version: Version) -> "NodeRules":
         """Return the rules of a kubelet with default gates."""
-        return cls.of(Capabilities(version, enabled_gates(version, {}, component="kubelet")))
+        return cls.from_capabilities(Capabilities(version, enabled_gates(version, {}, component="kubelet")))
 
-    def abilities(self) -> Object:
+    def feature_status(self) -> Object:
         """Return runtimeHandlers, features and declaredFeatures of the node's status."""
         status: Object = {}
-        if self.handlers:
-            status["runtimeHandlers"] = [{"name": name, "features": _ABILITIES} for name in ("", "runc")]
-        if self.groups_policy:
+        if self.reports_runtime_handlers:
+            status["runtimeHandlers"] = [{"name": name, "features": _RUNTIME_FEATURES} for name in ("", "runc")]
+        if self.reports_groups_policy:
             status["features"] = {"supplementalGroupsPolicy": True}
-        if self.features.declared:
-            status["declaredFeatures"] = list(self.features.declared)
+        if self.declared_feature_rules.declared:
+            status["declaredFeatures"] = list(self.declared_feature_rules.declared)
         return status
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NodeStatusInput:
     """Inputs of a node status besides the node itself."""
 
     rules: NodeRules
     now: datetime
     # Whether unchanged conditions get a new heartbeat time.
-    beat: bool
-    place: int = 0
+    renews_heartbeat: bool
+    node_number: int = 0
     images: Sequence[str] = ()

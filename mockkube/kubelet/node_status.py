@@ -13,8 +13,8 @@ from mockkube.api.quantity import parse
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version, binary_version
-from mockkube.kubelet.images import with_images
-from mockkube.kubelet.node_rules import NodeRules, Report
+from mockkube.kubelet.images import add_images
+from mockkube.kubelet.node_rules import NodeRules, NodeStatusInput
 
 KUBELET_ANNOTATION: Final = "mockkube.dev/kubelet"
 NOT_READY_ANNOTATION: Final = "mockkube.dev/not-ready"
@@ -29,9 +29,9 @@ FOREIGN_POD_NETWORK: Final = 10 << 24 | 128 << 16  # the same for nodes that oth
 NODE_NETWORK: Final = 172 << 24 | 18 << 16 | 2  # 172.18.0.2 and on
 FOREIGN_NODE_NETWORK: Final = 172 << 24 | 24 << 16 | 2
 UID_SPACE: Final = uuid.UUID("6d6f636b-6b75-5be0-8000-000000000000")  # makes a machine's ids repeat with its name
-_PLACES: Final = 1 << 14
+_NUMBERS_MAX: Final = 1 << 14
 
-_GOOD: Final = (
+_HEALTHY_CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
@@ -45,21 +45,21 @@ def is_simulated(node: ReadOnlyObject) -> bool:
     return bool(annotations.get(KUBELET_ANNOTATION) != "none")
 
 
-def full_status(name: str, *, version: Version, now: datetime, internal: str) -> Object:
+def build_node_status(name: str, *, version: Version, now: datetime, internal_address: str) -> Object:
     """Return the complete status of a node without one; `internal_address` is its InternalIP."""
     return {
-        "addresses": [{"type": "InternalIP", "address": internal}, {"type": "Hostname", "address": name}],
-        "capacity": _resources(MEMORY_KIBIBYTES, f"{STORAGE_BYTES // 1024}Ki"),
+        "addresses": [{"type": "InternalIP", "address": internal_address}, {"type": "Hostname", "address": name}],
+        "capacity": _make_resources(MEMORY_KIBIBYTES, f"{STORAGE_BYTES // 1024}Ki"),
         # a kubelet keeps a tenth of the disk, and says so in bytes
-        "allocatable": _resources(MEMORY_KIBIBYTES - RESERVED_KIBIBYTES, str(STORAGE_BYTES * 9 // 10)),
-        "conditions": [_condition(*one, beat=now, since=render_time(now)) for one in _GOOD],
+        "allocatable": _make_resources(MEMORY_KIBIBYTES - RESERVED_KIBIBYTES, str(STORAGE_BYTES * 9 // 10)),
+        "conditions": [_make_condition(*one, heartbeat=now, since=render_time(now)) for one in _HEALTHY_CONDITIONS],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-        "nodeInfo": node_info(name, version),
-        **NodeRules.of_version(version).abilities(),
+        "nodeInfo": make_node_info(name, version),
+        **NodeRules.from_version(version).feature_status(),
     }
 
 
-def node_labels(name: str) -> dict[str, str]:
+def make_node_labels(name: str) -> dict[str, str]:
     """Return the labels that every kubelet sets on its node."""
     return {
         "beta.kubernetes.io/arch": "amd64",
@@ -70,21 +70,21 @@ def node_labels(name: str) -> dict[str, str]:
     }
 
 
-def status_patch(node: ReadOnlyObject, report: Report) -> Object:
+def build_status_patch(node: ReadOnlyObject, status_input: NodeStatusInput) -> Object:
     """Return the changes of a node's status; fields set by others stay where the kubelet does not own them."""
     status = node.get("status") or {}
-    patch = _abilities_patch(status, report.rules)
-    if conditions := _conditions(node, report.now, beat=report.beat):
+    patch = _build_feature_patch(status, status_input.rules)
+    if conditions := _find_changed_conditions(node, status_input.now, renews_heartbeat=status_input.renews_heartbeat):
         patch["conditions"] = conditions
-    if (images := with_images(status.get("images") or (), report.images)) is not None:
+    if (images := add_images(status.get("images") or (), status_input.images)) is not None:
         patch["images"] = images
     info = status.get("nodeInfo") or {}
     # A node that never had a kubelet version gets it with the whole description below.
-    if info.get("kubeletVersion") not in (None, "", (running := _kubelet_version(report.rules.version))):
+    if info.get("kubeletVersion") not in (None, "", (running := _format_kubelet_version(status_input.rules.version))):
         patch["nodeInfo"] = {"kubeletVersion": running}
-    annotated = _annotated(node)
+    annotated = _parse_capacity_annotation(node)
     if annotated or not _is_described(status):
-        patch |= _description_patch(node, report, annotated)
+        patch |= _build_description_patch(node, status_input, annotated)
     return patch
 
 
@@ -95,18 +95,20 @@ def _is_described(status: ReadOnlyObject) -> bool:
     return bool(has_resources and port and (status.get("nodeInfo") or {}).get("kubeletVersion"))
 
 
-def _description_patch(node: ReadOnlyObject, report: Report, annotated: Mapping[str, str]) -> Object:
+def _build_description_patch(
+    node: ReadOnlyObject, status_input: NodeStatusInput, annotated_capacity: Mapping[str, str]
+) -> Object:
     """Return missing descriptive fields, and the amounts of the capacity annotation."""
     name, status = node["metadata"]["name"], node.get("status") or {}
-    internal = address(FOREIGN_NODE_NETWORK + report.place)
-    whole = full_status(name, version=report.rules.version, now=report.now, internal=internal)
+    internal = format_ipv4(FOREIGN_NODE_NETWORK + status_input.node_number)
+    whole = build_node_status(name, version=status_input.rules.version, now=status_input.now, internal_address=internal)
     patch: Object = {}
-    capacity = {**(status.get("capacity") or status.get("allocatable") or whole["capacity"]), **annotated}
+    capacity = {**(status.get("capacity") or status.get("allocatable") or whole["capacity"]), **annotated_capacity}
     if capacity != status.get("capacity"):
         patch["capacity"] = capacity
     # Tools often set only one of capacity and allocatable: the other one follows it.
     given = status.get("allocatable") or (status.get("capacity") and capacity) or whole["allocatable"]
-    if (allocatable := {**given, **annotated}) != status.get("allocatable"):
+    if (allocatable := {**given, **annotated_capacity}) != status.get("allocatable"):
         patch["allocatable"] = allocatable
     if not status.get("addresses"):
         patch["addresses"] = whole["addresses"]
@@ -117,15 +119,15 @@ def _description_patch(node: ReadOnlyObject, report: Report, annotated: Mapping[
     return patch
 
 
-def _abilities_patch(status: ReadOnlyObject, rules: NodeRules) -> Object:
+def _build_feature_patch(status: ReadOnlyObject, rules: NodeRules) -> Object:
     """Return changes of the feature fields; declaredFeatures of a newer kubelet are removed."""
-    status_fields = rules.abilities()
+    status_fields = rules.feature_status()
     if "declaredFeatures" in status:
         status_fields.setdefault("declaredFeatures", None)
     return {name: value for name, value in status_fields.items() if status.get(name) != value}
 
 
-def _annotated(node: ReadOnlyObject) -> dict[str, str]:
+def _parse_capacity_annotation(node: ReadOnlyObject) -> dict[str, str]:
     """Parse the capacity annotation, like `cpu=8,nvidia.com/gpu=2`; invalid quantities are ignored."""
     text = (node["metadata"].get("annotations") or {}).get(CAPACITY_ANNOTATION, "")
     pairs = (part.partition("=") for part in text.split(","))
@@ -140,10 +142,10 @@ def _is_quantity(text: str) -> bool:
     return True
 
 
-def _conditions(node: ReadOnlyObject, now: datetime, *, beat: bool) -> list[Object]:
+def _find_changed_conditions(node: ReadOnlyObject, now: datetime, *, renews_heartbeat: bool) -> list[Object]:
     """Return conditions that changed, or all of them if the heartbeat is due."""
     known: dict[str, ReadOnlyObject] = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
-    wanted = list(_GOOD)
+    wanted = list(_HEALTHY_CONDITIONS)
     if why := (node["metadata"].get("annotations") or {}).get(NOT_READY_ANNOTATION):
         wanted[-1] = ("Ready", "False", "KubeletNotReady", why)
     changed = []
@@ -151,25 +153,25 @@ def _conditions(node: ReadOnlyObject, now: datetime, *, beat: bool) -> list[Obje
         old: Mapping[str, Any] = known.get(kind, {})
         same = old.get("status") == status
         unchanged = same and (old.get("reason"), old.get("message")) == (reason, message)
-        if unchanged and not beat:
+        if unchanged and not renews_heartbeat:
             continue
         since = old.get("lastTransitionTime") if same else None
-        changed.append(_condition(kind, status, reason, message, beat=now, since=since or render_time(now)))
+        changed.append(_make_condition(kind, status, reason, message, heartbeat=now, since=since or render_time(now)))
     return changed
 
 
-def _condition(kind: str, status: str, reason: str, message: str, *, beat: datetime, since: str) -> Object:
+def _make_condition(kind: str, status: str, reason: str, message: str, *, heartbeat: datetime, since: str) -> Object:
     return {
         "type": kind,
         "status": status,
-        "lastHeartbeatTime": render_time(beat),
+        "lastHeartbeatTime": render_time(heartbeat),
         "lastTransitionTime": since,
         "reason": reason,
         "message": message,
     }
 
 
-def _resources(memory_kibibytes: int, storage: str) -> dict[str, str]:
+def _make_resources(memory_kibibytes: int, storage: str) -> dict[str, str]:
     return {
         "cpu": CPU,
         "ephemeral-storage": storage,
@@ -180,7 +182,7 @@ def _resources(memory_kibibytes: int, storage: str) -> dict[str, str]:
     }
 
 
-def node_info(name: str, version: Version) -> Object:
+def make_node_info(name: str, version: Version) -> Object:
     """Return a node's nodeInfo, the same for the same name and version."""
     return {
         "architecture": "amd64",
@@ -188,7 +190,7 @@ def node_info(name: str, version: Version) -> Object:
         "containerRuntimeVersion": "containerd://2.1.4",
         "kernelVersion": "6.8.0-mockkube",
         "kubeProxyVersion": "",
-        "kubeletVersion": _kubelet_version(version),
+        "kubeletVersion": _format_kubelet_version(version),
         "machineID": uuid.uuid5(UID_SPACE, f"machine/{name}").hex,
         "operatingSystem": "linux",
         "osImage": "mockkube",
@@ -196,54 +198,54 @@ def node_info(name: str, version: Version) -> Object:
     }
 
 
-def _kubelet_version(version: Version) -> str:
+def _format_kubelet_version(version: Version) -> str:
     return f"v{binary_version(version)}"
 
 
-def address(number: int) -> str:
+def format_ipv4(number: int) -> str:
     """Return a number as an IPv4 address."""
     return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
 
 
-class Places:
+class NodeNumbers:
     """Numbers of nodes, from which their IPs follow; derived from names, so they mostly survive a restart."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, int] = {}
-        self._taken: dict[int, str] = {}
+        self._names: dict[int, str] = {}
 
-    def of(self, name: str) -> int:
+    def get_number(self, name: str) -> int:
         """Return the number of a node: the first free one from its name's hash on."""
         place = self._by_name.get(name)
         if place is None:
-            place = zlib.crc32(name.encode()) % _PLACES
+            place = zlib.crc32(name.encode()) % _NUMBERS_MAX
             # When all numbers are taken, nodes share one: duplicate IPs do less harm than a node without any.
-            for _ in range(_PLACES):
-                if place not in self._taken:
+            for _ in range(_NUMBERS_MAX):
+                if place not in self._names:
                     break
-                place = (place + 1) % _PLACES
-            self._by_name[name], self._taken[place] = place, name
+                place = (place + 1) % _NUMBERS_MAX
+            self._by_name[name], self._names[place] = place, name
         return place
 
-    def leave(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Free the number of a deleted node."""
         if (place := self._by_name.pop(name, None)) is not None:
-            self._taken.pop(place, None)
+            self._names.pop(place, None)
 
 
-def internal_ip(node: ReadOnlyObject, place: int) -> str:
+def get_internal_ip(node: ReadOnlyObject, node_number: int) -> str:
     """Return the InternalIP of a node, derived from its number if the status has none."""
     for one in (node.get("status") or {}).get("addresses") or ():
         if one["type"] == "InternalIP":
             found: str = one["address"]
             return found
-    return address(FOREIGN_NODE_NETWORK + place)
+    return format_ipv4(FOREIGN_NODE_NETWORK + node_number)
 
 
-def pod_network(node: ReadOnlyObject, place: int) -> str:
+def get_pod_network(node: ReadOnlyObject, node_number: int) -> str:
     """Return the first three numbers of the IPs of a node's pods."""
     cidr = (node.get("spec") or {}).get("podCIDR") or ""
     # An IPv6 pod CIDR is ignored: simulated pod IPs are IPv4 only.
     if cidr.count(".") == 3:
         return str(cidr.rpartition(".")[0])
-    return address(FOREIGN_POD_NETWORK + (place << 8)).rpartition(".")[0]
+    return format_ipv4(FOREIGN_POD_NETWORK + (node_number << 8)).rpartition(".")[0]

@@ -16,46 +16,46 @@ PENDING: Final = "Pending"
 RUNNING: Final = "Running"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
-TERMINAL: Final = (SUCCEEDED, FAILED)
-RESTARTING: Final = "AllContainersRestarting"
-RESIZE_PENDING: Final = "PodResizePending"
-RESIZING: Final = "PodResizeInProgress"
+TERMINAL_PHASES: Final = (SUCCEEDED, FAILED)
+RESTARTING_CONDITION: Final = "AllContainersRestarting"
+RESIZE_PENDING_CONDITION: Final = "PodResizePending"
+RESIZING_CONDITION: Final = "PodResizeInProgress"
 OWN_CONDITIONS: Final = (
-    RESIZE_PENDING, RESIZING, "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled",
-    RESTARTING,
+    RESIZE_PENDING_CONDITION, RESIZING_CONDITION, "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled",
+    RESTARTING_CONDITION,
 )  # fmt: skip
 # Conditions that are deleted instead of set to False.
-_PASSING: Final = (RESIZE_PENDING, RESIZING)
+_DELETED_WHEN_FALSE: Final = (RESIZE_PENDING_CONDITION, RESIZING_CONDITION)
 
 # Container statuses by name, init containers included.
 Statuses = Mapping[str, ReadOnlyObject]
 
 
 @dataclass(frozen=True, slots=True)
-class StatusRules:
+class PodStatusRules:
     """Status fields that a kubelet of one version and set of gates writes."""
 
     sandbox_condition: bool = True
     observed_generation: bool = True
     # Whether the status shows pod-level allocated resources.
-    pod_resources: bool = True
+    pod_resources_status: bool = True
     # Whether pod-level resources of the spec count.
-    pod_level: bool = True
-    restarts: RestartRules = field(default_factory=RestartRules)
+    pod_level_resources: bool = True
+    restart_rules: RestartRules = field(default_factory=RestartRules)
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "StatusRules":
+    def from_capabilities(cls, caps: Capabilities) -> "PodStatusRules":
         """Return the rules of a kubelet with these capabilities."""
         return cls(
             sandbox_condition=caps.enabled("PodReadyToStartContainersCondition"),
             observed_generation=caps.enabled("PodObservedGenerationTracking"),
-            pod_resources=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
-            pod_level=caps.enabled("PodLevelResources"),
-            restarts=RestartRules.of(caps),
+            pod_resources_status=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
+            pod_level_resources=caps.enabled("PodLevelResources"),
+            restart_rules=RestartRules.from_capabilities(caps),
         )
 
 
-def phase_of(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, terminal: bool) -> str:
+def compute_phase(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, stopped: bool) -> str:
     """Return the phase of a pod; `stopped`: its containers were stopped for good, so none restarts."""
     spec = pod["spec"]
     initial = [one for one in spec.get("initContainers") or () if not is_sidecar(one)]
@@ -70,27 +70,27 @@ def phase_of(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, te
         return PENDING
     if any("running" in one["state"] for one in (*main, *beside)):
         return RUNNING
-    return _phase_when_stopped(pod, statuses, rules, terminal=terminal)
+    return _compute_stopped_phase(pod, statuses, rules, terminal=stopped)
 
 
-def _phase_when_stopped(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, terminal: bool) -> str:
+def _compute_stopped_phase(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, terminal: bool) -> str:
     """Return the phase of a pod without running containers."""
-    ends = [(one, _end_of(statuses[one["name"]])) for one in pod["spec"]["containers"]]
-    if not terminal and any(_is_restarted(container, pod, end, rules) for container, end in ends):
+    ends = [(one, _get_termination(statuses[one["name"]])) for one in pod["spec"]["containers"]]
+    if not terminal and any(_will_restart(container, pod, end, rules) for container, end in ends):
         return RUNNING
     return SUCCEEDED if all(end["exitCode"] == 0 for _, end in ends) else FAILED
 
 
-def _is_restarted(container: ReadOnlyObject, pod: ReadOnlyObject, end: ReadOnlyObject, rules: RestartRules) -> bool:
+def _will_restart(container: ReadOnlyObject, pod: ReadOnlyObject, end: ReadOnlyObject, rules: RestartRules) -> bool:
     return end.get("reason") == RESTARTING_ALL or rules.may_restart(container, pod, end["exitCode"])
 
 
 def is_initialized(pod: ReadOnlyObject, statuses: Statuses) -> bool:
     """Return whether all init containers completed, or started if they are sidecars."""
-    return not _incomplete(pod, statuses)
+    return not _find_incomplete(pod, statuses)
 
 
-def _incomplete(pod: ReadOnlyObject, statuses: Statuses) -> list[str]:
+def _find_incomplete(pod: ReadOnlyObject, statuses: Statuses) -> list[str]:
     """Return names of init containers that are not done."""
     names = []
     for container in pod["spec"].get("initContainers") or ():
@@ -106,7 +106,7 @@ def _has_ended(status: ReadOnlyObject) -> bool:
     return "terminated" in status["state"] or "terminated" in (status.get("lastState") or {})
 
 
-def _end_of(status: ReadOnlyObject) -> ReadOnlyObject:
+def _get_termination(status: ReadOnlyObject) -> ReadOnlyObject:
     end: ReadOnlyObject = status["state"].get("terminated") or (status.get("lastState") or {})["terminated"]
     return end
 
@@ -115,58 +115,60 @@ def _has_failed(container: ReadOnlyObject, pod: ReadOnlyObject, statuses: Status
     status = statuses[container["name"]]
     if "running" in status["state"] or not _has_ended(status):
         return False
-    end = _end_of(status)
-    return end["exitCode"] != 0 and not _is_restarted(container, pod, end, rules)
+    end = _get_termination(status)
+    return end["exitCode"] != 0 and not _will_restart(container, pod, end, rules)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PodStatusFacts:
     """Facts about a pod that conditions need besides the container statuses."""
 
     phase: str
     # Whether the pod sandbox has its network, so that containers can start.
-    sandbox: bool
+    has_sandbox: bool
     # Reason and message of a pending resize.
-    pending: tuple[str, str] | None = None
+    pending_resize: tuple[str, str] | None = None
     # Whether all containers are restarting.
-    restarting: bool = False
+    restarts_all: bool = False
 
 
-def conditions_of(pod: ReadOnlyObject, statuses: Statuses, facts: Facts, rules: StatusRules) -> list[Object]:
+def build_conditions(
+    pod: ReadOnlyObject, statuses: Statuses, facts: PodStatusFacts, rules: PodStatusRules
+) -> list[Object]:
     """Return the conditions owned by the kubelet in upstream's order, without times."""
-    ready = _containers_ready(pod, statuses, facts.phase)
+    ready = _containers_ready_status(pod, statuses, facts.phase)
     conditions: list[Object] = []
-    if facts.pending is not None:
-        reason, message = facts.pending
-        conditions.append({"type": RESIZE_PENDING, "status": "True", "reason": reason, "message": message})
+    if facts.pending_resize is not None:
+        reason, message = facts.pending_resize
+        conditions.append({"type": RESIZE_PENDING_CONDITION, "status": "True", "reason": reason, "message": message})
     if rules.sandbox_condition:
-        conditions.append({"type": "PodReadyToStartContainers", "status": "True" if facts.sandbox else "False"})
+        conditions.append({"type": "PodReadyToStartContainers", "status": "True" if facts.has_sandbox else "False"})
     conditions += [
-        _initialized(pod, statuses, facts.phase),
-        {"type": "Ready", **(ready if ready["status"] != "True" else _gates_ready(pod))},
+        _initialized_condition(pod, statuses, facts.phase),
+        {"type": "Ready", **(ready if ready["status"] != "True" else _readiness_gates_status(pod))},
         {"type": "ContainersReady", **ready},
         {"type": "PodScheduled", "status": "True"},
     ]
     # Upstream writes this condition only for pods with such a rule, so other statuses stay unchanged by the gate.
-    if rules.restarts.could_restart_all(pod):
-        conditions.append(_restarting(facts))
+    if rules.restart_rules.could_restart_all(pod):
+        conditions.append(_restart_condition(facts))
     generation = pod["metadata"].get("generation")
     if rules.observed_generation and generation:
         conditions = [{**one, "observedGeneration": generation} for one in conditions]
     return conditions
 
 
-def _restarting(facts: Facts) -> Object:
+def _restart_condition(facts: PodStatusFacts) -> Object:
     """Return the condition about the restart of all containers."""
     if facts.phase == FAILED:
-        return {"type": RESTARTING, "status": "False", "reason": "PodFailed"}
-    if not facts.restarting:
-        return {"type": RESTARTING, "status": "False"}
+        return {"type": RESTARTING_CONDITION, "status": "False", "reason": "PodFailed"}
+    if not facts.restarts_all:
+        return {"type": RESTARTING_CONDITION, "status": "False"}
     message = "container exited with restart policy rule"
-    return {"type": RESTARTING, "status": "True", "reason": "RestartAllContainersStarted", "message": message}
+    return {"type": RESTARTING_CONDITION, "status": "True", "reason": "RestartAllContainersStarted", "message": message}
 
 
-def _initialized(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
+def _initialized_condition(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
     """Return the condition Initialized."""
     condition: Object = {"type": "Initialized", "status": "True"}
     if phase == SUCCEEDED:
@@ -176,27 +178,27 @@ def _initialized(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
         "waiting" not in one["state"] or _has_ended(one)
         for one in (statuses[container["name"]] for container in pod["spec"]["containers"])
     )
-    incomplete = _incomplete(pod, statuses)
+    incomplete = _find_incomplete(pod, statuses)
     if started or not incomplete:
         return condition
-    message = f"containers with incomplete status: {_bracketed(incomplete)}"
+    message = f"containers with incomplete status: {_format_names(incomplete)}"
     return {"type": "Initialized", "status": "False", "reason": "ContainersNotInitialized", "message": message}
 
 
-def _containers_ready(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
+def _containers_ready_status(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
     """Return status, reason and message of the condition ContainersReady."""
-    if phase in TERMINAL:
+    if phase in TERMINAL_PHASES:
         return {"status": "False", "reason": "PodCompleted" if phase == SUCCEEDED else "PodFailed"}
     spec = pod["spec"]
     counted = [one for one in spec.get("initContainers") or () if is_sidecar(one)] + list(spec["containers"])
     unready = [one["name"] for one in counted if not statuses[one["name"]].get("ready")]
     if not unready:
         return {"status": "True"}
-    message = f"containers with unready status: {_bracketed(unready)}"
+    message = f"containers with unready status: {_format_names(unready)}"
     return {"status": "False", "reason": "ContainersNotReady", "message": message}
 
 
-def _gates_ready(pod: ReadOnlyObject) -> Object:
+def _readiness_gates_status(pod: ReadOnlyObject) -> Object:
     """Return status, reason and message of the condition Ready as readiness gates decide it."""
     present = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
     messages = []
@@ -211,11 +213,11 @@ def _gates_ready(pod: ReadOnlyObject) -> Object:
     return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(messages)}
 
 
-def _bracketed(names: Iterable[str]) -> str:
+def _format_names(names: Iterable[str]) -> str:
     return f"[{' '.join(names)}]"
 
 
-def dated(conditions: Sequence[Object], old: ReadOnlyObject, time: str) -> list[Object]:
+def build_conditions_patch(conditions: Sequence[Object], old: ReadOnlyObject, time: str) -> list[Object]:
     """Return a strategic merge patch of the conditions, with their times; a transition is a change of status.
 
     The patch merges by condition type, so what it leaves out would stay: fields and conditions that no longer apply
@@ -236,5 +238,5 @@ def dated(conditions: Sequence[Object], old: ReadOnlyObject, time: str) -> list[
             }
         )
     stated = {condition["type"] for condition in conditions}
-    passing = (name for name in _PASSING if name in old_conditions and name not in stated)
+    passing = (name for name in _DELETED_WHEN_FALSE if name in old_conditions and name not in stated)
     return [*result, *({"$patch": "delete", "type": name} for name in passing)]

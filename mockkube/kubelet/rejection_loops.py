@@ -16,12 +16,12 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import HotLoop
 from mockkube.runtime.steps import Signal
 
-METRIC: Final = "mockkube_kubelet_loop_rate"
+LOOP_RATE_METRIC: Final = "mockkube_kubelet_loop_rate"
 WINDOW_SECONDS: Final = 60.0
 # Rejections within the window from which on they are a loop.
 LOOP_MIN: Final = 5
 # Rejections remembered per owner and reason; higher rates are reported as this one.
-_MOMENTS_MAX: Final = 1000
+_TIMES_MAX: Final = 1000
 # Pairs of owner and reason that are remembered; the least recently rejected is dropped first.
 _OWNERS_MAX: Final = 1000
 
@@ -29,35 +29,35 @@ _OWNERS_MAX: Final = 1000
 _CONTROLLER: Final = "admission"
 
 
-class Refusals(Collector):
+class RejectionLoops(Collector):
     """Rejected pods by owner and reason; a metrics collector of those that loop now."""
 
-    def __init__(self, clock: Clock, bell: Signal | None = None) -> None:
+    def __init__(self, clock: Clock, signal: Signal | None = None) -> None:
         """Notify the signal when a loop begins; a loop ends without a notification."""
-        self._clock, self._bell = clock, bell or Signal()
-        self._moments: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        self._clock, self._signal = clock, signal or Signal()
+        self._rejection_times: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
 
-    def refused(self, pod: ReadOnlyObject, reason: str) -> None:
+    def record_rejection(self, pod: ReadOnlyObject, reason: str) -> None:
         """Record a rejected pod."""
-        pair = (_owner_of(pod), reason)
-        times = self._moments.setdefault(pair, deque(maxlen=_MOMENTS_MAX))
+        pair = (_describe_owner(pod), reason)
+        times = self._rejection_times.setdefault(pair, deque(maxlen=_TIMES_MAX))
         times.append(self._clock.monotonic())
-        self._moments.move_to_end(pair)
-        if len(self._moments) > _OWNERS_MAX:
-            self._moments.popitem(last=False)
+        self._rejection_times.move_to_end(pair)
+        if len(self._rejection_times) > _OWNERS_MAX:
+            self._rejection_times.popitem(last=False)
         # Equality, not a minimum: the signal is notified once, when the loop begins.
-        if self._recent(times) == LOOP_MIN:
-            self._bell.notify()
+        if self._count_recent(times) == LOOP_MIN:
+            self._signal.notify()
 
-    def current(self) -> list[HotLoop]:
+    def find_loops(self) -> list[HotLoop]:
         """Return current loops with their rate per minute, ordered by owner and reason."""
-        for pair, moments in list(self._moments.items()):
-            if not self._recent(moments):
-                del self._moments[pair]
-        rates = ((pair, len(moments)) for pair, moments in sorted(self._moments.items()))
+        for pair, moments in list(self._rejection_times.items()):
+            if not self._count_recent(moments):
+                del self._rejection_times[pair]
+        rates = ((pair, len(moments)) for pair, moments in sorted(self._rejection_times.items()))
         return [HotLoop(_CONTROLLER, owner, reason, rate) for (owner, reason), rate in rates if rate >= LOOP_MIN]
 
-    def _recent(self, moments: deque[float]) -> int:
+    def _count_recent(self, moments: deque[float]) -> int:
         """Return how many rejections lie within the window; drop older ones."""
         since = self._clock.monotonic() - WINDOW_SECONDS
         while moments and moments[0] < since:
@@ -71,16 +71,16 @@ class Refusals(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the rate of each loop, per minute."""
         family = GaugeMetricFamily(
-            METRIC,
+            LOOP_RATE_METRIC,
             "Rejections per minute of pods of one owner that kubelets reject again and again.",
             labels=["controller", "object", "cause"],
         )
-        for loop in self.current():
+        for loop in self.find_loops():
             family.add_metric([loop.controller, loop.object, loop.cause], loop.per_minute)
         yield family
 
 
-def _owner_of(pod: ReadOnlyObject) -> str:
+def _describe_owner(pod: ReadOnlyObject) -> str:
     """Return the controller that replaces the pod; the pod itself if it has none."""
     metadata = pod["metadata"]
     for owner in metadata.get("ownerReferences") or ():

@@ -13,7 +13,7 @@ from mockkube.features.capabilities import Capabilities
 LOST_EXIT_CODE: Final = 137
 # Waiting and termination reason while all containers of a pod restart in place.
 RESTARTING_ALL: Final = "RestartingAllContainers"
-_ALL: Final = "RestartAllContainers"
+_RESTART_ALL_ACTION: Final = "RestartAllContainers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +21,19 @@ class RestartRules:
     """Restart behavior of a kubelet at one version and set of feature gates."""
 
     # Whether restart policies and rules of containers count, beyond those of sidecars.
-    of_containers: bool = True
+    container_rules_enabled: bool = True
     # Whether the exit of one container may restart all containers of the pod.
-    all_at_once: bool = True
+    restart_all_enabled: bool = True
     backoff_seconds: int = 10
     backoff_seconds_max: int = 300
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "RestartRules":
+    def from_capabilities(cls, caps: Capabilities) -> "RestartRules":
         """Return the rules of a kubelet with these capabilities."""
         quick = caps.enabled("ReduceDefaultCrashLoopBackOffDecay")
         return cls(
-            of_containers=caps.enabled("ContainerRestartRules"),
-            all_at_once=caps.enabled("RestartAllContainersOnContainerExits"),
+            container_rules_enabled=caps.enabled("ContainerRestartRules"),
+            restart_all_enabled=caps.enabled("RestartAllContainersOnContainerExits"),
             backoff_seconds=1 if quick else 10,
             backoff_seconds_max=60 if quick else 300,
         )
@@ -42,9 +42,9 @@ class RestartRules:
         """Return whether a container restarts after exiting with this code."""
         own = container.get("restartPolicy")
         # Always on an init container is a sidecar, which predates the gate of restart rules.
-        if own and (self.of_containers or own == "Always"):
-            action = _action(container, exit_code)
-            if action == "Restart" or (action == _ALL and self.all_at_once):
+        if own and (self.container_rules_enabled or own == "Always"):
+            action = _find_action(container, exit_code)
+            if action == "Restart" or (action == _RESTART_ALL_ACTION and self.restart_all_enabled):
                 return True
             policy = own
         else:
@@ -53,13 +53,15 @@ class RestartRules:
 
     def restarts_all(self, container: ReadOnlyObject, exit_code: int) -> bool:
         """Return whether this exit of a container restarts all containers of its pod."""
-        return self.all_at_once and _action(container, exit_code) == _ALL
+        return self.restart_all_enabled and _find_action(container, exit_code) == _RESTART_ALL_ACTION
 
     def could_restart_all(self, pod: ReadOnlyObject) -> bool:
         """Return whether some rule of the pod restarts all containers."""
-        return self.all_at_once and any(rule.get("action") == _ALL for rule in _rules(pod["spec"]))
+        return self.restart_all_enabled and any(
+            rule.get("action") == _RESTART_ALL_ACTION for rule in _iterate_rules(pod["spec"])
+        )
 
-    def wait_seconds(self, restarts: int) -> int:
+    def get_backoff_seconds(self, restarts: int) -> int:
         """Return the backoff before a container's next start, after this many restarts."""
         if restarts == 0:
             return 0
@@ -68,13 +70,13 @@ class RestartRules:
         return min(self.backoff_seconds << exponent, self.backoff_seconds_max)
 
 
-def _rules(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+def _iterate_rules(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
     for listed in ("initContainers", "containers"):
         for container in spec.get(listed) or ():
             yield from container.get("restartPolicyRules") or ()
 
 
-def _action(container: ReadOnlyObject, exit_code: int) -> str:
+def _find_action(container: ReadOnlyObject, exit_code: int) -> str:
     """Return the action of the first restart rule that matches the exit code."""
     for rule in container.get("restartPolicyRules") or ():
         codes = rule.get("exitCodes") or {}

@@ -10,81 +10,86 @@ from typing import Final
 from mockkube.api.pod_amounts import Quantities, calculate_pod_quantities
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.kubelet.containers import first_status
-from mockkube.kubelet.pod_status import Facts, conditions_of, dated
-from mockkube.kubelet.sync_result import Host
+from mockkube.kubelet.containers import new_container_status
+from mockkube.kubelet.pod_status import PodStatusFacts, build_conditions, build_conditions_patch
+from mockkube.kubelet.sync_result import PodSyncInput
 
-LISTS: Final = (
+CONTAINER_LISTS: Final = (
     ("initContainers", "initContainerStatuses"),
     ("containers", "containerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
 )
 _SIDES: Final = ("requests", "limits")
 # Resources that a pod's cgroup limits.
-_AS_A_WHOLE: Final = ("cpu", "memory")
+_CGROUP_RESOURCES: Final = ("cpu", "memory")
 
 
-def statuses_of(pod: ReadOnlyObject) -> dict[str, Object]:
+def get_container_statuses(pod: ReadOnlyObject) -> dict[str, Object]:
     """Return stored container statuses, and initial ones for containers without; init containers first."""
-    known = {one["name"]: one for _, key in LISTS for one in (pod.get("status") or {}).get(key) or ()}
+    known = {one["name"]: one for _, key in CONTAINER_LISTS for one in (pod.get("status") or {}).get(key) or ()}
     initializing = bool(pod["spec"].get("initContainers"))
     return {
         one["name"]: {"lastState": {}, **known[one["name"]]}
         if one["name"] in known
-        else first_status(one, initializing=initializing)
-        for listed, _ in LISTS
+        else new_container_status(one, initializing=initializing)
+        for listed, _ in CONTAINER_LISTS
         for one in pod["spec"].get(listed) or ()
     }
 
 
-def status_of(
-    pod: ReadOnlyObject, host: Host, statuses: Mapping[str, ReadOnlyObject], facts: Facts, now: datetime
+def build_status(
+    pod: ReadOnlyObject,
+    sync_input: PodSyncInput,
+    statuses: Mapping[str, ReadOnlyObject],
+    facts: PodStatusFacts,
+    now: datetime,
 ) -> Object:
     """Return the part of a pod's status that the kubelet owns."""
     old = pod.get("status") or {}
     on_host = pod["spec"].get("hostNetwork")
-    was_networked = facts.sandbox or any(one.get("containerID") for one in statuses.values())
-    conditions = conditions_of(pod, statuses, facts, host.rules)
+    was_networked = facts.has_sandbox or any(one.get("containerID") for one in statuses.values())
+    conditions = build_conditions(pod, statuses, facts, sync_input.rules)
     status: Object = {
         "phase": facts.phase,
-        "conditions": dated(conditions, old, render_time(now)),
-        "hostIP": host.node_ip,
-        "hostIPs": [{"ip": host.node_ip}],
+        "conditions": build_conditions_patch(conditions, old, render_time(now)),
+        "hostIP": sync_input.node_ip,
+        "hostIPs": [{"ip": sync_input.node_ip}],
     }
-    if host.rules.observed_generation and (generation := pod["metadata"].get("generation")):
+    if sync_input.rules.observed_generation and (generation := pod["metadata"].get("generation")):
         status["observedGeneration"] = generation
     # The API shows the IP of a completed pod (upstream 1.36: pkg/kubelet/pleg/generic.go, getPodIPs).
-    pod_ip = old.get("podIP") or (host.node_ip if on_host else host.pod_ip if was_networked else "")
+    pod_ip = old.get("podIP") or (sync_input.node_ip if on_host else sync_input.pod_ip if was_networked else "")
     if pod_ip:
         status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
-    for listed, key in LISTS:
+    for listed, key in CONTAINER_LISTS:
         if names := [one["name"] for one in pod["spec"].get(listed) or ()]:
             status[key] = [statuses[name] for name in names]
-    if host.rules.pod_resources and host.resizes:
-        status |= _resources(pod, host)
+    if sync_input.rules.pod_resources_status and sync_input.applies_resources:
+        status |= _pod_level_status(pod, sync_input)
     return status
 
 
-def _resources(pod: ReadOnlyObject, host: Host) -> Object:
+def _pod_level_status(pod: ReadOnlyObject, sync_input: PodSyncInput) -> Object:
     """Return pod-level resources and allocated resources."""
-    rules = host.rules
+    rules = sync_input.rules
     requests, limits = (
-        _shown(calculate_pod_quantities(pod["spec"], side, pod_level=rules.pod_level)) for side in _SIDES
+        _format_amounts(calculate_pod_quantities(pod["spec"], side, pod_level=rules.pod_level_resources))
+        for side in _SIDES
     )
     if not requests and not limits:
         return {}
     whole: Object = {"resources": {}}
     for side, amounts in zip(_SIDES, (requests, limits), strict=True):
-        if limited := {name: amount for name, amount in amounts.items() if name in _AS_A_WHOLE}:
+        if limited := {name: amount for name, amount in amounts.items() if name in _CGROUP_RESOURCES}:
             whole["resources"][side] = limited
     return whole | ({"allocatedResources": requests} if requests else {})
 
 
-def _shown(amounts: Quantities) -> dict[str, str]:
+def _format_amounts(amounts: Quantities) -> dict[str, str]:
     return {name: str(amount) for name, amount in sorted(amounts.items())}
 
 
-def changed(pod: ReadOnlyObject, status: Object) -> Object | None:
+def keep_if_changed(pod: ReadOnlyObject, status: Object) -> Object | None:
     """Return the status if it differs from the stored one, else None."""
     old = pod.get("status") or {}
     conditions = {one["type"]: one for one in old.get("conditions") or ()}
@@ -93,14 +98,16 @@ def changed(pod: ReadOnlyObject, status: Object) -> Object | None:
         # The kubelet never probes here, so lastProbeTime is always null and may be missing in the stored status.
         if any(known.get(name) != value for name, value in condition.items() if name != "lastProbeTime"):
             return status
-    same = all(_plain(old.get(name)) == _plain(value) for name, value in status.items() if name != "conditions")
+    same = all(
+        _drop_empty(old.get(name)) == _drop_empty(value) for name, value in status.items() if name != "conditions"
+    )
     return None if same else status
 
 
-def _plain(value: object) -> object:
+def _drop_empty(value: object) -> object:
     """Return a value without empty fields, as the API server returns it."""
     if isinstance(value, dict):
-        return {name: plain for name, one in value.items() if (plain := _plain(one)) not in (None, "", {}, [])}
+        return {name: plain for name, one in value.items() if (plain := _drop_empty(one)) not in (None, "", {}, [])}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_drop_empty(one) for one in value]
     return value

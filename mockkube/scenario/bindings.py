@@ -7,11 +7,11 @@ from typing import Any, Final
 import jmespath  # type: ignore[import-untyped] # ships no types
 from jmespath import exceptions, functions
 
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 
-_NAME: Final = re.compile(r"(?<![\w$'\"`])\$([A-Za-z_]\w*)")
+_BARE_VARIABLE: Final = re.compile(r"(?<![\w$'\"`])\$([A-Za-z_]\w*)")
 _QUOTED: Final = re.compile(r"('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|\"(?:\\.|[^\"\\])*\")")
-_WITHIN: Final = re.compile(r"(?<!\$)\(\$([A-Za-z_]\w*)\)")
+_VARIABLE: Final = re.compile(r"(?<!\$)\(\$([A-Za-z_]\w*)\)")
 
 
 class _Functions(functions.Functions):  # type: ignore[misc] # untyped above
@@ -25,7 +25,7 @@ class _Functions(functions.Functions):  # type: ignore[misc] # untyped above
     def _func_bound(self, name: str) -> Any:
         if name not in self._bindings:
             known = ", ".join(f"${one}" for one in sorted(self._bindings)) or "nothing"
-            raise Failure(f"${name} is not bound: known are {known}")
+            raise StepFailed(f"${name} is not bound: known are {known}")
         return self._bindings[name]
 
     @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator] # above
@@ -43,10 +43,10 @@ class _Functions(functions.Functions):  # type: ignore[misc] # untyped above
 
 def is_expression(value: Any) -> bool:
     """Return whether a value is text in parentheses, which is evaluated."""
-    return isinstance(value, str) and len(value) > 2 and value[0] == "(" and value[-1] == ")" and _closes_last(value)
+    return isinstance(value, str) and len(value) > 2 and value[0] == "(" and value[-1] == ")" and _is_one_group(value)
 
 
-def _closes_last(text: str) -> bool:
+def _is_one_group(text: str) -> bool:
     """Return whether the first parenthesis is closed by the last character."""
     depth = 0
     # `(a) and (b)` begins and ends with parentheses, but is not one expression in them.
@@ -61,29 +61,29 @@ def evaluate(expression: str, value: Any, bindings: Mapping[str, Any]) -> Any:
     """Return the value of an expression (without its parentheses); Failure if it cannot be evaluated."""
     # JMESPath has no variables: `$name` outside of quotes becomes a call of the function `bound`.
     parts = _QUOTED.split(expression)
-    parts[::2] = [_NAME.sub(r"bound('\1')", part) for part in parts[::2]]
+    parts[::2] = [_BARE_VARIABLE.sub(r"bound('\1')", part) for part in parts[::2]]
     try:
         compiled = jmespath.compile("".join(parts))
         return compiled.search(value, jmespath.Options(custom_functions=_Functions(bindings)))
     except exceptions.JMESPathError as error:
-        raise Failure(f"expression ({expression}): {' '.join(str(error).split())}") from None
+        raise StepFailed(f"expression ({expression}): {' '.join(str(error).split())}") from None
 
 
 def resolve(value: Any, bindings: Mapping[str, Any]) -> Any:
     """Return a value with every expression in it evaluated, and every `($name)` in text replaced."""
     if isinstance(value, dict):
-        return {_key(key, bindings): resolve(item, bindings) for key, item in value.items()}
+        return {_resolve_key(key, bindings): resolve(item, bindings) for key, item in value.items()}
     if isinstance(value, list):
         return [resolve(item, bindings) for item in value]
     if is_expression(value):
         return evaluate(value[1:-1], {}, bindings)
-    return within(value, bindings) if isinstance(value, str) else value
+    return substitute(value, bindings) if isinstance(value, str) else value
 
 
-def _key(key: str, bindings: Mapping[str, Any]) -> str:
-    return str(evaluate(key[1:-1], {}, bindings)) if is_expression(key) else within(key, bindings)
+def _resolve_key(key: str, bindings: Mapping[str, Any]) -> str:
+    return str(evaluate(key[1:-1], {}, bindings)) if is_expression(key) else substitute(key, bindings)
 
 
-def within(text: str, bindings: Mapping[str, Any]) -> str:
+def substitute(text: str, bindings: Mapping[str, Any]) -> str:
     """Return a text with each `($name)` replaced by its value; unknown names stay."""
-    return _WITHIN.sub(lambda match: str(bindings[match[1]]) if match[1] in bindings else match[0], text)
+    return _VARIABLE.sub(lambda match: str(bindings[match[1]]) if match[1] in bindings else match[0], text)

@@ -7,7 +7,7 @@ from mockkube.runtime.steps import Worker
 
 
 @dataclass(slots=True)
-class Enumerated:
+class EnumeratedChooser:
     """Follows a path of choices, then always takes the first; records how many options each choice had.
 
     A moment at which only one worker is ready is no choice and not part of the path.
@@ -15,7 +15,7 @@ class Enumerated:
 
     path: Sequence[int] = ()
     taken: list[int] = field(default_factory=list)
-    ways: list[int] = field(default_factory=list)
+    option_counts: list[int] = field(default_factory=list)
 
     def choose(self, ready: Sequence[Worker]) -> Worker:
         """Return the worker of the path, or the first."""
@@ -25,20 +25,20 @@ class Enumerated:
         index = self.path[depth] if depth < len(self.path) else 0
         assert index < len(ready), "the same path leads to the same choices"
         self.taken.append(index)
-        self.ways.append(len(ready))
+        self.option_counts.append(len(ready))
         return ready[index]
 
 
-def paths(depth_max: int) -> Iterator[Enumerated]:
+def enumerate_choosers(depth_max: int) -> Iterator[EnumeratedChooser]:
     """Yield a chooser for each path, up to a number of choices; run with each before taking the next.
 
     Depth first: the run with one chooser records which choices there were, and so where the next path branches off.
     """
     path: list[int] = []
     while True:
-        chooser = Enumerated(tuple(path))
+        chooser = EnumeratedChooser(tuple(path))
         yield chooser
-        path, ways = chooser.taken[:depth_max], chooser.ways[:depth_max]
+        path, ways = chooser.taken[:depth_max], chooser.option_counts[:depth_max]
         while path and path[-1] + 1 >= ways[len(path) - 1]:
             path.pop()
         if not path:

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, get_args
 
 ClaimOutcome = Literal["holds", "false", "harmful advice", "not stated", "not tried"]
 CLAIM_OUTCOMES: Final[tuple[ClaimOutcome, ...]] = get_args(ClaimOutcome)
-MEANINGS: Final[dict[ClaimOutcome, str]] = {
+OUTCOME_MEANINGS: Final[dict[ClaimOutcome, str]] = {
     "holds": "what the text says happens",
     "false": "the text states what does not happen",
     "harmful advice": "the text can be followed, and following it breaks something",
@@ -33,13 +33,13 @@ class Claim:
     observed: str = ""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Document and section."""
         return ", ".join(filter(None, (self.source, self.section)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrittenClaim:
+class FileClaim:
     """A claim in a scenario file: in the head of the file, or in the list `claims`."""
 
     quote: Annotated[str, "the words of the document, to the letter; [...] for words left out"] = ""
@@ -53,7 +53,7 @@ class WrittenClaim:
 
     def complaint(self) -> str | None:
         """Return an error of fields that exclude each other; None if there is none."""
-        if not self.claims_something:
+        if not self.has_claim:
             return "nothing is claimed: give the claim, or a quote"
         if self.outcome is not None and self.holds is not None:
             return "outcome and holds say the same: leave holds out"
@@ -62,16 +62,16 @@ class WrittenClaim:
         if bool(self.question) != (self.outcome == "not stated"):
             return "question and 'outcome: not stated' belong together: give both, or neither"
         if self.outcome not in (None, "holds") and not self.observed:
-            return f"'outcome: {self.outcome}' needs observed: {_OBSERVED[self.outcome]}"
+            return f"'outcome: {self.outcome}' needs observed: {_OBSERVED_REMEDIES[self.outcome]}"
         return None
 
     @property
-    def claims_something(self) -> bool:
+    def has_claim(self) -> bool:
         """True if there is a claim, a quote or a question."""
         return bool(self.claim or self.quote or self.question)
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True if no field of a claim is set, except perhaps the source that several claims share."""
         return not (self.section or self.outcome or self.observed or self.holds is not None)
 
@@ -89,7 +89,7 @@ class WrittenClaim:
         )
 
 
-_OBSERVED: Final[dict[str, str]] = {
+_OBSERVED_REMEDIES: Final[dict[str, str]] = {
     "false": "say what happens instead",
     "harmful advice": "say what it breaks",
     "not stated": "answer the question",

@@ -5,13 +5,13 @@ class ScenarioError(Exception):
     """A file that cannot be played. The text names file, line and remedy."""
 
 
-class Failure(Exception):
+class StepFailed(Exception):
     """A check that does not hold, or a rejected operation."""
 
 
-class Impossible(Exception):
+class StepNotSupported(Exception):
     """A step that this world does not support, with the reason; it is skipped."""
 
 
-class TimedOut(Exception):
+class StepTimedOut(Exception):
     """An operation that exceeded its limit in real time."""

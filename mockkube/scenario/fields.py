@@ -16,7 +16,7 @@ from mockkube_cel.golang import gotime
 
 from mockkube.scenario.bindings import is_expression, resolve
 from mockkube.scenario.errors import ScenarioError
-from mockkube.scenario.located import line_of
+from mockkube.scenario.located import get_line
 
 # A duration, written like 90s or 1h30m.
 Seconds = NewType("Seconds", float)
@@ -40,7 +40,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Location in a file, and the variables bound there. Without bindings, expressions are not evaluated."""
 
     file: str
@@ -48,10 +48,10 @@ class Place:
     path: str = ""
     bindings: Mapping[str, Any] | None = None
 
-    def of(self, node: Any, key: str | int) -> "Place":
+    def child(self, node: Any, key: str | int) -> "SourceLocation":
         """Return the location of a value in a node."""
         below = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
-        return Place(self.file, line_of(node, key) or self.line, f"{self.path}{below}", self.bindings)
+        return SourceLocation(self.file, get_line(node, key) or self.line, f"{self.path}{below}", self.bindings)
 
     def error(self, text: str) -> ScenarioError:
         """Return an error at this location."""
@@ -59,7 +59,7 @@ class Place:
         return ScenarioError(f"{where}: {self.path}: {text}" if self.path else f"{where}: {text}")
 
 
-def arguments(cls: Any) -> Mapping[str, Argument]:
+def list_arguments(cls: Any) -> Mapping[str, Argument]:
     """Return the fields of a dataclass by their names in YAML."""
     return _arguments(cls)
 
@@ -67,16 +67,18 @@ def arguments(cls: Any) -> Mapping[str, Argument]:
 @lru_cache(maxsize=256)
 def _arguments(cls: Any) -> Mapping[str, Argument]:
     hints = get_type_hints(cls, include_extras=True)
-    return {_spelled(one.name): _argument(one, hints[one.name]) for one in dataclasses.fields(cls) if one.init}
+    return {
+        _to_camel_case(one.name): _make_argument(one, hints[one.name]) for one in dataclasses.fields(cls) if one.init
+    }
 
 
-def _spelled(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     # A trailing underscore marks names that are keywords of Python: `as_`, `for_`, `assert_`.
     first, *rest = name.rstrip("_").split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _argument(one: "dataclasses.Field[Any]", hint: Any) -> Argument:
+def _make_argument(one: "dataclasses.Field[Any]", hint: Any) -> Argument:
     required = one.default is MISSING and one.default_factory is MISSING
     if get_origin(hint) is Annotated:
         plain, text, *_ = get_args(hint)
@@ -84,22 +86,22 @@ def _argument(one: "dataclasses.Field[Any]", hint: Any) -> Argument:
     return Argument(one.name, hint, "", required)
 
 
-def read(cls: type[T], node: Any, at: Place) -> T:
+def read(cls: type[T], node: Any, at: SourceLocation) -> T:
     """Parse a node into a dataclass; ScenarioError for the first mistake."""
     adapt = getattr(cls, "adapt", None)
     given = node if adapt is None else adapt(node)
-    known = arguments(cls)
+    known = list_arguments(cls)
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
-        raise at.error(f"{_shown(given)} is not a mapping: give one of {', '.join(known)}")
+        raise at.error(f"{_format_node(given)} is not a mapping: give one of {', '.join(known)}")
     for key in given:
         if key not in known:
-            raise at.of(given, key).error(f"unknown field: {_remedy(key, known)}")
+            raise at.child(given, key).error(f"unknown field: {_suggest_field(key, known)}")
     values: dict[str, Any] = {}
     for key, one in known.items():
         if key in given:
-            values[one.name] = value(one.hint, given[key], at.of(given, key))
+            values[one.name] = read_value(one.hint, given[key], at.child(given, key))
         elif one.required:
             raise at.error(f"{key} is missing: {one.text or 'give it'}")
     made = cls(**values)
@@ -109,7 +111,7 @@ def read(cls: type[T], node: Any, at: Place) -> T:
     return made
 
 
-def value(hint: Any, node: Any, at: Place) -> Any:
+def read_value(hint: Any, node: Any, at: SourceLocation) -> Any:
     """Parse one value of a type."""
     if hint is Tree or Tree in get_args(hint):
         return node
@@ -122,31 +124,31 @@ def value(hint: Any, node: Any, at: Place) -> Any:
         node = resolve(node, at.bindings)
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return _one_of(hint, node, at)
+        return _read_union(hint, node, at)
     if origin is Literal:
-        return _chosen(get_args(hint), node, at)
+        return _read_literal(get_args(hint), node, at)
     if origin is tuple:
-        return _several(get_args(hint)[0], node, at)
+        return _read_tuple(get_args(hint)[0], node, at)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _members(get_args(hint)[1], node, at)
+        return _read_mapping(get_args(hint)[1], node, at)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return read(hint, node, at)
-    return _plain(hint, node, at)
+    return _read_scalar(hint, node, at)
 
 
-def _one_of(hint: Any, node: Any, at: Place) -> Any:
+def _read_union(hint: Any, node: Any, at: SourceLocation) -> Any:
     options = get_args(hint)
     if node is None and type(None) in options:
         return None
     remaining = [option for option in options if option is not type(None)]
     # The last type is tried without a look, so that its error message is the one that users see.
     for option in remaining[:-1]:
-        if _fits(option, node):
-            return value(option, node, at)
-    return value(remaining[-1], node, at)
+        if _matches_type(option, node):
+            return read_value(option, node, at)
+    return read_value(remaining[-1], node, at)
 
 
-def _fits(hint: Any, node: Any) -> bool:
+def _matches_type(hint: Any, node: Any) -> bool:
     """Return whether a value looks like the type; used to choose between the types of a union."""
     origin = get_origin(hint) or hint
     if origin in (str, int, float, bool):
@@ -156,56 +158,56 @@ def _fits(hint: Any, node: Any) -> bool:
     return isinstance(node, Mapping)
 
 
-def _chosen(options: Sequence[Any], node: Any, at: Place) -> Any:
+def _read_literal(options: Sequence[Any], node: Any, at: SourceLocation) -> Any:
     if node is False and "false" in options:
         return "false"  # YAML reads the word as a truth value
     if node not in options:
-        raise at.error(f"{_shown(node)} is none of {', '.join(map(str, options))}")
+        raise at.error(f"{_format_node(node)} is none of {', '.join(map(str, options))}")
     return node
 
 
-def _several(hint: Any, node: Any, at: Place) -> tuple[Any, ...]:
+def _read_tuple(hint: Any, node: Any, at: SourceLocation) -> tuple[Any, ...]:
     if not isinstance(node, list | tuple):
-        raise at.error(f"{_shown(node)} is not a list: give one")
-    return tuple(value(hint, item, at.of(node, index)) for index, item in enumerate(node))
+        raise at.error(f"{_format_node(node)} is not a list: give one")
+    return tuple(read_value(hint, item, at.child(node, index)) for index, item in enumerate(node))
 
 
-def _members(hint: Any, node: Any, at: Place) -> dict[str, Any]:
+def _read_mapping(hint: Any, node: Any, at: SourceLocation) -> dict[str, Any]:
     if not isinstance(node, Mapping):
-        raise at.error(f"{_shown(node)} is not a mapping: give one")
+        raise at.error(f"{_format_node(node)} is not a mapping: give one")
     spelled = node if at.bindings is None else {resolve(key, at.bindings): item for key, item in node.items()}
-    return {str(key): value(hint, item, at.of(node, key)) for key, item in spelled.items()}
+    return {str(key): read_value(hint, item, at.child(node, key)) for key, item in spelled.items()}
 
 
-def _plain(hint: Any, node: Any, at: Place) -> Any:
+def _read_scalar(hint: Any, node: Any, at: SourceLocation) -> Any:
     if hint is Any or hint is object:
         return node if at.bindings is None else resolve(node, at.bindings)
     if hint is Seconds:
-        return _seconds(node, at)
+        return _parse_seconds(node, at)
     if hint is str and isinstance(node, int | float) and not isinstance(node, bool):
         return str(node)  # versions are written without quotes
     if hint is float and isinstance(node, int) and not isinstance(node, bool):
         return float(node)
     if type(node) is not hint:
         names = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
-        raise at.error(f"{_shown(node)} is not {names.get(hint, hint.__name__)}: give one")
+        raise at.error(f"{_format_node(node)} is not {names.get(hint, hint.__name__)}: give one")
     return node
 
 
-def _seconds(node: Any, at: Place) -> Seconds:
+def _parse_seconds(node: Any, at: SourceLocation) -> Seconds:
     if isinstance(node, int | float) and not isinstance(node, bool) and node >= 0:
         return Seconds(float(node))
     span = gotime.parse_duration(node) if isinstance(node, str) else None
     if span is None or span.nanos < 0:
-        raise at.error(f"{_shown(node)} is not a duration: give one like 30s or 1h30m")
+        raise at.error(f"{_format_node(node)} is not a duration: give one like 30s or 1h30m")
     return Seconds(span.nanos / _NANOS)
 
 
-def _remedy(key: str, known: Mapping[str, Any]) -> str:
+def _suggest_field(key: str, known: Mapping[str, Any]) -> str:
     close = get_close_matches(key, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
 
 
-def _shown(node: Any) -> str:
+def _format_node(node: Any) -> str:
     text = repr(node)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,18 +5,18 @@ from typing import Any
 
 from mockkube.scenario.catalogue import VERBS
 from mockkube.scenario.scenario import ClusterSetup
-from mockkube.scenario.schema import DIALECT, schema_of_fields
+from mockkube.scenario.schema import DIALECT, make_schema
 from mockkube.scenario.written import API_VERSION, KIND, ScenarioFile
 
 
-def render() -> str:
+def render_schema() -> str:
     """Return the schema as JSON."""
-    return json.dumps(file_schema(), indent=1)
+    return json.dumps(make_file_schema(), indent=1)
 
 
-def file_schema() -> dict[str, Any]:
+def make_file_schema() -> dict[str, Any]:
     """Return the schema of a scenario file."""
-    whole = schema_of_fields(ScenarioFile)
+    whole = make_schema(ScenarioFile)
     properties = whole["properties"]
     properties["apiVersion"], properties["kind"] = {"const": API_VERSION}, {"const": KIND}
     spec = properties["spec"]["properties"]
@@ -27,12 +27,12 @@ def file_schema() -> dict[str, Any]:
     parts = {"try": steps, "catch": steps, "finally": steps, "cleanup": steps}
     named = {"name": {"type": "string"}, "description": {"type": "string"}}
     block = {"type": "object", "properties": {**named, **parts, "bindings": {"type": "array"}}, "required": ["try"]}
-    verbs = {verb: schema_of_fields(step) for verb, step in VERBS.items()}
+    verbs = {verb: make_schema(step) for verb, step in VERBS.items()}
     operation = {
         "type": "object",
         "properties": {**named, **verbs},
         "additionalProperties": False,
         "oneOf": [{"required": [verb]} for verb in verbs],
     }
-    definitions = {"cluster": schema_of_fields(ClusterSetup), "operation": operation, "block": block}
+    definitions = {"cluster": make_schema(ClusterSetup), "operation": operation, "block": block}
     return {"$schema": DIALECT, "title": "mockkube scenario", **whole, "$defs": definitions}

@@ -8,33 +8,33 @@ from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Client, Key, PatchType
-from mockkube.cluster.components import Settings
-from mockkube.cluster.control.component import Asked
-from mockkube.cluster.control.reading import condition_of
-from mockkube.cluster.control.snapshot import SAVED
-from mockkube.cluster.readings import usual_trains
+from mockkube.cluster.components import ComponentSettings
+from mockkube.cluster.control.component import ComponentSpec
+from mockkube.cluster.control.reading import get_condition
+from mockkube.cluster.control.snapshot import SAVED_CONDITION
+from mockkube.cluster.readings import default_release_trains
 from mockkube.features.components import API_SERVER
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry
-from mockkube.scenario.errors import Failure, Impossible
-from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
+from mockkube.scenario.errors import StepFailed, StepNotSupported
+from mockkube.scenario.world import ADMINISTRATOR, RequestOptions, RunContext, World
 
 POLL_SECONDS: Final = 0.2
 _CONTROL: Final = "control.mockkube.dev"
 _CHANGE_SECONDS_MAX: Final = 30.0
-_FOREIGN: Final = "this cluster is none of mockkube's, so its components cannot be changed"
+_NOT_MOCKKUBE: Final = "this cluster is none of mockkube's, so its components cannot be changed"
 
 
 class LiveWorld(World):
     """A cluster reached over the network. Its components never stop working, so it is never at rest."""
 
-    def __init__(self, client: HttpClient, kubeconfig: Path, clock: Clock, scene: Scene) -> None:
+    def __init__(self, client: HttpClient, kubeconfig: Path, clock: Clock, scene: RunContext) -> None:
         super().__init__(scene)
         self._client, self._kubeconfig, self._clock = client, kubeconfig, clock
         self._began = clock.monotonic()
         self._components: dict[str, Object] = {}
 
-    async def look(self) -> None:
+    async def list_components(self) -> None:
         """Read the components from the control API; a cluster that is not mockkube's has none."""
         try:
             listed = await self._client.list(f"Component.{_CONTROL}")
@@ -52,20 +52,20 @@ class LiveWorld(World):
         """Seconds since the run began."""
         return self._clock.monotonic() - self._began
 
-    def settings(self, component: str) -> Settings:
+    def settings(self, component: str) -> ComponentSettings:
         """Return version and gates of a component from the control API."""
         if component not in self._components:
-            raise Impossible(_FOREIGN)
-        return Asked.read(self._components[component], usual_trains()).settings
+            raise StepNotSupported(_NOT_MOCKKUBE)
+        return ComponentSpec.from_object(self._components[component], default_release_trains()).settings
 
-    def client(self, who: Who = ADMINISTRATOR) -> Client:
+    def client(self, options: RequestOptions = ADMINISTRATOR) -> Client:
         """Return the client of the kubeconfig's user."""
-        if who.user or who.groups:
-            raise Impossible("only the user of the kubeconfig can ask here")
-        if who.server != API_SERVER:
-            raise Impossible(f"{who.server} has an address of its own")
-        if who.dry_run or who.field_validation == "Ignore":
-            raise Impossible("requests are sent as they are: no dry run, no validation left out")
+        if options.user or options.groups:
+            raise StepNotSupported("only the user of the kubeconfig can ask here")
+        if options.server != API_SERVER:
+            raise StepNotSupported(f"{options.server} has an address of its own")
+        if options.dry_run or options.field_validation == "Ignore":
+            raise StepNotSupported("requests are sent as they are: no dry run, no validation left out")
         return self._client
 
     async def settle(self) -> None:
@@ -75,7 +75,7 @@ class LiveWorld(World):
         """Sleep."""
         await self._clock.sleep(seconds)
 
-    async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
+    async def wait_until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
         """Poll until the condition holds."""
         deadline = self._clock.monotonic() + seconds_max
         while not await holds():
@@ -84,52 +84,52 @@ class LiveWorld(World):
             await self._clock.sleep(POLL_SECONDS)
         return True
 
-    async def component(self, name: str, **wished: Any) -> Sequence[str]:
+    async def change_component(self, name: str, **wished: Any) -> Sequence[str]:
         """Patch the component in the control API, and wait until its status follows."""
         spec: Object = {key: wished[key] for key in ("version", "running", "server") if wished.get(key) is not None}
         if wished.get("gates"):
             spec["featureGates"] = dict(wished["gates"])
         kind, key = f"Component.{_CONTROL}", Key("", name)
         if not self._components:
-            raise Impossible(_FOREIGN)
+            raise StepNotSupported(_NOT_MOCKKUBE)
         if name not in self._components:
             await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
         else:
             await self._client.patch(kind, key, {"spec": spec}, media=PatchType.MERGE)
-        await self._followed(f"Component.{_CONTROL}", key, _follows)
-        await self.look()
+        await self._await_object(f"Component.{_CONTROL}", key, _is_settled)
+        await self.list_components()
         return ()
 
-    async def restart(self, component: str) -> None:
+    async def restart_component(self, component: str) -> None:
         """Stop the component and start it again."""
-        await self.component(component, running=False)
-        await self.component(component, running=True)
+        await self.change_component(component, running=False)
+        await self.change_component(component, running=True)
 
-    async def remove(self, component: str) -> None:
+    async def remove_component(self, component: str) -> None:
         """Delete the component from the control API."""
         if not self._components:
-            raise Impossible(_FOREIGN)
+            raise StepNotSupported(_NOT_MOCKKUBE)
         await self._client.delete(f"Component.{_CONTROL}", Key("", component))
-        await self.look()
+        await self.list_components()
 
-    async def fault(self, name: str, spec: Object | None) -> None:
+    async def set_fault(self, name: str, spec: Object | None) -> None:
         """Create or delete the fault in the control API."""
         if not self._components:
-            raise Impossible("this cluster is none of mockkube's, so nothing goes wrong on demand")
+            raise StepNotSupported("this cluster is none of mockkube's, so nothing goes wrong on demand")
         kind = f"Fault.{_CONTROL}"
         if spec is None:
             await self._client.delete(kind, Key("", name))
         else:
             await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
 
-    async def snapshot(self, name: str) -> None:
+    async def save_snapshot(self, name: str) -> None:
         """Create the snapshot in the control API, and wait until it is saved."""
         if not self._components:
-            raise Impossible("this cluster is none of mockkube's, so it keeps no snapshots")
+            raise StepNotSupported("this cluster is none of mockkube's, so it keeps no snapshots")
         await self._client.create(f"Snapshot.{_CONTROL}", {"metadata": {"name": name}, "spec": {}})
-        await self._followed(f"Snapshot.{_CONTROL}", Key("", name), _is_saved)
+        await self._await_object(f"Snapshot.{_CONTROL}", Key("", name), _is_saved)
 
-    async def restore(self, name: str) -> None:
+    async def restore_snapshot(self, name: str) -> None:
         """Ask the control API for a restore, and wait until it is done."""
         kind, key = f"Snapshot.{_CONTROL}", Key("", name)
         # A snapshot can be restored several times, so its spec holds a counter and not a flag.
@@ -139,39 +139,39 @@ class LiveWorld(World):
         def restored(obj: ReadOnlyObject) -> bool:
             return bool(obj.get("status", {}).get("restored", 0) >= asked)
 
-        await self._followed(kind, key, restored)
+        await self._await_object(kind, key, restored)
 
-    async def _followed(self, kind: str, key: Key, holds: Callable[[ReadOnlyObject], bool]) -> None:
+    async def _await_object(self, kind: str, key: Key, holds: Callable[[ReadOnlyObject], bool]) -> None:
         """Wait until an object of the control API fulfills a condition."""
 
         async def so() -> bool:
             return holds(await self._client.get(kind, key))
 
-        if not await self.until(so, _CHANGE_SECONDS_MAX):
-            raise Failure(f"{kind} {key.name}: the cluster does not follow within {_CHANGE_SECONDS_MAX:g} s")
+        if not await self.wait_until(so, _CHANGE_SECONDS_MAX):
+            raise StepFailed(f"{kind} {key.name}: the cluster does not follow within {_CHANGE_SECONDS_MAX:g} s")
 
-    def loops(self) -> list[Mapping[str, Any]]:
+    def hot_loops(self) -> list[Mapping[str, Any]]:
         """Refuse: hot loops are counted in virtual time only."""
-        raise Impossible("loops are counted in virtual time only")
+        raise StepNotSupported("loops are counted in virtual time only")
 
-    def writes(self, since: float) -> list[tuple[str, str, str]]:
+    def list_writes(self, since: float) -> list[tuple[str, str, str]]:
         """Refuse: writes are traced in virtual time only."""
-        raise Impossible("writes are counted in virtual time only")
+        raise StepNotSupported("writes are counted in virtual time only")
 
-    async def metrics(self, component: str) -> str:
+    async def read_metrics(self, component: str) -> str:
         """Refuse: metrics are compared in virtual time only."""
-        raise Impossible("metrics are compared in virtual time only")
+        raise StepNotSupported("metrics are compared in virtual time only")
 
-    def log(self, component: str, since: float) -> Iterable[LogEntry]:
+    def read_log(self, component: str, since: float) -> Iterable[LogEntry]:
         """Refuse: logs are read in virtual time only."""
-        raise Impossible("logs of components are read in virtual time only")
+        raise StepNotSupported("logs of components are read in virtual time only")
 
     async def environment(self) -> Mapping[str, str]:
         """Return the kubeconfig's path."""
         return {"KUBECONFIG": str(self._kubeconfig)}
 
 
-def _follows(obj: ReadOnlyObject) -> bool:
+def _is_settled(obj: ReadOnlyObject) -> bool:
     """Return whether the status of a component shows what its spec asks for."""
     status = obj.get("status", {})
     # A status of an older generation may show `running` by chance, before the restart has begun.
@@ -181,4 +181,4 @@ def _follows(obj: ReadOnlyObject) -> bool:
 
 def _is_saved(obj: ReadOnlyObject) -> bool:
     """Return whether a snapshot is saved."""
-    return bool(condition_of(obj, SAVED).get("status") == "True")
+    return bool(get_condition(obj, SAVED_CONDITION).get("status") == "True")

@@ -13,14 +13,14 @@ _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
-class Mapping(dict[str, Any]):
+class LocatedMapping(dict[str, Any]):
     """Mapping with its line and those of its values."""
 
     line = 0
     lines: dict[str, int]
 
 
-class Sequence(list[Any]):
+class LocatedSequence(list[Any]):
     """List with its line and those of its items."""
 
     line = 0
@@ -37,11 +37,11 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _mapping(loader: Any, node: Any) -> Any:
+def _construct_mapping(loader: Any, node: Any) -> Any:
     own = [key.value for key, _ in node.value if key.tag != _MERGE]
     loader.flatten_mapping(node)
     # Yielded before it is filled: PyYAML resolves anchors that refer to their own parent this way.
-    made = Mapping()
+    made = LocatedMapping()
     yield made
     made.line, made.lines = node.start_mark.line + 1, {}
     merged = len(node.value) - len(own)  # what `<<` brings stands first, and gives way to what is written here
@@ -57,8 +57,8 @@ def _mapping(loader: Any, node: Any) -> Any:
         made.lines[key] = key_node.start_mark.line + 1
 
 
-def _sequence(loader: Any, node: Any) -> Any:
-    made = Sequence()
+def _construct_sequence(loader: Any, node: Any) -> Any:
+    made = LocatedSequence()
     yield made
     made.line, made.lines = node.start_mark.line + 1, []
     for item in node.value:
@@ -66,8 +66,8 @@ def _sequence(loader: Any, node: Any) -> Any:
         made.lines.append(item.start_mark.line + 1)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_Loader.add_constructor("tag:yaml.org,2002:seq", _sequence)
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
+_Loader.add_constructor("tag:yaml.org,2002:seq", _construct_sequence)
 
 
 def read_file(path: Path) -> list[Any]:
@@ -96,7 +96,7 @@ def read_text(text: str, file: str) -> list[Any]:
     return [document for document in loaded if document is not None]
 
 
-def line_of(node: Any, key: str | int | None = None) -> int:
+def get_line(node: Any, key: str | int | None = None) -> int:
     """Return the line of a node, or of its value; 0 if unknown."""
     lines = getattr(node, "lines", None)
     if key is not None and lines is not None:

@@ -23,15 +23,15 @@ class Difference:
     at: str
     expected: Any
     actual: Any
-    why: str = ""
+    reason: str = ""
 
     def __str__(self) -> str:
-        if self.why:
-            return f"{self.at}: {self.why}"
-        return f"{self.at}: expected {shown(self.expected)}, found {shown(self.actual)}"
+        if self.reason:
+            return f"{self.at}: {self.reason}"
+        return f"{self.at}: expected {format_value(self.expected)}, found {format_value(self.actual)}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as text, cut at a maximum length."""
     if value is _MISSING:
         return "nothing"
@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."
 
 
-def differences(expected: Any, actual: Any, bindings: Mapping[str, Any]) -> list[Difference]:
+def find_differences(expected: Any, actual: Any, bindings: Mapping[str, Any]) -> list[Difference]:
     """Return all differences from the expected object; empty if it matches."""
     return list(_compare(expected, actual, bindings, ""))
 
@@ -50,12 +50,12 @@ def _compare(expected: Any, actual: Any, bindings: Mapping[str, Any], at: str) -
     elif isinstance(expected, list):
         yield from _compare_list(expected, actual, bindings, at)
     else:
-        wanted = _wanted(expected, actual, bindings)
+        wanted = _expected_value(expected, actual, bindings)
         if not _equal(wanted, actual):
             yield Difference(at, wanted, actual)
 
 
-def _wanted(expected: Any, actual: Any, bindings: Mapping[str, Any]) -> Any:
+def _expected_value(expected: Any, actual: Any, bindings: Mapping[str, Any]) -> Any:
     return (
         evaluate(expected[1:-1], None if actual is _MISSING else actual, bindings)
         if is_expression(expected)
@@ -78,7 +78,7 @@ def _compare_map(
 ) -> Iterator[Difference]:
     # An empty expected map matches a missing one: the API drops empty maps.
     present = {} if actual is _MISSING and not expected else actual
-    if not isinstance(present, dict) and not any(map(_is_about, expected)):
+    if not isinstance(present, dict) and not any(map(_is_expression_key, expected)):
         yield Difference(at, dict(expected), actual)
         return
     for key, value in expected.items():
@@ -86,7 +86,7 @@ def _compare_map(
         about = key.removeprefix("~").removeprefix(".") if each else key
         place = f"{at}.{about}" if at else about
         about, _, name = about.partition("->")
-        found = _found(about, present, bindings)
+        found = _evaluate_key(about, present, bindings)
         scope = {**bindings, name: found} if name else bindings
         if each:
             yield from _compare_each(value, found, scope, place)
@@ -94,12 +94,12 @@ def _compare_map(
             yield from _compare(value, found, scope, place)
 
 
-def _is_about(key: str) -> bool:
+def _is_expression_key(key: str) -> bool:
     """Return whether a key is an expression."""
     return is_expression(key.removeprefix("~").removeprefix(".").partition("->")[0])
 
 
-def _found(about: str, present: Any, bindings: Mapping[str, Any]) -> Any:
+def _evaluate_key(about: str, present: Any, bindings: Mapping[str, Any]) -> Any:
     if is_expression(about):
         return evaluate(about[1:-1], None if present is _MISSING else present, bindings)
     return present.get(about, _MISSING) if isinstance(present, dict) else _MISSING
@@ -107,7 +107,7 @@ def _found(about: str, present: Any, bindings: Mapping[str, Any]) -> Any:
 
 def _compare_each(expected: Any, actual: Any, bindings: Mapping[str, Any], at: str) -> Iterator[Difference]:
     if not isinstance(actual, list | dict):
-        yield Difference(at, expected, actual, f"expected a list or map, found {shown(actual)}")
+        yield Difference(at, expected, actual, f"expected a list or map, found {format_value(actual)}")
         return
     items = actual.items() if isinstance(actual, dict) else enumerate(actual)
     for index, item in items:
@@ -118,7 +118,7 @@ def _compare_list(expected: list[Any], actual: Any, bindings: Mapping[str, Any],
     if not isinstance(actual, list):
         yield Difference(at, expected, actual)
     elif len(actual) != len(expected):
-        why = f"expected {len(expected)} elements, found {len(actual)}: {shown(actual)}"
+        why = f"expected {len(expected)} elements, found {len(actual)}: {format_value(actual)}"
         yield Difference(at, expected, actual, why)
     else:
         for index, (wanted, found) in enumerate(zip(expected, actual, strict=True)):

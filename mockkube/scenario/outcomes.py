@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scenario.bindings import evaluate, is_expression, resolve
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Tree
-from mockkube.scenario.matching import differences
+from mockkube.scenario.matching import find_differences
 from mockkube.scenario.world import World
 
 
@@ -30,7 +30,7 @@ class Output:
     match: Annotated[Tree | None, "from which objects it is taken: a partial object; all if left out"] = None
 
 
-def judge(
+def check_response(
     world: World,
     expectations: Sequence[Expectation],
     sent: ReadOnlyObject,
@@ -38,32 +38,32 @@ def judge(
     error: ApiError | None,
 ) -> None:
     """Raise Failure if the response is not as expected; without expectations, if it is a rejection."""
-    bindings = world.scene.bindings
-    matching = [one for one in expectations if one.match is None or not differences(one.match, sent, bindings)]
+    bindings = world.context.bindings
+    matching = [one for one in expectations if one.match is None or not find_differences(one.match, sent, bindings)]
     if not matching and error is not None:
-        raise Failure(refusal(error))
+        raise StepFailed(format_error(error))
     scope = {**bindings, "error": None if error is None else error.message}
     for one in matching:
-        found = differences(one.check, dict(answer), scope)
+        found = find_differences(one.check, dict(answer), scope)
         if found:
-            rejection = "" if error is None else f" (the answer was {refusal(error)})"
-            raise Failure("; ".join(map(str, found)) + rejection)
+            rejection = "" if error is None else f" (the answer was {format_error(error)})"
+            raise StepFailed("; ".join(map(str, found)) + rejection)
 
 
-def refusal(error: ApiError) -> str:
+def format_error(error: ApiError) -> str:
     """Return a rejection as text: code, reason and message."""
     # Some errors have no reason, which leaves two spaces.
     return f"{error.code} {error.reason}: {error.message}".replace("  ", " ")
 
 
-def bind(world: World, outputs: Sequence[Output], answer: Any) -> None:
+def bind_outputs(world: World, outputs: Sequence[Output], answer: Any) -> None:
     """Bind the variables of a step's outputs."""
-    bindings = world.scene.bindings
+    bindings = world.context.bindings
     for one in outputs:
-        if one.match is None or not differences(one.match, answer, bindings):
-            bindings[one.name] = value_of(one.value, answer, bindings)
+        if one.match is None or not find_differences(one.match, answer, bindings):
+            bindings[one.name] = evaluate_output(one.value, answer, bindings)
 
 
-def value_of(value: Any, answer: Any, bindings: Mapping[str, Any]) -> Any:
+def evaluate_output(value: Any, answer: Any, bindings: Mapping[str, Any]) -> Any:
     """Return a value, evaluated if it is an expression about the response."""
     return evaluate(value[1:-1], answer, bindings) if is_expression(value) else resolve(value, bindings)

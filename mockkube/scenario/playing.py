@@ -12,47 +12,47 @@ from mockkube.api.errors import AlreadyExists, ApiError
 from mockkube.client.http import HttpClient
 from mockkube.client.kubeconfig import KubeconfigError
 from mockkube.client.kubeconfig import load as read_kubeconfig
-from mockkube.cluster.components import Settings
+from mockkube.cluster.components import ComponentSettings
 from mockkube.cluster.errors import ConfigurationError, StartError
-from mockkube.cluster.laboratory import Laboratory
-from mockkube.cluster.passing import passing_cluster
+from mockkube.cluster.laboratory import SimulatedCluster
+from mockkube.cluster.passing import run_temporary_cluster
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.steps import LivelockError
 from mockkube.scenario.bindings import resolve
 from mockkube.scenario.catalogue import VERBS
-from mockkube.scenario.errors import Failure, Impossible, ScenarioError, TimedOut
+from mockkube.scenario.errors import ScenarioError, StepFailed, StepNotSupported, StepTimedOut
 from mockkube.scenario.fields import read
-from mockkube.scenario.furnishing import complete, laboratory_of, real_configuration_of, setup_of
-from mockkube.scenario.laboratory_world import LaboratoryWorld
+from mockkube.scenario.furnishing import apply_late_settings, build_cluster, make_real_configuration, read_setup
+from mockkube.scenario.laboratory_world import SimulatedWorld
 from mockkube.scenario.live_world import LiveWorld
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.results import Began, Outcome, RunResult, StepResult, story_of
-from mockkube.scenario.scenario import Block, Cell, Operation, Scenario
-from mockkube.scenario.world import Scene, World
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.results import ComponentStart, RunOutcome, RunResult, StepResult, read_trace
+from mockkube.scenario.scenario import MatrixCell, Scenario, ScenarioOperation, StepBlock
+from mockkube.scenario.world import RunContext, World
 
 REAL_SECONDS_MAX: Final = 300.0
 _LOG: Final = logging.getLogger("mockkube.scenario")
 _NOT_REACHED: Final = "a step before it failed"
 
-Told = Callable[[StepResult], None]
+StepListener = Callable[[StepResult], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ScenarioRun:
     """One run of a scenario: a seed and a cell of its matrix."""
 
     scenario: Scenario
     seed: int = 0
-    cell: Cell = field(default_factory=Cell)
+    cell: MatrixCell = field(default_factory=MatrixCell)
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """Options that all runs share."""
 
     # Limit of one run in real time.
     real_seconds_max: float = REAL_SECONDS_MAX
-    keeps_story: bool = False
+    keeps_traced_steps: bool = False
     keeps_trace: bool = False
     # Path of the real kubectl for the step `kubectl`; empty: the built-in commands.
     kubectl: str = ""
@@ -61,46 +61,51 @@ class Manner:
     # Kubeconfig of a running cluster; empty: each run has a cluster of its own.
     against: str = ""
 
-    def options(self) -> tuple[str, ...]:
+    def to_arguments(self) -> tuple[str, ...]:
         """Return the command line options that play in the same way."""
         live = ("--real-time",) if self.real_time else ()
         against = ("--against", self.against) if self.against else ()
         return (*live, *against, *(("--kubectl", self.kubectl) if self.kubectl else ()))
 
 
-def _unheard(result: StepResult) -> None:
+def _ignore_result(result: StepResult) -> None:
     pass
 
 
-async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, clock: Clock | None = None) -> RunResult:
+async def play(
+    run: ScenarioRun,
+    options: RunOptions | None = None,
+    on_step: StepListener = _ignore_result,
+    clock: Clock | None = None,
+) -> RunResult:
     """Run a scenario and return its result; raises nothing but cancellation.
 
     `told` is called with the result of each step.
     """
-    manner, clock = manner or Manner(), clock or RealClock()
+    options, clock = options or RunOptions(), clock or RealClock()
     began = clock.monotonic()
-    result = _begun(run, manner)
+    result = _initial_result(run, options)
     if run.scenario.skip:
-        return replace(result, outcome=Outcome.SKIPPED, message=run.scenario.skip)
+        return replace(result, outcome=RunOutcome.SKIPPED, message=run.scenario.skip)
     try:
-        async with asyncio.timeout(manner.real_seconds_max):
-            played = _live if manner.real_time or manner.against else _in_laboratory
-            result = await played(run, manner, told, result)
+        async with asyncio.timeout(options.real_seconds_max):
+            played = _play_live if options.real_time or options.against else _play_simulated
+            result = await played(run, options, on_step, result)
     except TimeoutError:
-        text = f"it took longer than {manner.real_seconds_max:g} s"
-        result = replace(result, outcome=Outcome.TIMED_OUT, message=text)
+        text = f"it took longer than {options.real_seconds_max:g} s"
+        result = replace(result, outcome=RunOutcome.TIMED_OUT, message=text)
     except (ConfigurationError, ScenarioError) as error:
-        result = replace(result, outcome=Outcome.BROKEN, message=str(error))
+        result = replace(result, outcome=RunOutcome.BROKEN, message=str(error))
     except (StartError, KubeconfigError) as error:
-        result = replace(result, outcome=Outcome.NOT_STARTED, message=str(error))
+        result = replace(result, outcome=RunOutcome.NOT_STARTED, message=str(error))
     except LivelockError as error:
-        result = replace(result, outcome=Outcome.TIMED_OUT, message=str(error))
-    except Failure as error:
-        result = replace(result, outcome=Outcome.FAILED, message=str(error))
+        result = replace(result, outcome=RunOutcome.TIMED_OUT, message=str(error))
+    except StepFailed as error:
+        result = replace(result, outcome=RunOutcome.FAILED, message=str(error))
     return replace(result, real_seconds=clock.monotonic() - began)
 
 
-def _begun(run: Run, manner: Manner) -> RunResult:
+def _initial_result(run: ScenarioRun, manner: RunOptions) -> RunResult:
     """Return the result of a run before its first step."""
     scenario = run.scenario
     return RunResult(
@@ -108,69 +113,77 @@ def _begun(run: Run, manner: Manner) -> RunResult:
         str(scenario.file),
         run.seed,
         str(run.cell),
-        Outcome.PASSED,
+        RunOutcome.PASSED,
         claims=scenario.claims,
-        planned=sum(len(block.operations) for block in scenario.blocks),
+        planned_steps=sum(len(block.operations) for block in scenario.blocks),
     )
 
 
-async def _in_laboratory(run: Run, manner: Manner, told: Told, result: RunResult) -> RunResult:
+async def _play_simulated(run: ScenarioRun, manner: RunOptions, told: StepListener, result: RunResult) -> RunResult:
     """Run on a simulated cluster, in virtual time."""
-    scene = scene_of(run, manner)
-    setup = setup_of(run.scenario, scene.bindings)
-    laboratory = laboratory_of(run.scenario, setup, run.seed)
+    scene = make_context(run, manner)
+    setup = read_setup(run.scenario, scene.bindings)
+    laboratory = build_cluster(run.scenario, setup, run.seed)
     async with laboratory:
-        await complete(laboratory, setup)
-        world = LaboratoryWorld(laboratory, scene)
-        settings = {name: world.settings(name) for name in laboratory.components()}
-        play = Play(world, run.scenario, told)
+        await apply_late_settings(laboratory, setup)
+        world = SimulatedWorld(laboratory, scene)
+        settings = {name: world.settings(name) for name in laboratory.get_component_specs()}
+        play = ScenarioRunner(world, run.scenario, told)
         await play.play()
         steps = tuple(play.steps)
-        result = replace(result, outcome=play.outcome, message=play.message, steps=steps, began=_began(settings, steps))
-        return _seen(result, laboratory, manner)
+        result = replace(
+            result,
+            outcome=play.outcome,
+            message=play.message,
+            steps=steps,
+            initial_components=_initial_components(settings, steps),
+        )
+        return _with_trace(result, laboratory, manner)
 
 
-async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunResult:
+async def _play_live(run: ScenarioRun, manner: RunOptions, told: StepListener, result: RunResult) -> RunResult:
     """Run in real time: on a cluster of its own, or on a running one."""
-    scene, clock = scene_of(run, manner), RealClock()
+    scene, clock = make_context(run, manner), RealClock()
     async with AsyncExitStack() as stack:
         path = Path(manner.against)
         if not manner.against:
-            configuration = real_configuration_of(setup_of(run.scenario, scene.bindings))
-            path = (await stack.enter_async_context(passing_cluster(configuration))).kubeconfig
+            configuration = make_real_configuration(read_setup(run.scenario, scene.bindings))
+            path = (await stack.enter_async_context(run_temporary_cluster(configuration))).kubeconfig
         client = await stack.enter_async_context(HttpClient(read_kubeconfig(path), "mockkube-scenario", clock=clock))
         world = LiveWorld(client, path.resolve(), clock, scene)
-        await world.look()
-        play = Play(world, run.scenario, told)
+        await world.list_components()
+        play = ScenarioRunner(world, run.scenario, told)
         await play.play()
         return replace(
             result, outcome=play.outcome, message=play.message, steps=tuple(play.steps), virtual_seconds=world.now
         )
 
 
-def _began(settings: Mapping[str, Settings], steps: Sequence[StepResult]) -> tuple[Began, ...]:
+def _initial_components(
+    settings: Mapping[str, ComponentSettings], steps: Sequence[StepResult]
+) -> tuple[ComponentStart, ...]:
     """Return version of each component at the start, and those of its gates that steps change."""
     component_changes = [one.arguments for one in steps if one.verb == "component" and isinstance(one.arguments, dict)]
     gates = sorted({gate for one in component_changes for gate in one.get("featureGates") or ()})
     return tuple(
-        Began(name, str(one.version), tuple(gate for gate in gates if one.capabilities().enabled(gate)))
+        ComponentStart(name, str(one.version), tuple(gate for gate in gates if one.capabilities().enabled(gate)))
         for name, one in settings.items()
     )
 
 
-def _seen(result: RunResult, laboratory: Laboratory, manner: Manner) -> RunResult:
+def _with_trace(result: RunResult, laboratory: SimulatedCluster, manner: RunOptions) -> RunResult:
     """Return a result with time, digest and trace of the simulated cluster."""
     return replace(
         result,
         virtual_seconds=laboratory.clock.monotonic(),
         worker_steps=laboratory.steps,
-        digest=laboratory.trace.digest(),
-        story=tuple(story_of(laboratory.trace)) if manner.keeps_story else (),
-        trace=laboratory.trace.text() if manner.keeps_trace else "",
+        digest=laboratory.trace.compute_digest(),
+        traced_steps=tuple(read_trace(laboratory.trace)) if manner.keeps_traced_steps else (),
+        trace=laboratory.trace.render() if manner.keeps_trace else "",
     )
 
 
-def scene_of(run: Run, manner: Manner) -> Scene:
+def make_context(run: ScenarioRun, manner: RunOptions) -> RunContext:
     """Return the context of a run, with variables and matrix cell bound."""
     scenario = run.scenario
     bindings = {**dict(scenario.variables), **dict(run.cell.values)}
@@ -179,7 +192,7 @@ def scene_of(run: Run, manner: Manner) -> Scene:
     # A variable may refer to those before it, to the namespace, the seed and the cell.
     for name, value in scenario.variables:
         bindings[name] = resolve(bindings.get(name, value), bindings)
-    return Scene(
+    return RunContext(
         bindings=bindings,
         directory=scenario.file.parent,
         namespace=scenario.namespace,
@@ -189,25 +202,25 @@ def scene_of(run: Run, manner: Manner) -> Scene:
     )
 
 
-class Play:
+class ScenarioRunner:
     """Plays the steps of one scenario in a world."""
 
-    def __init__(self, world: World, scenario: Scenario, told: Told = _unheard) -> None:
-        self.outcome = Outcome.PASSED
+    def __init__(self, world: World, scenario: Scenario, told: StepListener = _ignore_result) -> None:
+        self.outcome = RunOutcome.PASSED
         self.message = ""
         self.steps: list[StepResult] = []
-        self._world, self._scenario, self._told = world, scenario, told
+        self._world, self._scenario, self._on_step = world, scenario, told
 
     async def play(self) -> None:
         """Play all blocks until one fails."""
-        if self._scenario.make_namespace:
-            await self._make_namespace()
+        if self._scenario.creates_namespace:
+            await self._create_namespace()
         for block in self._scenario.blocks:
-            await self._block(block)
-            if self.outcome is not Outcome.PASSED:
+            await self._play_block(block)
+            if self.outcome is not RunOutcome.PASSED:
                 return
 
-    async def _make_namespace(self) -> None:
+    async def _create_namespace(self) -> None:
         """Create the namespace of the scenario."""
         namespace = {"metadata": {"name": self._scenario.namespace}}
         try:
@@ -216,51 +229,51 @@ class Play:
             return
         await self._world.settle()
 
-    async def _block(self, block: Block) -> None:
+    async def _play_block(self, block: StepBlock) -> None:
         """Play a block, its catch steps after a failure, and its finally steps."""
-        scene = self._world.scene
+        scene = self._world.context
         outside = dict(scene.bindings)
         for name, value in block.bindings:
             scene.bindings[name] = resolve(value, scene.bindings)
         try:
-            if not await self._all(block.operations, block.name):
-                await self._aside((*block.catch, *self._scenario.catch), f"{block.name}: catch")
+            if not await self._play_until_failure(block.operations, block.name):
+                await self._play_all((*block.catch, *self._scenario.catch), f"{block.name}: catch")
         finally:
-            await self._aside(block.in_the_end, f"{block.name}: finally")
+            await self._play_all(block.finally_operations, f"{block.name}: finally")
             # Variables of a block end with it, and those they hid come back.
             for name, _ in block.bindings:
                 scene.bindings.pop(name, None)
                 if name in outside:
                     scene.bindings[name] = outside[name]
 
-    async def _all(self, operations: Sequence[Operation], block: str) -> bool:
+    async def _play_until_failure(self, operations: Sequence[ScenarioOperation], block: str) -> bool:
         """Play operations until one fails; return whether all passed."""
         for operation in operations:
-            result = await self._operation(operation, block)
-            if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+            result = await self._play_operation(operation, block)
+            if result.outcome not in (RunOutcome.PASSED, RunOutcome.SKIPPED):
                 self.outcome, self.message = result.outcome, f"line {result.line}: {result.verb}: {result.message}"
                 return False
         return True
 
-    async def _aside(self, operations: Sequence[Operation], block: str) -> None:
+    async def _play_all(self, operations: Sequence[ScenarioOperation], block: str) -> None:
         """Play all operations even if one fails; an earlier failure of the run keeps its message."""
         for operation in operations:
-            result = await self._operation(operation, block)
-            if self.outcome is Outcome.PASSED and result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+            result = await self._play_operation(operation, block)
+            if self.outcome is RunOutcome.PASSED and result.outcome not in (RunOutcome.PASSED, RunOutcome.SKIPPED):
                 self.outcome, self.message = result.outcome, f"line {result.line}: {result.verb}: {result.message}"
 
-    async def _operation(self, operation: Operation, block: str) -> StepResult:
+    async def _play_operation(self, operation: ScenarioOperation, block: str) -> StepResult:
         """Play one operation and record its result."""
         world = self._world
-        began, said, moment = world.now, len(world.scene.log), world.moments
+        began, said, moment = world.now, len(world.context.log), world.trace_length
         world.warnings.clear()
-        outcome, message = await self._outcome(operation)
+        outcome, message = await self._try_operation(operation)
         # A component that crashed makes every later result meaningless, so the run counts as broken even if the step
         # passed.
-        if failed := world.failed():
+        if failed := world.failed_components():
             errors = "; ".join(f"{name} has failed: {why}" for name, why in failed.items())
-            outcome, message = Outcome.BROKEN, "\n".join(filter(None, (message, errors)))
-        log = (*world.scene.log[said:], *(f"Warning: {text}" for text in dict.fromkeys(world.warnings)))
+            outcome, message = RunOutcome.BROKEN, "\n".join(filter(None, (message, errors)))
+        log = (*world.context.log[said:], *(f"Warning: {text}" for text in dict.fromkeys(world.warnings)))
         result = StepResult(
             operation.verb,
             operation.description,
@@ -275,34 +288,34 @@ class Play:
             moment,
         )
         self.steps.append(result)
-        self._told(result)
+        self._on_step(result)
         return result
 
-    async def _outcome(self, operation: Operation) -> tuple[Outcome, str]:
+    async def _try_operation(self, operation: ScenarioOperation) -> tuple[RunOutcome, str]:
         """Play one operation; return its outcome and message."""
         try:
-            await self._do(operation)
-        except Failure as error:
-            return Outcome.FAILED, str(error)
+            await self._execute(operation)
+        except StepFailed as error:
+            return RunOutcome.FAILED, str(error)
         except ApiError as error:
-            return Outcome.FAILED, refusal(error)
-        except Impossible as error:
-            return Outcome.SKIPPED, str(error)
-        except (LivelockError, TimedOut) as error:
-            return Outcome.TIMED_OUT, str(error)
+            return RunOutcome.FAILED, format_error(error)
+        except StepNotSupported as error:
+            return RunOutcome.SKIPPED, str(error)
+        except (LivelockError, StepTimedOut) as error:
+            return RunOutcome.TIMED_OUT, str(error)
         except ScenarioError as error:
-            return Outcome.BROKEN, str(error)
+            return RunOutcome.BROKEN, str(error)
         except Exception as error:  # a bug of ours ends this run, not the others
-            _LOG.exception("%s", operation.place.error(operation.verb))
-            return Outcome.BROKEN, f"{type(error).__name__}: {error}"
-        return Outcome.PASSED, ""
+            _LOG.exception("%s", operation.location.error(operation.verb))
+            return RunOutcome.BROKEN, f"{type(error).__name__}: {error}"
+        return RunOutcome.PASSED, ""
 
-    async def _do(self, operation: Operation) -> None:
+    async def _execute(self, operation: ScenarioOperation) -> None:
         """Parse the step with the variables of now, play it, and let the cluster settle."""
-        bound = replace(operation.place, bindings=self._world.scene.bindings)
+        bound = replace(operation.location, bindings=self._world.context.bindings)
         step = read(VERBS[operation.verb], operation.arguments, bound)
         await step.play(self._world)
         # A step may have moved the clock through the API, as a client in real time would; the runner has to follow.
-        await self._world.catch_up()
+        await self._world.follow_control_clock()
         if self._scenario.settling == "after-each-step":
             await self._world.settle()

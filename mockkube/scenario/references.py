@@ -8,15 +8,15 @@ from typing import Annotated, Any
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.kinds import Named, kind_called, kind_of
-from mockkube.scenario.located import Mapping as LocatedMapping
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.kinds import ResourceKind, find_kind, find_kind_by_name
+from mockkube.scenario.located import LocatedMapping as LocatedMapping
 from mockkube.scenario.located import read_file
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
+class TargetReference:
     """Existing objects: `deployment/web`, or apiVersion, kind and a name or labels."""
 
     kind: Annotated[str, "its kind, as in manifests or as kubectl takes it"]
@@ -33,28 +33,28 @@ class Ref:
             return {"kind": kind, "name": name} if slash else {"kind": kind}
         return node
 
-    async def named(self, client: Client) -> Named:
+    async def find_kind(self, client: Client) -> ResourceKind:
         """Return the kind."""
         if self.api_version:
-            return await kind_of(client, {"apiVersion": self.api_version, "kind": self.kind})
-        return await kind_called(client, self.kind)
+            return await find_kind(client, {"apiVersion": self.api_version, "kind": self.kind})
+        return await find_kind_by_name(client, self.kind)
 
-    async def keys(self, world: World, client: Client) -> tuple[Named, list[Key]]:
+    async def find_keys(self, world: World, client: Client) -> tuple[ResourceKind, list[Key]]:
         """Return the kind and the keys of the objects."""
-        named = await self.named(client)
-        namespace = (self.namespace or world.scene.namespace) if named.namespaced else ""
+        named = await self.find_kind(client)
+        namespace = (self.namespace or world.context.namespace) if named.namespaced else ""
         if self.name:
             return named, [Key(namespace, self.name)]
         labels = ",".join(f"{key}={value}" for key, value in self.labels.items())
         listed = await client.list(named.name, Selection(namespace=namespace, labels=labels))
-        return named, sorted(key_in(obj, named) for obj in listed.items)
+        return named, sorted(key_of_kind(obj, named) for obj in listed.items)
 
     def __str__(self) -> str:
         shown = self.name or ",".join(f"{key}={value}" for key, value in self.labels.items())
         return f"{self.kind}/{shown}" if shown else self.kind
 
 
-def key_in(obj: ReadOnlyObject, named: Named) -> Key:
+def key_of_kind(obj: ReadOnlyObject, named: ResourceKind) -> Key:
     """Return the key of an object of a kind."""
     metadata = obj["metadata"]
     return Key(metadata.get("namespace", "") if named.namespaced else "", metadata["name"])
@@ -70,32 +70,34 @@ def adapt_manifests(node: Any) -> Any:
     return {"file": node} if isinstance(node, str) else node
 
 
-def manifests(world: World, resource: Any, file: str) -> list[Object]:
+def load_manifests(world: World, resource: Any, file: str) -> list[Object]:
     """Return copies of the manifests of a step, or of a file beside the scenario."""
-    given = read_file(world.scene.directory / file) if file else resource
+    given = read_file(world.context.directory / file) if file else resource
     found: list[Object] = []
     for one in given if isinstance(given, list) else [given]:
         if isinstance(one, Mapping) and one.get("kind") == "List":
-            found += manifests(world, list(one.get("items") or ()), "")
+            found += load_manifests(world, list(one.get("items") or ()), "")
         elif not isinstance(one, Mapping) or "apiVersion" not in one or "kind" not in one:
-            raise Failure(f"not a manifest: it needs apiVersion and kind: {str(one)[:100]}")
+            raise StepFailed(f"not a manifest: it needs apiVersion and kind: {str(one)[:100]}")
         else:
             found.append(copy.deepcopy(dict(one)))
     return found
 
 
-async def placed(world: World, client: Client, obj: Object) -> tuple[Named, Object]:
+async def with_namespace(world: World, client: Client, obj: Object) -> tuple[ResourceKind, Object]:
     """Return the kind of a manifest, and the manifest with the scenario's namespace if it names none."""
-    named = await kind_of(client, obj)
+    named = await find_kind(client, obj)
     metadata = dict(obj.get("metadata") or {})
     if named.namespaced:
-        metadata.setdefault("namespace", world.scene.namespace)
+        metadata.setdefault("namespace", world.context.namespace)
     return named, {**obj, "metadata": metadata}
 
 
-async def candidates(world: World, client: Client, expected: ReadOnlyObject) -> tuple[Named, Sequence[ReadOnlyObject]]:
+async def find_candidates(
+    world: World, client: Client, expected: ReadOnlyObject
+) -> tuple[ResourceKind, Sequence[ReadOnlyObject]]:
     """Return the objects that a partial one may mean: the one with its name, or all of its kind and labels."""
-    named, manifest = await placed(world, client, dict(expected))
+    named, manifest = await with_namespace(world, client, dict(expected))
     metadata = manifest["metadata"]
     namespace = metadata.get("namespace", "") if named.namespaced else ""
     if name := metadata.get("name"):

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from mockkube.cluster.trace import Trace
+from mockkube.cluster.trace import StepTrace
 from mockkube.scenario.claims import Claim
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """Outcome of a step or a run."""
 
     PASSED = "passed"
@@ -32,20 +32,20 @@ class StepResult:
     description: str
     block: str
     line: int
-    outcome: Outcome
+    outcome: RunOutcome
     message: str
     # Seconds of the cluster's time.
-    began: float
-    ended: float
+    began_at: float
+    ended_at: float
     log: tuple[str, ...] = ()
     # The arguments as they stand in the file.
     arguments: Any = None
     # Number of trace steps before it.
-    moment: int = 0
+    trace_length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class ComponentStart:
     """Version and gates of a component at the start of a run."""
 
     component: str
@@ -55,7 +55,7 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteTold:
+class TracedWrite:
     """One write to the store."""
 
     verb: str
@@ -66,13 +66,13 @@ class WriteTold:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TracedStep:
     """One step of the trace: a worker's, or a request from outside."""
 
     number: int
     at: float
     worker: str
-    writes: tuple[WriteTold, ...]
+    writes: tuple[TracedWrite, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class RunResult:
     file: str
     seed: int
     cell: str
-    outcome: Outcome
+    outcome: RunOutcome
     message: str = ""
     steps: tuple[StepResult, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -93,10 +93,10 @@ class RunResult:
     # Digest of the trace: byte-identical for identical runs.
     digest: str = ""
     # Number of steps in the file; those after a failure are not played.
-    planned: int = 0
-    began: tuple[Began, ...] = ()
+    planned_steps: int = 0
+    initial_components: tuple[ComponentStart, ...] = ()
     # The trace, if it was requested.
-    story: tuple[Moment, ...] = ()
+    traced_steps: tuple[TracedStep, ...] = ()
     trace: str = field(default="", repr=False)
     # Command line options needed to play it the same way.
     options: tuple[str, ...] = ()
@@ -111,15 +111,22 @@ class RunResult:
         return f"seed {self.seed}" if self.seed else ""
 
 
-def story_of(trace: Trace) -> Iterator[Moment]:
+def read_trace(trace: StepTrace) -> Iterator[TracedStep]:
     """Yield the steps of a trace."""
     for step in trace:
-        writes = (WriteTold(one.verb, one.resource, one.name, one.difference()) for one in step.writes)
-        yield Moment(step.number, step.at, step.worker, tuple(writes))
+        writes = (TracedWrite(one.verb, one.resource, one.name, one.compute_difference()) for one in step.writes)
+        yield TracedStep(step.number, step.at, step.worker, tuple(writes))
 
 
-def worst(results: Sequence[RunResult]) -> Outcome:
+def worst_outcome(results: Sequence[RunResult]) -> RunOutcome:
     """Return the worst outcome of some runs."""
     # Passed ranks above skipped here: a file with one skipped run has still been played.
-    order = (Outcome.BROKEN, Outcome.NOT_STARTED, Outcome.TIMED_OUT, Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED)
-    return next((one for one in order if any(result.outcome is one for result in results)), Outcome.PASSED)
+    order = (
+        RunOutcome.BROKEN,
+        RunOutcome.NOT_STARTED,
+        RunOutcome.TIMED_OUT,
+        RunOutcome.FAILED,
+        RunOutcome.PASSED,
+        RunOutcome.SKIPPED,
+    )
+    return next((one for one in order if any(result.outcome is one for result in results)), RunOutcome.PASSED)

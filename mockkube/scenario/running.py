@@ -14,38 +14,38 @@ from typing import Final
 from mockkube.cluster.errors import StartError
 from mockkube.proposals.outside import proposal_files
 from mockkube.scenario.errors import ScenarioError
-from mockkube.scenario.playing import Manner, Run, play
+from mockkube.scenario.playing import RunOptions, ScenarioRun, play
 from mockkube.scenario.results import RunResult
 from mockkube.scenario.scenario import Scenario
 
 # Exit status of a process ended by SIGINT: 128 + 2.
-_INTERRUPTED: Final = 130
+_EXIT_INTERRUPTED: Final = 130
 # Collect garbage less often than by default: most objects are decoded JSON, which has no reference cycles.
-_COLLECTIONS: Final = (50_000, 20, 100)
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
 
 
-def runs_of(
+def list_runs(
     scenarios: Iterable[Scenario], *, name: str = "", cell: str | None = None, seeds: Sequence[int] = ()
-) -> list[Run]:
+) -> list[ScenarioRun]:
     """Return every run of these scenarios, restricted to a name, a cell and seeds if given."""
     known = list(scenarios)
     chosen = [one for one in known if name in ("", one.name)]
     if not chosen:
         raise ScenarioError(f"no scenario is called {name!r}: there are {', '.join(one.name for one in known)}")
     runs = [
-        Run(one, seed, combination)
+        ScenarioRun(one, seed, combination)
         for one in chosen
-        for combination in one.cells()
+        for combination in one.list_cells()
         for seed in seeds or one.seeds
         if cell in (None, str(combination))
     ]
     if not runs:
-        cells = dict.fromkeys(str(combination) or "''" for one in chosen for combination in one.cells())
+        cells = dict.fromkeys(str(combination) or "''" for one in chosen for combination in one.list_cells())
         raise ScenarioError(f"no combination is called {cell!r}: there are {'; '.join(cells)}")
     return runs
 
 
-def replay_of(result: RunResult) -> str:
+def replay_command(result: RunResult) -> str:
     """Return the command line that repeats one run."""
     cell = ["--cell", result.cell] if result.cell else []
     which = ["--scenario", result.scenario, "--seed", str(result.seed), *cell]
@@ -53,17 +53,17 @@ def replay_of(result: RunResult) -> str:
     return shlex.join(["mockkube", *proposals, "test", result.file, *which, *result.options])
 
 
-def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[int, RunResult]]:
+def play_all(runs: Sequence[ScenarioRun], manner: RunOptions, jobs: int) -> Iterator[tuple[int, RunResult]]:
     """Play runs in several processes; yield index and result of each as it ends."""
     if jobs <= 1 or len(runs) == 1:
-        _settle_in()
+        _set_gc_thresholds()
         for index, run in enumerate(runs):
             yield index, play_one(run, manner)
         return
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
     gc.collect()
     gc.freeze()  # what is loaded is shared with the processes, as long as nobody writes to it
-    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_settle_in_process) as pool:
+    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_initialize_process) as pool:
         futures = {pool.submit(_play_in_process, run, manner): index for index, run in enumerate(runs)}
         try:
             for future in as_completed(futures):
@@ -75,29 +75,29 @@ def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[i
             raise
 
 
-def _settle_in() -> None:
+def _set_gc_thresholds() -> None:
     """Raise the thresholds of the garbage collector."""
-    gc.set_threshold(*_COLLECTIONS)
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
-def _settle_in_process() -> None:
+def _initialize_process() -> None:
     """Prepare a process of the pool; SIGINT ends it immediately while it waits for work."""
-    _settle_in()
+    _set_gc_thresholds()
     # The terminal sends SIGINT to all processes; an idle one would otherwise print a traceback.
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(_EXIT_INTERRUPTED))
 
 
-def _play_in_process(run: Run, manner: Manner) -> RunResult:
+def _play_in_process(run: ScenarioRun, manner: RunOptions) -> RunResult:
     """Play one run in a process of the pool; on SIGINT stop its cluster, then end the process."""
     waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return play_one(run, manner)
     except KeyboardInterrupt:
-        os._exit(_INTERRUPTED)
+        os._exit(_EXIT_INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, waiting)
 
 
-def play_one(run: Run, manner: Manner) -> RunResult:
+def play_one(run: ScenarioRun, manner: RunOptions) -> RunResult:
     """Play one run in an event loop of its own."""
     return asyncio.run(play(run, manner))

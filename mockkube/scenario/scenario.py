@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.fields import Place
+from mockkube.scenario.fields import SourceLocation
 
 Order = Literal["in-order", "shuffled"]
 Settling = Literal["after-each-step", "when-told"]
@@ -42,45 +42,45 @@ class ClusterSetup:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ScenarioOperation:
     """One step of a file: parsed when the scenario is loaded, and again with variables bound when it is played."""
 
     verb: str
     arguments: Any
-    place: Place
+    location: SourceLocation
     description: str = ""
 
     @property
     def line(self) -> int:
         """Line in the file."""
-        return self.place.line
+        return self.location.line
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class StepBlock:
     """Steps that belong together, those for a failure, and those that always follow."""
 
     name: str
-    operations: tuple[Operation, ...]
-    catch: tuple[Operation, ...] = ()
-    in_the_end: tuple[Operation, ...] = ()
+    operations: tuple[ScenarioOperation, ...]
+    catch: tuple[ScenarioOperation, ...] = ()
+    finally_operations: tuple[ScenarioOperation, ...] = ()
     bindings: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """One combination of the matrix."""
 
     values: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={_plain(value)}" for name, value in self.values)
+        return ",".join(f"{name}={_format_value(value)}" for name, value in self.values)
 
 
-def _plain(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value in short: a mapping by its name or its values."""
     if isinstance(value, Mapping):
-        return str(value.get("name") or "/".join(_plain(one) for one in value.values()))
+        return str(value.get("name") or "/".join(_format_value(one) for one in value.values()))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -92,11 +92,11 @@ class Scenario:
     file: Path
     # A ClusterSetup before parsing: it may refer to variables of the matrix.
     cluster: Any
-    cluster_place: Place
-    blocks: tuple[Block, ...]
+    cluster_location: SourceLocation
+    blocks: tuple[StepBlock, ...]
     # Claims of documents that the scenario tries.
     claims: tuple[Claim, ...] = ()
-    catch: tuple[Operation, ...] = ()
+    catch: tuple[ScenarioOperation, ...] = ()
     variables: tuple[tuple[str, Any], ...] = ()
     matrix: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     exclude: tuple[Mapping[str, Any], ...] = ()
@@ -106,14 +106,14 @@ class Scenario:
     timeout: float = 30.0
     deletion_timeout: float = 60.0
     namespace: str = "default"
-    make_namespace: bool = False
+    creates_namespace: bool = False
     # Why it is not played; empty if it is.
     skip: str = ""
 
-    def cells(self) -> Iterator[Cell]:
+    def list_cells(self) -> Iterator[MatrixCell]:
         """Yield every combination of the matrix that is not excluded."""
         names = [name for name, _ in self.matrix]
         for values in product(*(values for _, values in self.matrix)):
             cell = dict(zip(names, values, strict=True))
             if not any(all(cell.get(name) == value for name, value in one.items()) for one in self.exclude):
-                yield Cell(tuple(cell.items()))
+                yield MatrixCell(tuple(cell.items()))

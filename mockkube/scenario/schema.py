@@ -5,26 +5,26 @@ import types
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
-from mockkube.scenario.fields import Seconds, Tree, arguments
+from mockkube.scenario.fields import Seconds, Tree, list_arguments
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _EXPRESSION: Final = {"type": "string", "pattern": r"^\(.*\)$"}
-_PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_SCALAR_TYPES: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
-def schema_of(hint: Any) -> dict[str, Any]:
+def make_schema_for_type(hint: Any) -> dict[str, Any]:
     """Return the schema of a type; an expression may replace any scalar."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return {"anyOf": [schema_of(option) for option in get_args(hint) if option is not type(None)]}
+        return {"anyOf": [make_schema_for_type(option) for option in get_args(hint) if option is not type(None)]}
     if origin is Literal:
         words = list(get_args(hint))
         # YAML reads an unquoted `false` as a truth value, so editors must accept it beside the word.
         return {"anyOf": [{"enum": [*words, False] if "false" in words else words}, _EXPRESSION]}
     if origin is tuple:
-        return {"type": "array", "items": schema_of(get_args(hint)[0])}
+        return {"type": "array", "items": make_schema_for_type(get_args(hint)[0])}
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": schema_of(get_args(hint)[1])}
+        return {"type": "object", "additionalProperties": make_schema_for_type(get_args(hint)[1])}
     if hint is Seconds:
         return {"type": ["string", "number"], "description": "a duration, like 30s"}
     if hint is Tree or hint is Any or hint is object:
@@ -32,18 +32,18 @@ def schema_of(hint: Any) -> dict[str, Any]:
     if hint is str:
         # Versions such as 1.36 are numbers in YAML unless quoted.
         return {"type": ["string", "number"]}
-    if hint in _PLAIN:
-        return {"anyOf": [{"type": _PLAIN[hint]}, _EXPRESSION]}
-    return schema_of_fields(hint)
+    if hint in _SCALAR_TYPES:
+        return {"anyOf": [{"type": _SCALAR_TYPES[hint]}, _EXPRESSION]}
+    return make_schema(hint)
 
 
-def schema_of_fields(cls: Any) -> dict[str, Any]:
+def make_schema(cls: Any) -> dict[str, Any]:
     """Return the schema of a dataclass, with the shorter forms that its `adapt` accepts."""
     assert dataclasses.is_dataclass(cls), f"{cls} is read from YAML"
-    known = arguments(cls)
+    known = list_arguments(cls)
     properties = {}
     for key, one in known.items():
-        properties[key] = {**schema_of(one.hint), **({"description": one.text} if one.text else {})}
+        properties[key] = {**make_schema_for_type(one.hint), **({"description": one.text} if one.text else {})}
     required = [key for key, one in known.items() if one.required]
     whole = {"type": "object", "properties": properties, "additionalProperties": False}
     whole |= {"description": _first_line(cls)}

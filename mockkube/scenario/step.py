@@ -8,7 +8,7 @@ from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Step(ABC):
+class ScenarioStep(ABC):
     """One step or check of a scenario."""
 
     # Key of the step in YAML.

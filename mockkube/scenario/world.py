@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mockkube.api.types import Object
 from mockkube.client.protocol import Client
-from mockkube.cluster.components import Settings
+from mockkube.cluster.components import ComponentSettings
 from mockkube.features.components import API_SERVER
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry
@@ -17,7 +17,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class RequestOptions:
     """Identity and options of the requests of a step."""
 
     # Empty: an administrator.
@@ -29,11 +29,11 @@ class Who:
     dry_run: bool = False
 
 
-ADMINISTRATOR: Final = Who()
+ADMINISTRATOR: Final = RequestOptions()
 
 
 @dataclass(slots=True)
-class Scene:
+class RunContext:
     """Variables, files and log of one run."""
 
     bindings: dict[str, Any]
@@ -46,7 +46,7 @@ class Scene:
     # Path of the real kubectl; empty: the built-in commands.
     kubectl: str = ""
 
-    def say(self, text: str) -> None:
+    def add_log(self, text: str) -> None:
         """Add a text to the log of the current step."""
         self.log.append(text)
 
@@ -54,8 +54,8 @@ class Scene:
 class World(ABC):
     """A cluster and its time. An operation that it does not support raises Impossible, and the step is skipped."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, scene: RunContext) -> None:
+        self.context = scene
         # Cleared before each step: a step shows only its own warnings of the API.
         self.warnings: list[str] = []
         """What the API warned of in the step at hand."""
@@ -66,7 +66,7 @@ class World(ABC):
         """Clock of the cluster."""
 
     @abstractmethod
-    def settings(self, component: str) -> Settings:
+    def settings(self, component: str) -> ComponentSettings:
         """Return version and gates that a component was asked to have."""
 
     @property
@@ -75,7 +75,7 @@ class World(ABC):
         """Seconds since the run began, in the time of the cluster."""
 
     @abstractmethod
-    def client(self, who: Who = ADMINISTRATOR) -> Client:
+    def client(self, options: RequestOptions = ADMINISTRATOR) -> Client:
         """Return a client for requests with this identity and these options."""
 
     @abstractmethod
@@ -87,59 +87,59 @@ class World(ABC):
         """Let time pass."""
 
     @abstractmethod
-    async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
+    async def wait_until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
         """Let time pass until a condition holds, at most so long; return whether it does."""
 
     @abstractmethod
-    async def component(self, name: str, **wished: Any) -> Sequence[str]:
+    async def change_component(self, name: str, **wished: Any) -> Sequence[str]:
         """Change version, gates or other settings of a component; return warnings."""
 
     @abstractmethod
-    async def restart(self, component: str) -> None:
+    async def restart_component(self, component: str) -> None:
         """Restart a component, so that it loses its memory."""
 
     @abstractmethod
-    async def remove(self, component: str) -> None:
+    async def remove_component(self, component: str) -> None:
         """Remove an API server replica or the kubelet of one node."""
 
     @abstractmethod
-    async def fault(self, name: str, spec: Object | None) -> None:
+    async def set_fault(self, name: str, spec: Object | None) -> None:
         """Create a fault in the control API; None deletes it."""
 
     @abstractmethod
-    async def snapshot(self, name: str) -> None:
+    async def save_snapshot(self, name: str) -> None:
         """Save the state of the cluster."""
 
     @abstractmethod
-    async def restore(self, name: str) -> None:
+    async def restore_snapshot(self, name: str) -> None:
         """Restore a saved state."""
 
     @abstractmethod
-    def loops(self) -> list[Mapping[str, Any]]:
+    def hot_loops(self) -> list[Mapping[str, Any]]:
         """Return the hot loops of controllers: controller, object, cause, per_minute."""
 
     @property
-    def moments(self) -> int:
+    def trace_length(self) -> int:
         """Number of steps in the trace so far; 0 without a trace."""
         return 0
 
     @abstractmethod
-    def writes(self, since: float) -> list[tuple[str, str, str]]:
+    def list_writes(self, since: float) -> list[tuple[str, str, str]]:
         """Return worker, verb and resource (`core/pods`) of every write since a time."""
 
     @abstractmethod
-    async def metrics(self, component: str) -> str:
+    async def read_metrics(self, component: str) -> str:
         """Return the metrics of a component in the text format."""
 
     @abstractmethod
-    def log(self, component: str, since: float) -> Iterable[LogEntry]:
+    def read_log(self, component: str, since: float) -> Iterable[LogEntry]:
         """Return what a component has logged since a time."""
 
-    async def catch_up(self) -> None:
+    async def follow_control_clock(self) -> None:
         """Let time pass to where a write to the control API's clock has set it."""
         return
 
-    def failed(self) -> Mapping[str, str]:
+    def failed_components(self) -> Mapping[str, str]:
         """Return the components that an error has stopped, with the error."""
         return {}
 

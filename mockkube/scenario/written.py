@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from mockkube.scenario.claims import Claim, WrittenClaim
+from mockkube.scenario.claims import Claim, FileClaim
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.scenario import Order, Settling
 
@@ -17,7 +17,7 @@ DEFAULT_TIMEOUT: Final = Seconds(30.0)
 
 
 @dataclass(frozen=True)
-class Metadata:
+class ScenarioMetadata:
     """Metadata of a scenario file."""
 
     name: Annotated[str, "the name of the scenario"]
@@ -28,7 +28,7 @@ class Metadata:
 
 
 @dataclass(frozen=True)
-class Spec:
+class ScenarioSpec:
     """Specification of a scenario."""
 
     steps: Annotated[tuple[Tree, ...], "steps, each a verb with its arguments, or a block with try, catch, finally"]
@@ -51,33 +51,33 @@ class Spec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScenarioFile(WrittenClaim):
+class ScenarioFile(FileClaim):
     """A scenario: apiVersion mockkube.dev/v1alpha1, kind Scenario. Its head may be a claim, or hold a list of them."""
 
     api_version: Annotated[str, API_VERSION]
     kind: Annotated[str, KIND]
-    metadata: Annotated[Metadata, "its name"]
-    spec: Annotated[Spec, "what is played"]
-    claims: Annotated[tuple[WrittenClaim, ...], "the claims it tries, if there are several"] = ()
+    metadata: Annotated[ScenarioMetadata, "its name"]
+    spec: Annotated[ScenarioSpec, "what is played"]
+    claims: Annotated[tuple[FileClaim, ...], "the claims it tries, if there are several"] = ()
 
     def complaint(self) -> str | None:
         """Return an error of fields that exclude each other; None if there is none."""
-        if self.claims and (self.claims_something or not self.empty):
+        if self.claims and (self.has_claim or not self.is_empty):
             return "claims beside a claim in the head: put all of them into the list"
-        if any(one.section and not one.source for one in self.read_claims()):
+        if any(one.section and not one.source for one in self.list_claims()):
             return "section without source: say of which document"
         # The head of a file without a claim is no incomplete claim, so the checks of a claim do not apply.
-        return None if self.empty and not self.claims_something else super().complaint()
+        return None if self.is_empty and not self.has_claim else super().complaint()
 
-    def read_claims(self) -> tuple[Claim, ...]:
+    def list_claims(self) -> tuple[Claim, ...]:
         """Return the claims of the head or of the list, which share its source."""
         if self.claims:
             return tuple(one.to_claim(self.source) for one in self.claims)
-        return (self.to_claim(),) if self.claims_something else ()
+        return (self.to_claim(),) if self.has_claim else ()
 
 
 @dataclass(frozen=True)
-class Binding:
+class ChainsawBinding:
     """A variable, in chainsaw's notation."""
 
     name: Annotated[str, "the name"]
@@ -85,7 +85,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Timeouts:
+class ChainsawTimeouts:
     """Timeouts of chainsaw. Those of steps that never wait here are accepted and ignored."""
 
     assert_: Annotated[Seconds, "for an assertion"] = DEFAULT_TIMEOUT
@@ -103,8 +103,8 @@ class ChainsawSpec:
     steps: Annotated[tuple[Tree, ...], "blocks with try, catch, finally"]
     description: Annotated[str, "what it is about"] = ""
     fail_fast: Annotated[bool, "means nothing here"] = False
-    timeouts: Annotated[Timeouts, "how long to wait"] = field(default_factory=Timeouts)
-    bindings: Annotated[tuple[Binding, ...], "names for values"] = ()
+    timeouts: Annotated[ChainsawTimeouts, "how long to wait"] = field(default_factory=ChainsawTimeouts)
+    bindings: Annotated[tuple[ChainsawBinding, ...], "names for values"] = ()
     namespace: Annotated[str, "where objects are that do not say it; empty: one of its own"] = ""
     skip: Annotated[bool, "whether it is left out"] = False
     skip_delete: Annotated[bool, "means nothing here: the cluster ends with the test"] = False
@@ -122,5 +122,5 @@ class ChainsawFile:
 
     api_version: Annotated[str, CHAINSAW]
     kind: Annotated[str, CHAINSAW_KIND]
-    metadata: Annotated[Metadata, "its name"]
+    metadata: Annotated[ScenarioMetadata, "its name"]
     spec: Annotated[ChainsawSpec, "what is played"]

@@ -11,11 +11,11 @@ _TOKEN: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\s*[-+]?(?:0[xX][0-9a-fA-F]+|\d+)\s*$")
 _NAME: Final = re.compile(r"\$?[A-Za-z_]\w*$")
-_LEVELS: Final = (
+_PRECEDENCE_LEVELS: Final = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),
 )  # fmt: skip
-_ASSIGNING: Final = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+_ASSIGNMENT_OPERATORS: Final = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 _SHIFT_MAX: Final = 63
 _TOKENS_MAX: Final = 200
 
@@ -32,8 +32,8 @@ def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
         at = found.end()
     if not tokens:
         return 0
-    reader = _Reader(tokens, variables)
-    value = reader.assignment()
+    reader = _ExpressionEvaluator(tokens, variables)
+    value = reader.evaluate_assignment()
     if reader.tokens:
         raise Unsupported
     return value
@@ -81,79 +81,79 @@ _BINARY: Final[dict[str, Callable[[int, int], int]]] = {
 }
 
 
-class _Reader:
+class _ExpressionEvaluator:
     """Evaluator that consumes tokens from the front."""
 
     def __init__(self, tokens: list[str], variables: MutableMapping[str, str]) -> None:
         self.tokens, self.variables = tokens, variables
 
-    def assignment(self) -> int:
+    def evaluate_assignment(self) -> int:
         """Evaluate an assignment or a conditional expression."""
-        if len(self.tokens) > 1 and _NAME.match(self.tokens[0]) and self.tokens[1] in _ASSIGNING:
+        if len(self.tokens) > 1 and _NAME.match(self.tokens[0]) and self.tokens[1] in _ASSIGNMENT_OPERATORS:
             name, operator = self._take(), self._take()
-            value = self.assignment()
+            value = self.evaluate_assignment()
             if operator != "=":
-                value = _BINARY[operator[:-1]](self._value(name), value)
-            return self._assign(name, value)
-        return self._choice()
+                value = _BINARY[operator[:-1]](self._read_variable(name), value)
+            return self._assign_variable(name, value)
+        return self._evaluate_conditional()
 
-    def _choice(self) -> int:
-        condition = self._binary(0)
+    def _evaluate_conditional(self) -> int:
+        condition = self._evaluate_binary(0)
         if self._peek() != "?":
             return condition
         self._take()
         # differs: both branches are evaluated, so that assignments in either of them take effect.
-        first = self.assignment()
+        first = self.evaluate_assignment()
         if self._take() != ":":
             raise Unsupported
-        second = self.assignment()
+        second = self.evaluate_assignment()
         return first if condition else second
 
-    def _binary(self, level: int) -> int:
-        if level == len(_LEVELS):
-            return self._unary()
-        left = self._binary(level + 1)
-        while self._peek() in _LEVELS[level]:
+    def _evaluate_binary(self, level: int) -> int:
+        if level == len(_PRECEDENCE_LEVELS):
+            return self._evaluate_unary()
+        left = self._evaluate_binary(level + 1)
+        while self._peek() in _PRECEDENCE_LEVELS[level]:
             operator = self._take()
-            left = to_int64(_BINARY[operator](left, self._binary(level + 1)))
+            left = to_int64(_BINARY[operator](left, self._evaluate_binary(level + 1)))
         return left
 
-    def _unary(self) -> int:
+    def _evaluate_unary(self) -> int:
         sign = self._take()
         match sign:
             case "-":
-                return -self._unary()
+                return -self._evaluate_unary()
             case "+":
-                return self._unary()
+                return self._evaluate_unary()
             case "!":
-                return int(not self._unary())
+                return int(not self._evaluate_unary())
             case "~":
-                return ~self._unary()
+                return ~self._evaluate_unary()
             case "(":
-                value = self.assignment()
+                value = self.evaluate_assignment()
                 if self._take() != ")":
                     raise Unsupported
                 return value
             case "++" | "--":
                 name = self._take()
-                return self._assign(name, self._value(name) + (1 if sign == "++" else -1))
-        return self._operand(sign)
+                return self._assign_variable(name, self._read_variable(name) + (1 if sign == "++" else -1))
+        return self._evaluate_operand(sign)
 
-    def _operand(self, token: str) -> int:
+    def _evaluate_operand(self, token: str) -> int:
         if not _NAME.match(token):
-            return _number(token)
-        value = self._value(token)
+            return _parse_number(token)
+        value = self._read_variable(token)
         if self._peek() in ("++", "--"):
-            self._assign(token, value + (1 if self._take() == "++" else -1))
+            self._assign_variable(token, value + (1 if self._take() == "++" else -1))
         return value
 
-    def _value(self, name: str) -> int:
+    def _read_variable(self, name: str) -> int:
         text = self.variables.get(name.lstrip("$"), "") or "0"
         if not _NUMBER.match(text):
             raise Unsupported
-        return _number(text)
+        return _parse_number(text)
 
-    def _assign(self, name: str, value: int) -> int:
+    def _assign_variable(self, name: str, value: int) -> int:
         if not _NAME.match(name):
             raise Unsupported
         self.variables[name.lstrip("$")] = str(to_int64(value))
@@ -168,7 +168,7 @@ class _Reader:
         return self.tokens.pop(0)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     digits = text.strip().lstrip("+-")
     if not digits[:1].isdigit():
         raise Unsupported

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.shell import conditions
 from mockkube.shell.expansion import require_known
-from mockkube.shell.shell import Exits, Leaves, Program, Shell
+from mockkube.shell.shell import ControlFlow, Program, Shell, ShellExit
 from mockkube.shell.syntax import Unsupported
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
@@ -17,12 +17,12 @@ def read_all(shell: Shell) -> str:
     """Return the standard input; raise Unsupported if it comes from outside the script."""
     if shell.stdin is not None:
         return shell.stdin
-    if shell.machine.given.stdin:
+    if shell.machine.environment.stdin:
         raise Unsupported
     return ""
 
 
-def flag_of(option: str) -> str:
+def short_flag(option: str) -> str:
     """Return the letter of a long option; raise Unsupported for an unsupported one."""
     if option not in _FLAGS:
         raise Unsupported
@@ -32,19 +32,19 @@ def flag_of(option: str) -> str:
 def apply_flags(shell: Shell, flags: str) -> None:
     """Set or clear flags like `-e`."""
     if "e" in flags:
-        shell.stops_on_error = flags[0] == "-"
+        shell.exits_on_error = flags[0] == "-"
     if "u" in flags:
-        shell.strict = flags[0] == "-"
+        shell.fails_on_unset = flags[0] == "-"
 
 
-def bracket(shell: Shell, words: Sequence[str]) -> int:
+def evaluate_bracket(shell: Shell, words: Sequence[str]) -> int:
     """Evaluate `[ ... ]`."""
     if not words or words[-1] != "]":
         raise Unsupported
-    return conditions.test(shell, words[:-1])
+    return conditions.run_test(shell, words[:-1])
 
 
-def _number(words: Sequence[str], default: int) -> int:
+def _parse_count(words: Sequence[str], default: int) -> int:
     if not words:
         return default
     if not re.fullmatch(r"\d+", require_known(words[0])):
@@ -52,35 +52,35 @@ def _number(words: Sequence[str], default: int) -> int:
     return int(words[0])
 
 
-def _exit(shell: Shell, words: Sequence[str]) -> int:
-    raise Exits(_number(words, shell.status))
+def _run_exit(shell: Shell, words: Sequence[str]) -> int:
+    raise ShellExit(_parse_count(words, shell.status))
 
 
-def _leave(how: str) -> Program:
+def _make_leave(how: str) -> Program:
     def leave(shell: Shell, words: Sequence[str]) -> int:
-        raise Leaves(how, max(1, _number(words, 1)))
+        raise ControlFlow(how, max(1, _parse_count(words, 1)))
 
     return leave
 
 
-def _return(shell: Shell, words: Sequence[str]) -> int:
-    shell.status = _number(words, shell.status) & 255
-    raise Leaves("return")
+def _run_return(shell: Shell, words: Sequence[str]) -> int:
+    shell.status = _parse_count(words, shell.status) & 255
+    raise ControlFlow("return")
 
 
-def _exec(shell: Shell, words: Sequence[str]) -> int:
+def _run_exec(shell: Shell, words: Sequence[str]) -> int:
     if not words or words[0].startswith("-"):
         raise Unsupported
     # `exec` replaces the shell: nothing of the script runs after the program.
-    raise Exits(shell.run(words))
+    raise ShellExit(shell.run(words))
 
 
-def _set(shell: Shell, words: Sequence[str]) -> int:
+def _run_set(shell: Shell, words: Sequence[str]) -> int:
     rest = list(words)
     while rest and rest[0][:1] in ("-", "+") and rest[0] != "--":
         flags = rest.pop(0)
         if flags.endswith("o") and rest:
-            flags = f"{flags[:-1]}{flag_of(rest.pop(0))}"
+            flags = f"{flags[:-1]}{short_flag(rest.pop(0))}"
         # `x` is accepted without its trace, as most scripts do not depend on what it prints to standard error.
         if not re.fullmatch(r"[-+][euxf]+", flags):
             raise Unsupported
@@ -90,7 +90,7 @@ def _set(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _export(shell: Shell, words: Sequence[str]) -> int:
+def _run_export(shell: Shell, words: Sequence[str]) -> int:
     for word in words:
         name, assigned, value = word.partition("=")
         if not _NAME.match(name):
@@ -101,7 +101,7 @@ def _export(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _assign(shell: Shell, words: Sequence[str]) -> int:
+def _run_local(shell: Shell, words: Sequence[str]) -> int:
     """Run `local` and `readonly`. Locals are not restored when a function returns; only recursion would notice."""
     for word in words:
         name, assigned, value = word.partition("=")
@@ -112,19 +112,19 @@ def _assign(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _unset(shell: Shell, words: Sequence[str]) -> int:
+def _run_unset(shell: Shell, words: Sequence[str]) -> int:
     for word in words:
         shell.variables.pop(word, None)
         shell.exported.pop(word, None)
     return 0
 
 
-def _shift(shell: Shell, words: Sequence[str]) -> int:
-    del shell.arguments[: _number(words, 1)]
+def _run_shift(shell: Shell, words: Sequence[str]) -> int:
+    del shell.arguments[: _parse_count(words, 1)]
     return 0
 
 
-def _wait(shell: Shell, words: Sequence[str]) -> int:
+def _run_wait(shell: Shell, words: Sequence[str]) -> int:
     # Process ids are not simulated, so `wait PID` is only clear with a single background command.
     if words and len(shell.tasks) != 1:
         raise Unsupported
@@ -132,25 +132,25 @@ def _wait(shell: Shell, words: Sequence[str]) -> int:
     return code if words else 0
 
 
-def _nothing(shell: Shell, words: Sequence[str]) -> int:
+def _do_nothing(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
 BUILTINS: Final[Mapping[str, Program]] = {
-    ":": _nothing,
-    "trap": _nothing,
-    "ulimit": _nothing,
-    "umask": _nothing,
-    "exit": _exit,
-    "break": _leave("break"),
-    "continue": _leave("continue"),
-    "return": _return,
-    "exec": _exec,
-    "set": _set,
-    "export": _export,
-    "local": _assign,
-    "readonly": _assign,
-    "unset": _unset,
-    "shift": _shift,
-    "wait": _wait,
+    ":": _do_nothing,
+    "trap": _do_nothing,
+    "ulimit": _do_nothing,
+    "umask": _do_nothing,
+    "exit": _run_exit,
+    "break": _make_leave("break"),
+    "continue": _make_leave("continue"),
+    "return": _run_return,
+    "exec": _run_exec,
+    "set": _run_set,
+    "export": _run_export,
+    "local": _run_local,
+    "readonly": _run_local,
+    "unset": _run_unset,
+    "shift": _run_shift,
+    "wait": _run_wait,
 }

@@ -20,7 +20,7 @@ Lookup = Callable[[str, str, str], ReadOnlyObject | None]
 """Returns an object by kind, namespace and name."""
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()]*)\))")
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]$")
-_FIELDS: Final = {
+_FIELD_PATHS: Final = {
     "metadata.name": ("metadata", "name"),
     "metadata.namespace": ("metadata", "namespace"),
     "metadata.uid": ("metadata", "uid"),
@@ -33,8 +33,8 @@ _VALUE_MAX: Final = 128 * 1024
 """Length of one argument or variable that Linux passes to a program; what would be longer is not expanded."""
 _VALUES_MAX: Final = 2 * 1024 * 1024
 """Length of all together."""
-_LISTS: Final = {"status.hostIPs": "hostIPs", "status.podIPs": "podIPs"}
-_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LIST_FIELDS: Final = {"status.hostIPs": "hostIPs", "status.podIPs": "podIPs"}
+_DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,47 +74,47 @@ def expand_words(words: Iterable[str], variables: Mapping[str, str]) -> list[str
     return expanded
 
 
-def environment_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> ContainerEnvironment:
+def build_environment(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> ContainerEnvironment:
     """Return the environment of one run of a container."""
     metadata, spec = pod["metadata"], pod["spec"]
     # upstream: without a hostname of its own a pod's name is cut to 63 characters, the limit of Linux.
     hostname = (spec.get("nodeName") if spec.get("hostNetwork") else spec.get("hostname")) or metadata["name"][:63]
-    variables = {"PATH": _PATH, "HOSTNAME": hostname, "HOME": "/root"}
+    variables = {"PATH": _DEFAULT_PATH, "HOSTNAME": hostname, "HOME": "/root"}
     has_unknown = False
     for source in container.get("envFrom") or ():
-        found = _env_from(source, metadata["namespace"], start.lookup)
+        found = _read_env_from(source, metadata["namespace"], start.lookup)
         has_unknown = has_unknown or found is None
         variables |= found or {}
     room = _VALUES_MAX
     for one in container.get("env") or ():
-        if (value := _value(one, pod, container, variables, start.lookup, min(room, _VALUE_MAX))) is not None:
+        if (value := _resolve_value(one, pod, container, variables, start.lookup, min(room, _VALUE_MAX))) is not None:
             variables[one["name"]] = value
             room -= len(value)
-    empty, foreign = _directories(pod, container)
+    empty, foreign = _classify_directories(pod, container)
     return ContainerEnvironment(
         variables=variables,
-        others=has_unknown,
+        has_unknown_variables=has_unknown,
         hostname=hostname,
-        began=start.began,
-        empty=empty,
-        foreign=foreign,
+        started_at=start.began,
+        empty_directories=empty,
+        unknown_directories=foreign,
         stdin=bool(container.get("stdin")),
         seed=f"{metadata.get('uid', '')}/{container['name']}/{start.run}",
     )
 
 
-def _env_from(source: ReadOnlyObject, namespace: str, lookup: Lookup) -> dict[str, str] | None:
+def _read_env_from(source: ReadOnlyObject, namespace: str, lookup: Lookup) -> dict[str, str] | None:
     """Return the variables of an `envFrom` source; None if they are not known."""
     for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
         if field in source:
             found = lookup(kind, namespace, source[field].get("name", ""))
             if found is None:
                 return None
-            return {f"{source.get('prefix', '')}{name}": text for name, text in _texts(found).items()}
+            return {f"{source.get('prefix', '')}{name}": text for name, text in _read_data(found).items()}
     return None
 
 
-def _texts(obj: ReadOnlyObject) -> dict[str, str]:
+def _read_data(obj: ReadOnlyObject) -> dict[str, str]:
     """Return the data of a config map or, decoded, of a secret."""
     data = obj.get("data") or {}
     if obj.get("kind") != "Secret":
@@ -123,7 +123,7 @@ def _texts(obj: ReadOnlyObject) -> dict[str, str]:
     return dict(decoded)
 
 
-def _value(
+def _resolve_value(
     one: ReadOnlyObject,
     pod: ReadOnlyObject,
     container: ReadOnlyObject,
@@ -136,9 +136,9 @@ def _value(
     if not source:
         return expand_references(one.get("value", ""), variables, length_max)
     if (field := source.get("fieldRef")) is not None:
-        return _field(pod, field["fieldPath"])
+        return _resolve_field(pod, field["fieldPath"])
     if (resource := source.get("resourceFieldRef")) is not None:
-        return _resource(pod, container, resource, lookup)
+        return _resolve_resource(pod, container, resource, lookup)
     for name, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
         if (key := source.get(name)) is not None:
             found = lookup(kind, pod["metadata"]["namespace"], key.get("name", ""))
@@ -146,23 +146,23 @@ def _value(
                 return UNKNOWN
             # A missing key of an existing object is unset only if it is optional; otherwise the container would not
             # have started.
-            return _texts(found).get(key["key"], None if key.get("optional") else UNKNOWN)
+            return _read_data(found).get(key["key"], None if key.get("optional") else UNKNOWN)
     return UNKNOWN
 
 
-def _field(pod: ReadOnlyObject, path: str) -> str:
+def _resolve_field(pod: ReadOnlyObject, path: str) -> str:
     if (found := _SUBSCRIPT.match(path)) is not None:
         return str((pod["metadata"].get(found[1]) or {}).get(found[2], ""))
-    if path in _LISTS:
-        listed = (pod.get("status") or {}).get(_LISTS[path]) or ()
+    if path in _LIST_FIELDS:
+        listed = (pod.get("status") or {}).get(_LIST_FIELDS[path]) or ()
         return ",".join(one["ip"] for one in listed) or UNKNOWN
-    if path not in _FIELDS:
+    if path not in _FIELD_PATHS:
         return UNKNOWN
-    part, name = _FIELDS[path]
+    part, name = _FIELD_PATHS[path]
     return str((pod.get(part) or {}).get(name) or UNKNOWN)
 
 
-def _resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyObject, lookup: Lookup) -> str:
+def _resolve_resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyObject, lookup: Lookup) -> str:
     """Return a resource of the container in units of the divisor, rounded up."""
     side, _, name = source["resource"].partition(".")
     spec = pod["spec"]
@@ -180,7 +180,7 @@ def _resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyOb
     return str((parse(str(amount or "0")).amount / divisor).to_integral_value(ROUND_CEILING))
 
 
-def _directories(pod: ReadOnlyObject, container: ReadOnlyObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _classify_directories(pod: ReadOnlyObject, container: ReadOnlyObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return a container's own empty directories, and those with unknown contents."""
     spec = pod["spec"]
     every = [one for key in ("initContainers", "containers", "ephemeralContainers") for one in spec.get(key) or ()]

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 FIELDS_MAX: Final = 4096
 TRIMMED_MAX: Final = 1024
-_RANGE: Final = re.compile(r"\{(-?\d+)\.\.(-?\d+)\}$")
-_ECHO: Final = (Text("echo"),)
-_SPECIAL: Final = "?#@*$!-"
+_BRACE_RANGE: Final = re.compile(r"\{(-?\d+)\.\.(-?\d+)\}$")
+_ECHO_WORD: Final = (Text("echo"),)
+_SPECIAL_PARAMETERS: Final = "?#@*$!-"
 
 
-class Failed(Exception):
+class ParameterError(Exception):
     """`${NAME:?text}` with an unset variable."""
 
     def __init__(self, text: str) -> None:
@@ -28,16 +28,16 @@ class Failed(Exception):
         self.text = text
 
 
-def text_of(shell: "Shell", word: Word) -> str:
+def expand_to_text(shell: "Shell", word: Word) -> str:
     """Return the text of a word without field splitting."""
-    return check_length("".join(_part(shell, part) for part in word))
+    return check_length("".join(_expand_part(shell, part) for part in word))
 
 
-def pattern_of(shell: "Shell", word: Word) -> str:
+def expand_to_pattern(shell: "Shell", word: Word) -> str:
     """Return a word as a pattern; quoted characters match themselves."""
     parts = []
     for part in word:
-        text = _part(shell, part)
+        text = _expand_part(shell, part)
         # A quoted wildcard stands for itself: in brackets it matches only its own character.
         parts.append(re.sub(r"([*?\[])", r"[\1]", text) if part.quoted else text)
     return "".join(parts)
@@ -50,21 +50,21 @@ def matches(text: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(text, re.sub(r"\[\^", "[!", pattern))
 
 
-def fields_of(shell: "Shell", words: Sequence[Word]) -> list[str]:
+def expand_to_fields(shell: "Shell", words: Sequence[Word]) -> list[str]:
     """Return the fields of words after splitting; unknown text is only allowed in output."""
     # Output with unknown parts is still worth showing up to that part; a decision on it would be wrong.
-    printed = bool(words) and words[0] == _ECHO
+    printed = bool(words) and words[0] == _ECHO_WORD
     fields: list[str] = []
     for word in words:
-        fields.extend(_fields(shell, word, printed=printed))
+        fields.extend(_expand_word(shell, word, printed=printed))
         if len(fields) > FIELDS_MAX:
             raise Unsupported
-    shell.machine.step(len(fields) // 16)
+    shell.machine.count_steps(len(fields) // 16)
     return fields
 
 
-def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
-    if shell.is_bash and len(word) == 1 and isinstance(word[0], Text) and (found := _RANGE.match(word[0].text)):
+def _expand_word(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
+    if shell.is_bash and len(word) == 1 and isinstance(word[0], Text) and (found := _BRACE_RANGE.match(word[0].text)):
         first, last = int(found[1]), int(found[2])
         if abs(last - first) > FIELDS_MAX:
             raise Unsupported
@@ -74,7 +74,7 @@ def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
     fields: list[str] = []
     current: str | None = None
     for part in word:
-        text = _part(shell, part)
+        text = _expand_part(shell, part)
         if part.quoted or isinstance(part, Text):
             if not part.quoted and "*" in text and text != "[":
                 raise Unsupported  # the files of the image are not known
@@ -99,21 +99,21 @@ def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
     return fields
 
 
-def _part(shell: "Shell", part: Text | Parameter | Arithmetic | Substitution) -> str:
+def _expand_part(shell: "Shell", part: Text | Parameter | Arithmetic | Substitution) -> str:
     match part:
         case Text(text=text):
             return text
         case Parameter():
-            return _parameter(shell, part)
+            return _expand_parameter(shell, part)
         case Arithmetic(expression=expression):
-            return str(number_of(shell, expression))
+            return str(evaluate_arithmetic(shell, expression))
         case Substitution(script=script):
-            return shell.capture(script).rstrip("\n")
+            return shell.capture_output(script).rstrip("\n")
 
 
-def number_of(shell: "Shell", expression: Word) -> int:
+def evaluate_arithmetic(shell: "Shell", expression: Word) -> int:
     """Return the value of an arithmetic expression."""
-    text = text_of(shell, expression)
+    text = expand_to_text(shell, expression)
     if UNKNOWN in text:
         raise Unsupported
     # Each use of RANDOM has another value, so it is replaced before the expression is evaluated.
@@ -122,8 +122,8 @@ def number_of(shell: "Shell", expression: Word) -> int:
     return arithmetic.evaluate(text, shell.variables)
 
 
-def _parameter(shell: "Shell", part: Parameter) -> str:
-    value = _value(shell, part.name)
+def _expand_parameter(shell: "Shell", part: Parameter) -> str:
+    value = _read_parameter(shell, part.name)
     operator = part.operator
     if operator == LENGTH:
         return str(len(require_known(value or "")))
@@ -131,22 +131,22 @@ def _parameter(shell: "Shell", part: Parameter) -> str:
         value = None
     match operator.lstrip(":"):
         case "":
-            if value is None and shell.strict and part.name not in _SPECIAL:
-                raise Failed(f"{part.name}: parameter not set")
+            if value is None and shell.fails_on_unset and part.name not in _SPECIAL_PARAMETERS:
+                raise ParameterError(f"{part.name}: parameter not set")
             return value or ""
         case "-":
-            return text_of(shell, part.word) if value is None else value
+            return expand_to_text(shell, part.word) if value is None else value
         case "=":
             if value is None:
-                value = shell.variables[part.name] = text_of(shell, part.word)
+                value = shell.variables[part.name] = expand_to_text(shell, part.word)
             return value
         case "+":
-            return "" if value is None else text_of(shell, part.word)
+            return "" if value is None else expand_to_text(shell, part.word)
         case "?":
             if value is None:
-                raise Failed(f"{part.name}: {text_of(shell, part.word) or 'parameter null or not set'}")
+                raise ParameterError(f"{part.name}: {expand_to_text(shell, part.word) or 'parameter null or not set'}")
             return value
-    return _trim(shell, require_known(value or ""), operator, pattern_of(shell, part.word))
+    return _trim(shell, require_known(value or ""), operator, expand_to_pattern(shell, part.word))
 
 
 def require_known(text: str) -> str:
@@ -161,7 +161,7 @@ def _trim(shell: "Shell", value: str, operator: str, pattern: str) -> str:
     # Each length is one match, so the work grows with the square of the value.
     if len(value) > TRIMMED_MAX:
         raise Unsupported
-    shell.machine.step(len(value) // 16)
+    shell.machine.count_steps(len(value) // 16)
     at_front = operator[0] == "#"
     lengths = range(len(value) + 1)
     for length in reversed(lengths) if len(operator) == 2 else lengths:
@@ -171,7 +171,7 @@ def _trim(shell: "Shell", value: str, operator: str, pattern: str) -> str:
     return value
 
 
-def _value(shell: "Shell", name: str) -> str | None:
+def _read_parameter(shell: "Shell", name: str) -> str | None:
     match name:
         case "?":
             return str(shell.status)
@@ -192,4 +192,4 @@ def _value(shell: "Shell", name: str) -> str | None:
         return shell.arguments[index] if index < len(shell.arguments) else None
     found = shell.variables.get(name)
     # With variables from unknown sources an unset name may be one of them.
-    return UNKNOWN if found is None and shell.machine.given.others else found
+    return UNKNOWN if found is None and shell.machine.environment.has_unknown_variables else found

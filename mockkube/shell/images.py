@@ -10,7 +10,7 @@ from mockkube.shell.syntax import Unsupported
 if TYPE_CHECKING:
     from mockkube.shell.shell import Shell
 
-_SERVERS: Final = frozenset(
+_SERVING_SUBCOMMANDS: Final = frozenset(
     {
         "grpc-health-checking", "guestbook", "netexec", "no-snat-test", "no-snat-test-proxy", "pause", "porter",
         "serve-hostname", "test-webserver", "webhook",
@@ -24,11 +24,11 @@ def is_agnhost(path: str) -> bool:
     return path.rpartition("/")[2] in (AGNHOST, f"{AGNHOST}-2")
 
 
-def agnhost(shell: "Shell", words: Sequence[str]) -> int:
+def run_agnhost(shell: "Shell", words: Sequence[str]) -> int:
     """Run until stopped, or print the command line."""
     if not words or words[0] == "pause":
         shell.print("Paused\n")
-    if not words or words[0] in _SERVERS:
+    if not words or words[0] in _SERVING_SUBCOMMANDS:
         # With a horizon the question is what has been printed until then, without one whether the container ever ends.
         raise Endless if shell.machine.horizon == ENDLESS else PastHorizon
     if words[0] == "entrypoint-tester":

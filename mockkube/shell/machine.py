@@ -20,8 +20,8 @@ FILES_MAX: Final = 1000
 # Characters of a variable, a file, or the output of a substituted command.
 TEXT_MAX: Final = 1 << 16
 ENDLESS: Final = float("inf")
-_SCRATCH: Final = "/tmp"  # noqa: S108 -- a name in the container's own file system
-_SINKS: Final = ("/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/dev/fd/1")
+_SCRATCH_DIRECTORY: Final = "/tmp"  # noqa: S108 -- a name in the container's own file system
+_OUTPUT_PATHS: Final = ("/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/dev/fd/1")
 
 
 class Endless(Exception):
@@ -33,7 +33,7 @@ class PastHorizon(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedLine:
     """A line of output and its time, in seconds since the container's start."""
 
     at: float
@@ -45,13 +45,13 @@ class ContainerEnvironment:
     """Environment of a container."""
 
     variables: Mapping[str, str]
-    others: bool
+    has_unknown_variables: bool
     """True if the container may have variables that are not known."""
     hostname: str = ""
-    began: datetime | None = None
-    empty: tuple[str, ...] = ()
+    started_at: datetime | None = None
+    empty_directories: tuple[str, ...] = ()
     """Directories of its own that start empty and survive restarts."""
-    foreign: tuple[str, ...] = ()
+    unknown_directories: tuple[str, ...] = ()
     """Directories with unknown contents."""
     stdin: bool = False
     seed: str = ""
@@ -59,10 +59,10 @@ class ContainerEnvironment:
 
 
 @dataclass(slots=True)
-class Machine:
+class ContainerRun:
     """Time, output and files of one run."""
 
-    given: ContainerEnvironment
+    environment: ContainerEnvironment
     horizon: float = ENDLESS
     """Time up to which the command is interpreted, in seconds."""
     files: dict[str, str] = field(default_factory=dict)
@@ -72,10 +72,10 @@ class Machine:
     """Current nesting of commands."""
     draws: int = 0
     """Number of reads whose value differs each time."""
-    output: list[Printed] = field(default_factory=list)
+    output: list[PrintedLine] = field(default_factory=list)
     _printed: int = 0
 
-    def step(self, steps: int = 1) -> None:
+    def count_steps(self, steps: int = 1) -> None:
         """Count steps; raise Unsupported after too many."""
         self.steps += steps
         if self.steps > (STEPS_MAX if self.horizon == ENDLESS else STEPS_SHOWN_MAX):
@@ -94,36 +94,45 @@ class Machine:
         self._printed += len(text)
         # Further output is dropped without an end of the run, whose exit code may still be found.
         if text and self._printed <= OUTPUT_MAX:
-            self.output.append(Printed(self.now, text))
+            self.output.append(PrintedLine(self.now, text))
 
-    def moment(self) -> datetime | None:
+    def current_time(self) -> datetime | None:
         """Return the time of day, if the start is known."""
         self.draws += 1
-        return None if self.given.began is None else self.given.began + timedelta(seconds=self.now)
+        return (
+            None if self.environment.started_at is None else self.environment.started_at + timedelta(seconds=self.now)
+        )
 
     def random(self) -> int:
         """Return a number below 32,768, the same for each run of the same script."""
         self.draws += 1
-        return zlib.crc32(f"{self.given.seed}/{self.draws}".encode()) % 32_768
+        return zlib.crc32(f"{self.environment.seed}/{self.draws}".encode()) % 32_768
 
     def read(self, path: str) -> str | None:
         """Return the text of a file, None if it does not exist; raise Unsupported if that is unknown."""
         if path in self.files:
             return self.files[path]
-        if _below(path, self.given.foreign) or not (_below(path, (*self.given.empty, _SCRATCH))):
+        if _is_below(path, self.environment.unknown_directories) or not (
+            _is_below(path, (*self.environment.empty_directories, _SCRATCH_DIRECTORY))
+        ):
             raise Unsupported
         return None
 
     def is_directory(self, path: str) -> bool:
         """Return whether a directory exists; raise Unsupported if that is unknown."""
         bare = path.rstrip("/") or "/"
-        if bare in (*self.given.empty, *self.given.foreign, _SCRATCH, "/"):
+        if bare in (
+            *self.environment.empty_directories,
+            *self.environment.unknown_directories,
+            _SCRATCH_DIRECTORY,
+            "/",
+        ):
             return True
         return self.read(bare) is not None and any(one.startswith(f"{bare}/") for one in self.files)
 
     def write(self, path: str, text: str, *, appended: bool = False) -> None:
         """Write a file; writes to the container's standard output are printed."""
-        if path in _SINKS:
+        if path in _OUTPUT_PATHS:
             self.print(text)
             return
         if path == "/dev/null":
@@ -132,15 +141,15 @@ class Machine:
             raise Unsupported
         before = self.files.get(path, "") if appended else ""
         # The file may have had content before, so what is read later begins with an unknown part.
-        if appended and not before and _below(path, self.given.foreign):
+        if appended and not before and _is_below(path, self.environment.unknown_directories):
             before = UNKNOWN
         self.files[path] = check_length(before + text)
         if len(self.files) > FILES_MAX:
             raise Unsupported
 
-    def files_kept(self) -> dict[str, str]:
+    def surviving_files(self) -> dict[str, str]:
         """Return the files that survive a restart of the container."""
-        return {path: text for path, text in self.files.items() if _below(path, self.given.empty)}
+        return {path: text for path, text in self.files.items() if _is_below(path, self.environment.empty_directories)}
 
 
 def check_length(text: str) -> str:
@@ -150,5 +159,5 @@ def check_length(text: str) -> str:
     return text
 
 
-def _below(path: str, directories: Sequence[str]) -> bool:
+def _is_below(path: str, directories: Sequence[str]) -> bool:
     return any(path.startswith(f"{one.rstrip('/')}/") for one in directories)

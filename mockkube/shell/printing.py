@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 _FLAGS: Final = re.compile(r"-[neE]+$")
 _ESCAPE: Final = re.compile(r"\\(0[0-7]{0,3}|[1-7][0-7]{0,2}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
-_PLACE: Final = re.compile(r"%([-0+ ]*)(\d{0,3})(?:\.(\d{1,3}))?([a-zA-Z%])")
-_CHARACTERS: Final = {
+_CONVERSION: Final = re.compile(r"%([-0+ ]*)(\d{0,3})(?:\.(\d{1,3}))?([a-zA-Z%])")
+_ESCAPED_CHARACTERS: Final = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "\\": "\\", '"': '"',
     "'": "'",
 }  # fmt: skip
 
 
-def echo(shell: "Shell", words: Sequence[str]) -> int:
+def run_echo(shell: "Shell", words: Sequence[str]) -> int:
     """Print the words."""
     rest, flags = list(words), ""
     while rest and _FLAGS.match(rest[0]):
@@ -29,14 +29,14 @@ def echo(shell: "Shell", words: Sequence[str]) -> int:
     return 0
 
 
-def printf(shell: "Shell", words: Sequence[str]) -> int:
+def run_printf(shell: "Shell", words: Sequence[str]) -> int:
     """Print a format with its words, repeating it while words are left."""
     if not words or words[0].startswith("-"):
         raise Unsupported
     form, rest, texts = words[0], list(words[1:]), list[str]()
     while True:
         before = len(rest)
-        texts.append(_format(form, rest))
+        texts.append(_format_once(form, rest))
         # A format without conversions consumes no words: repeating it would never end.
         if not rest or len(rest) == before:
             break
@@ -44,9 +44,9 @@ def printf(shell: "Shell", words: Sequence[str]) -> int:
     return 0
 
 
-def _format(form: str, rest: list[str]) -> str:
+def _format_once(form: str, rest: list[str]) -> str:
     texts, at = [], 0
-    for place in _PLACE.finditer(form):
+    for place in _CONVERSION.finditer(form):
         literal = form[at : place.start()]
         if "%" in literal:
             raise Unsupported
@@ -88,6 +88,6 @@ def _unescape(text: str) -> str:
             return chr(int(code[1:], 16))
         if code[0] in "01234567":
             return chr(int(code, 8))
-        return _CHARACTERS.get(code, found[0])
+        return _ESCAPED_CHARACTERS.get(code, found[0])
 
     return _ESCAPE.sub(character, text)

@@ -13,42 +13,42 @@ from mockkube.shell.parser import parse
 from mockkube.shell.shell import Program, Shell
 from mockkube.shell.syntax import Unsupported
 
-_FOLDERS: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
-_SPAN: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)$")
-_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_PROGRAM_DIRECTORIES: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
+_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)$")
+_DURATION_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SEQUENCE_MAX: Final = 4096
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OPTION: Final = re.compile(r"-[a-zA-Z]+$")
 
 
-def program_of(name: str) -> Program | None:
+def find_program(name: str) -> Program | None:
     """Return the implementation of a command, None if it is not known."""
-    return executable(name) or builtins.BUILTINS.get(name)
+    return find_executable(name) or builtins.BUILTINS.get(name)
 
 
-def executable(path: str) -> Program | None:
+def find_executable(path: str) -> Program | None:
     """Return the implementation of a program run by path or name, None if it is not known."""
     if images.is_agnhost(path):
-        return images.agnhost
+        return images.run_agnhost
     folder, slash, bare = path.rpartition("/")
-    if slash and f"{folder}/" not in _FOLDERS:
-        return _for_ever if path == PAUSE else None
+    if slash and f"{folder}/" not in _PROGRAM_DIRECTORIES:
+        return _run_for_ever if path == PAUSE else None
     return _PROGRAMS.get(bare)
 
 
-def _sleep(shell: Shell, words: Sequence[str]) -> int:
+def _run_sleep(shell: Shell, words: Sequence[str]) -> int:
     seconds = 0.0
     for word in words:
         require_known(word)
         if word in ("infinity", "inf"):
             seconds = ENDLESS
             continue
-        found = _SPAN.match(word)
+        found = _DURATION.match(word)
         if found is None:
             shell.print(f"sleep: invalid time interval '{word}'\n", 2)
             return 1
-        seconds += float(found[1]) * _UNITS[found[2]]
+        seconds += float(found[1]) * _DURATION_UNITS[found[2]]
     if not words:
         shell.print("sleep: missing operand\n", 2)
         return 1
@@ -56,17 +56,17 @@ def _sleep(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _for_ever(shell: Shell, words: Sequence[str]) -> int:
+def _run_for_ever(shell: Shell, words: Sequence[str]) -> int:
     raise Endless if shell.machine.horizon == ENDLESS else PastHorizon
 
 
-def _tail(shell: Shell, words: Sequence[str]) -> int:
+def _run_tail(shell: Shell, words: Sequence[str]) -> int:
     if any(_OPTION.match(word) and word[-1] in "fF" for word in words) or "--follow" in words:
-        return _for_ever(shell, words)
+        return _run_for_ever(shell, words)
     raise Unsupported
 
 
-def _cat(shell: Shell, words: Sequence[str]) -> int:
+def _run_cat(shell: Shell, words: Sequence[str]) -> int:
     code = 0
     for word in words or ("-",):
         if word == "-":
@@ -82,7 +82,7 @@ def _cat(shell: Shell, words: Sequence[str]) -> int:
     return code
 
 
-def _tee(shell: Shell, words: Sequence[str]) -> int:
+def _run_tee(shell: Shell, words: Sequence[str]) -> int:
     text = builtins.read_all(shell)
     appended = "-a" in words
     for word in words:
@@ -92,7 +92,7 @@ def _tee(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _touch(shell: Shell, words: Sequence[str]) -> int:
+def _run_touch(shell: Shell, words: Sequence[str]) -> int:
     for word in words:
         if require_known(word).startswith("-"):
             raise Unsupported
@@ -100,7 +100,7 @@ def _touch(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _mkdir(shell: Shell, words: Sequence[str]) -> int:
+def _run_mkdir(shell: Shell, words: Sequence[str]) -> int:
     # Without `-p` it fails for an existing directory, and which directories an image has is unknown.
     if "-p" not in words:
         raise Unsupported
@@ -111,7 +111,7 @@ def _mkdir(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _rm(shell: Shell, words: Sequence[str]) -> int:
+def _run_rm(shell: Shell, words: Sequence[str]) -> int:
     # Without `-f` it fails for a missing file, and which files an image has is unknown.
     if not any(_OPTION.match(word) and "f" in word for word in words):
         raise Unsupported
@@ -124,7 +124,7 @@ def _rm(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _seq(shell: Shell, words: Sequence[str]) -> int:
+def _run_seq(shell: Shell, words: Sequence[str]) -> int:
     try:
         numbers = [int(require_known(word)) for word in words]
     except ValueError:
@@ -134,15 +134,15 @@ def _seq(shell: Shell, words: Sequence[str]) -> int:
     first, step = (numbers[0] if len(numbers) > 1 else 1), (numbers[1] if len(numbers) > 2 else 1)
     if step == 0 or abs(numbers[-1] - first) // abs(step) > _SEQUENCE_MAX:
         raise Unsupported
-    shell.machine.step((abs(numbers[-1] - first) // abs(step)) // 16)
+    shell.machine.count_steps((abs(numbers[-1] - first) // abs(step)) // 16)
     listed = range(first, numbers[-1] + (1 if step > 0 else -1), step)
     shell.print("".join(f"{number}\n" for number in listed))
     return 0
 
 
-def _date(shell: Shell, words: Sequence[str]) -> int:
+def _run_date(shell: Shell, words: Sequence[str]) -> int:
     arguments = [word for word in words if word not in ("-u", "--utc")]
-    moment = shell.machine.moment()
+    moment = shell.machine.current_time()
     if len(arguments) > 1 or (arguments and not arguments[0].startswith("+")):
         raise Unsupported
     if moment is None:
@@ -165,8 +165,8 @@ def _date(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _env(shell: Shell, words: Sequence[str]) -> int:
-    other, rest = shell.child(), list(words)
+def _run_env(shell: Shell, words: Sequence[str]) -> int:
+    other, rest = shell.make_subshell(), list(words)
     while rest and "=" in rest[0]:
         name, _, value = rest.pop(0).partition("=")
         other.variables[name] = value
@@ -176,60 +176,60 @@ def _env(shell: Shell, words: Sequence[str]) -> int:
             raise Unsupported
         return other.run(rest)
     shell.print("".join(f"{name}={other.variables[name]}\n" for name in other.exported if name in other.variables))
-    if shell.machine.given.others:
+    if shell.machine.environment.has_unknown_variables:
         shell.print(UNKNOWN)
     return 0
 
 
-def _printenv(shell: Shell, words: Sequence[str]) -> int:
+def _run_printenv(shell: Shell, words: Sequence[str]) -> int:
     if not words:
-        return _env(shell, ())
+        return _run_env(shell, ())
     code = 0
     for word in words:
         if word in shell.exported and word in shell.variables:
             shell.print(f"{shell.variables[word]}\n")
-        elif shell.machine.given.others:
+        elif shell.machine.environment.has_unknown_variables:
             raise Unsupported
         else:
             code = 1
     return code
 
 
-def _hostname(shell: Shell, words: Sequence[str]) -> int:
-    if words or not shell.machine.given.hostname:
+def _run_hostname(shell: Shell, words: Sequence[str]) -> int:
+    if words or not shell.machine.environment.hostname:
         raise Unsupported
-    shell.print(f"{shell.machine.given.hostname}\n")
+    shell.print(f"{shell.machine.environment.hostname}\n")
     return 0
 
 
-def _expr(shell: Shell, words: Sequence[str]) -> int:
+def _run_expr(shell: Shell, words: Sequence[str]) -> int:
     rest = [require_known(word) for word in words]
-    value = _expr_level(rest, 0)
+    value = _evaluate_expr(rest, 0)
     if rest:
         raise Unsupported
     shell.print(f"{value}\n")
     return int(value in ("", "0"))
 
 
-_EXPR: Final = (("|",), ("&",), ("=", "==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
+_EXPR_LEVELS: Final = (("|",), ("&",), ("=", "==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
 
 
-def _expr_level(rest: list[str], level: int) -> str:
-    if level == len(_EXPR):
-        return _expr_operand(rest)
-    left = _expr_level(rest, level + 1)
-    while rest and rest[0] in _EXPR[level]:
+def _evaluate_expr(rest: list[str], level: int) -> str:
+    if level == len(_EXPR_LEVELS):
+        return _evaluate_expr_operand(rest)
+    left = _evaluate_expr(rest, level + 1)
+    while rest and rest[0] in _EXPR_LEVELS[level]:
         operator = rest.pop(0)
-        left = _expr_of(operator, left, _expr_level(rest, level + 1))
+        left = _apply_expr_operator(operator, left, _evaluate_expr(rest, level + 1))
     return left
 
 
-def _expr_operand(rest: list[str]) -> str:
+def _evaluate_expr_operand(rest: list[str]) -> str:
     if not rest:
         raise Unsupported
     word = rest.pop(0)
     if word == "(":
-        value = _expr_level(rest, 0)
+        value = _evaluate_expr(rest, 0)
         if not rest or rest.pop(0) != ")":
             raise Unsupported
         return value
@@ -240,7 +240,7 @@ def _expr_operand(rest: list[str]) -> str:
     return word
 
 
-def _expr_of(operator: str, left: str, right: str) -> str:
+def _apply_expr_operator(operator: str, left: str, right: str) -> str:
     if operator == "|":
         return left if left not in ("", "0") else right
     if operator == "&":
@@ -249,38 +249,38 @@ def _expr_of(operator: str, left: str, right: str) -> str:
     if operator in ("+", "-", "*", "/", "%"):
         if len(numbers) != 2:
             raise Unsupported
-        return str(to_int64(_CALCULATED[operator](*numbers)))
+        return str(to_int64(_EXPR_CALCULATIONS[operator](*numbers)))
     one, other = numbers if len(numbers) == 2 else (left, right)
     order = (one > other) - (one < other)  # type: ignore[operator]  # both are numbers, or both texts
-    return str(int(order in _ORDERS[operator]))
+    return str(int(order in _EXPR_COMPARISONS[operator]))
 
 
-_CALCULATED: Final = {
+_EXPR_CALCULATIONS: Final = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
     "/": divide,
     "%": remainder,
 }
-_ORDERS: Final[Mapping[str, tuple[int, ...]]] = {
+_EXPR_COMPARISONS: Final[Mapping[str, tuple[int, ...]]] = {
     "=": (0,), "==": (0,), "!=": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1),
 }  # fmt: skip
 
 
-def _shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
+def _run_shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
     """Run `sh`, with `-c` or with a script on standard input."""
-    other, rest, script = shell.child(), list(words), None
+    other, rest, script = shell.make_subshell(), list(words), None
     # A new process inherits only exported variables, unlike a subshell.
     other.variables = {name: shell.variables[name] for name in shell.exported if name in shell.variables}
     other.functions, other.arguments, other.is_bash = {}, [], bash
-    other.stops_on_error = other.strict = False
-    other.unguard()
+    other.exits_on_error = other.fails_on_unset = False
+    other.reset_conditions()
     while rest and rest[0][:1] in ("-", "+") and len(rest[0]) > 1:
         flags = rest.pop(0)
         if flags == "--":
             break
         if flags == "-o" and rest:
-            flags = f"-{builtins.flag_of(rest.pop(0))}"
+            flags = f"-{builtins.short_flag(rest.pop(0))}"
         if not re.fullmatch(r"[-+][ceuxilf]+", flags):
             raise Unsupported
         builtins.apply_flags(other, flags)
@@ -294,24 +294,24 @@ def _shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
     script, *other.arguments = rest
     if other.arguments:
         other.name = other.arguments.pop(0)
-    code = other.finish(parse(require_known(script)))
-    shell.machine.step()
+    code = other.run_script(parse(require_known(script)))
+    shell.machine.count_steps()
     return code
 
 
-def _timeout(shell: Shell, words: Sequence[str]) -> int:
+def _run_timeout(shell: Shell, words: Sequence[str]) -> int:
     """Stop a command after a time."""
-    found = _SPAN.match(require_known(words[0])) if words else None
+    found = _DURATION.match(require_known(words[0])) if words else None
     if found is None or len(words) < 2:
         raise Unsupported
     machine = shell.machine
-    before, ends = machine.horizon, machine.now + float(found[1]) * _UNITS[found[2]]
+    before, ends = machine.horizon, machine.now + float(found[1]) * _DURATION_UNITS[found[2]]
     # The horizon comes first: nothing after it is of interest, the time-out included.
     if ends >= before:
-        return shell.child().run(words[1:])
+        return shell.make_subshell().run(words[1:])
     machine.horizon = ends
     try:
-        return shell.child().run(words[1:])
+        return shell.make_subshell().run(words[1:])
     except PastHorizon:
         machine.now = ends
         # The exit code of `timeout` for a command that it stopped.
@@ -320,14 +320,14 @@ def _timeout(shell: Shell, words: Sequence[str]) -> int:
         machine.horizon = before
 
 
-def _basename(shell: Shell, words: Sequence[str]) -> int:
+def _run_basename(shell: Shell, words: Sequence[str]) -> int:
     if len(words) != 1:
         raise Unsupported
     shell.print(f"{check_length(require_known(words[0])).rstrip('/').rpartition('/')[2]}\n")
     return 0
 
 
-def _grep(shell: Shell, words: Sequence[str]) -> int:
+def _run_grep(shell: Shell, words: Sequence[str]) -> int:
     """Search standard input for a plain text: `grep -q text`."""
     quiet = [word for word in words if word in ("-q", "-F", "-qF", "-Fq")]
     rest = [word for word in words if word not in quiet]
@@ -343,32 +343,32 @@ def _grep(shell: Shell, words: Sequence[str]) -> int:
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "true": lambda shell, words: 0,
     "false": lambda shell, words: 1,
-    "sleep": _sleep,
-    "echo": printing.echo,
-    "printf": printing.printf,
-    "pause": _for_ever,
-    "tail": _tail,
-    "cat": _cat,
-    "tee": _tee,
-    "touch": _touch,
-    "mkdir": _mkdir,
-    "rm": _rm,
-    "seq": _seq,
-    "date": _date,
-    "env": _env,
-    "printenv": _printenv,
-    "hostname": _hostname,
-    "expr": _expr,
-    "test": conditions.test,
-    "[": lambda shell, words: builtins.bracket(shell, words),
-    "sh": lambda shell, words: _shell(shell, words, bash=False),
-    "ash": lambda shell, words: _shell(shell, words, bash=False),
-    "dash": lambda shell, words: _shell(shell, words, bash=False),
-    "bash": lambda shell, words: _shell(shell, words, bash=True),
-    "timeout": _timeout,
-    "basename": _basename,
-    "grep": _grep,
-    "yes": _for_ever,
+    "sleep": _run_sleep,
+    "echo": printing.run_echo,
+    "printf": printing.run_printf,
+    "pause": _run_for_ever,
+    "tail": _run_tail,
+    "cat": _run_cat,
+    "tee": _run_tee,
+    "touch": _run_touch,
+    "mkdir": _run_mkdir,
+    "rm": _run_rm,
+    "seq": _run_seq,
+    "date": _run_date,
+    "env": _run_env,
+    "printenv": _run_printenv,
+    "hostname": _run_hostname,
+    "expr": _run_expr,
+    "test": conditions.run_test,
+    "[": lambda shell, words: builtins.evaluate_bracket(shell, words),
+    "sh": lambda shell, words: _run_shell(shell, words, bash=False),
+    "ash": lambda shell, words: _run_shell(shell, words, bash=False),
+    "dash": lambda shell, words: _run_shell(shell, words, bash=False),
+    "bash": lambda shell, words: _run_shell(shell, words, bash=True),
+    "timeout": _run_timeout,
+    "basename": _run_basename,
+    "grep": _run_grep,
+    "yes": _run_for_ever,
     "sync": lambda shell, words: 0,
     "nohup": lambda shell, words: shell.run(words) if words else 125,
 }

@@ -5,23 +5,31 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.shell import conditions
-from mockkube.shell.expansion import Failed, fields_of, matches, number_of, pattern_of, require_known, text_of
+from mockkube.shell.expansion import (
+    ParameterError,
+    evaluate_arithmetic,
+    expand_to_fields,
+    expand_to_pattern,
+    expand_to_text,
+    matches,
+    require_known,
+)
 from mockkube.shell.loops import is_endless
-from mockkube.shell.machine import ENDLESS, Endless, Machine, PastHorizon, Printed, check_length
+from mockkube.shell.machine import ENDLESS, ContainerRun, Endless, PastHorizon, PrintedLine, check_length
 from mockkube.shell.syntax import (
+    ArithmeticCommand,
     Case,
     Chain,
     Command,
-    Define,
+    ConditionCommand,
     For,
+    FunctionDefinition,
     Group,
     If,
-    Let,
     Pipeline,
     Redirect,
     Script,
-    Simple,
-    Test,
+    SimpleCommand,
     Unsupported,
     UnsupportedRest,
     While,
@@ -31,10 +39,10 @@ DEPTH_MAX: Final = 40
 """Maximum nesting of commands."""
 Program = Callable[["Shell", Sequence[str]], int]
 """Runs a program with its arguments and returns its exit code."""
-Programs = Callable[[str], Program | None]
+FindProgram = Callable[[str], Program | None]
 
 
-class Exits(Exception):
+class ShellExit(Exception):
     """Raised when the shell exits with a code."""
 
     def __init__(self, code: int) -> None:
@@ -42,7 +50,7 @@ class Exits(Exception):
         self.code = code
 
 
-class Leaves(Exception):
+class ControlFlow(Exception):
     """Raised when a loop ends (`break`) or continues (`continue`), or a function returns (`return`)."""
 
     def __init__(self, how: str, levels: int = 1) -> None:
@@ -51,7 +59,7 @@ class Leaves(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BackgroundTask:
     """A background command: its end (ENDLESS: never) and exit code; None if unknown."""
 
     done_at: float | None
@@ -61,7 +69,7 @@ class Task:
 class Shell:
     """One shell: its variables, arguments and output."""
 
-    def __init__(self, machine: Machine, programs: Programs, variables: Mapping[str, str]) -> None:
+    def __init__(self, machine: ContainerRun, programs: FindProgram, variables: Mapping[str, str]) -> None:
         self.machine, self.programs = machine, programs
         self.variables = dict(variables)
         self.exported = dict.fromkeys(variables)
@@ -69,80 +77,80 @@ class Shell:
         self.arguments: list[str] = []
         self.name = "sh"
         self.is_bash = False
-        self.stops_on_error = False
-        self.strict = False
+        self.exits_on_error = False
+        self.fails_on_unset = False
         """True if an unset variable is an error (`set -u`)."""
         self.status = 0
-        self.tasks: list[Task] = []
+        self.tasks: list[BackgroundTask] = []
         self.stdin: str | None = None
         """Standard input; None for that of the container."""
         self._sinks: dict[int, Callable[[str], None]] = {1: machine.print, 2: machine.print}
-        self._substituted = 0
+        self._substitution_status = 0
         """Exit code of the last `$(...)`."""
-        self._guarded = 0
+        self._condition_depth = 0
         """Number of enclosing conditions, in which `set -e` does not apply."""
 
     def print(self, text: str, descriptor: int = 1) -> None:
         """Write to a file descriptor."""
         self._sinks[descriptor](text)
 
-    def child(self) -> "Shell":
+    def make_subshell(self) -> "Shell":
         """Return a subshell with a copy of this shell's state."""
         other = Shell(self.machine, self.programs, self.variables)
         other.exported, other.functions = dict(self.exported), dict(self.functions)
         other.arguments, other.name, other.is_bash = list(self.arguments), self.name, self.is_bash
-        other.stops_on_error, other.strict = self.stops_on_error, self.strict
+        other.exits_on_error, other.fails_on_unset = self.exits_on_error, self.fails_on_unset
         other.status, other.stdin = self.status, self.stdin
-        other._sinks, other._guarded = dict(self._sinks), self._guarded
+        other._sinks, other._condition_depth = dict(self._sinks), self._condition_depth
         return other
 
-    def unguard(self) -> None:
+    def reset_conditions(self) -> None:
         """Apply `set -e` again although the caller is evaluating a condition."""
-        self._guarded = 0
+        self._condition_depth = 0
 
-    def finish(self, script: Script) -> int:
+    def run_script(self, script: Script) -> int:
         """Interpret a script to its end; return the exit code of the shell."""
         try:
-            self.follow(script)
-        except Exits as end:
+            self.interpret(script)
+        except ShellExit as end:
             return end.code & 255
-        except Failed as failure:
+        except ParameterError as failure:
             self.print(f"{self.name}: {failure.text}\n", 2)
             # bash and the POSIX shells differ in the exit code of a parameter error.
             return 127 if self.is_bash else 2
-        except Leaves:
+        except ControlFlow:
             return self.status
         return self.status
 
-    def capture(self, script: Script) -> str:
+    def capture_output(self, script: Script) -> str:
         """Return the output of a script, as `$(...)` does."""
-        other, texts = self.child(), list[str]()
+        other, texts = self.make_subshell(), list[str]()
         other._sinks[1] = texts.append
-        self._substituted = other.finish(script)
+        self._substitution_status = other.run_script(script)
         return check_length("".join(texts))
 
-    def follow(self, script: Script) -> int:
+    def interpret(self, script: Script) -> int:
         """Interpret a script in this shell."""
         for chain in script:
             if chain.background:
-                self._begin(chain)
+                self._start_background(chain)
                 self.status = 0
             else:
-                self._chain(chain)
+                self._run_chain(chain)
         return self.status
 
-    def _begin(self, chain: Chain) -> None:
+    def _start_background(self, chain: Chain) -> None:
         """Start a background command without advancing the time of this shell."""
-        other, began = self.child(), self.machine.now
+        other, began = self.make_subshell(), self.machine.now
         try:
-            other._chain(chain)
-            task = Task(self.machine.now, other.status)
-        except Exits as end:
-            task = Task(self.machine.now, end.code & 255)
+            other._run_chain(chain)
+            task = BackgroundTask(self.machine.now, other.status)
+        except ShellExit as end:
+            task = BackgroundTask(self.machine.now, end.code & 255)
         except (Endless, PastHorizon):
-            task = Task(ENDLESS)
+            task = BackgroundTask(ENDLESS)
         except Unsupported:
-            task = Task(None)
+            task = BackgroundTask(None)
         # Background commands are interpreted immediately, from the time at which they start; `wait` then advances the
         # time.
         self.machine.now = began
@@ -158,44 +166,44 @@ class Shell:
         self.tasks = []
         return code
 
-    def _chain(self, chain: Chain) -> None:
+    def _run_chain(self, chain: Chain) -> None:
         rest = list(chain.rest)
-        self._pipeline(chain.first, is_last=not rest)
+        self._run_pipeline(chain.first, is_last=not rest)
         for index, (operator, pipeline) in enumerate(rest):
             # `&&` and `||` have equal precedence: each is decided by the status of all before it.
             if (operator == "&&") == (self.status == 0):
-                self._pipeline(pipeline, is_last=index == len(rest) - 1)
+                self._run_pipeline(pipeline, is_last=index == len(rest) - 1)
 
-    def _pipeline(self, pipeline: Pipeline, *, is_last: bool) -> None:
+    def _run_pipeline(self, pipeline: Pipeline, *, is_last: bool) -> None:
         # `set -e` ignores the failure of a negated pipeline and of all but the last one of a chain.
         guarded = pipeline.negated or not is_last
-        self._guarded += guarded
+        self._condition_depth += guarded
         try:
             if len(pipeline.commands) == 1:
-                self.status = self.command(pipeline.commands[0])
+                self.status = self.run_command(pipeline.commands[0])
             else:
-                self._pass_on(pipeline.commands)
+                self._run_connected(pipeline.commands)
         finally:
-            self._guarded -= guarded
+            self._condition_depth -= guarded
         if pipeline.negated:
             self.status = int(self.status == 0)
-        elif self.status and self.stops_on_error and not (guarded or self._guarded):
-            raise Exits(self.status)
+        elif self.status and self.exits_on_error and not (guarded or self._condition_depth):
+            raise ShellExit(self.status)
 
-    def _pass_on(self, commands: Sequence[Command]) -> None:
+    def _run_connected(self, commands: Sequence[Command]) -> None:
         """Connect the commands of a pipeline."""
         text = self.stdin
         for command in commands:
-            other, texts = self.child(), list[str]()
+            other, texts = self.make_subshell(), list[str]()
             other.stdin = text
             if command is not commands[-1]:
                 other._sinks[1] = texts.append
-            self.status = other.finish((Chain(Pipeline((command,))),))
+            self.status = other.run_script((Chain(Pipeline((command,))),))
             text = check_length("".join(texts))
 
-    def command(self, command: Command) -> int:
+    def run_command(self, command: Command) -> int:
         """Interpret one command with its redirections; return its exit code."""
-        self.machine.step()
+        self.machine.count_steps()
         before = self._sinks, self.stdin
         self.machine.depth += 1
         try:
@@ -204,14 +212,14 @@ class Shell:
             if command.redirects:
                 self._sinks = dict(self._sinks)
             for redirect in command.redirects:
-                self._redirect(redirect)
-            return self._kind(command)
+                self._apply_redirect(redirect)
+            return self._run_kind(command)
         finally:
             self._sinks, self.stdin = before
             self.machine.depth -= 1
 
-    def _redirect(self, redirect: Redirect) -> None:
-        target = require_known(text_of(self, redirect.target))
+    def _apply_redirect(self, redirect: Redirect) -> None:
+        target = require_known(expand_to_text(self, redirect.target))
         machine = self.machine
         if redirect.operator == "<":
             text = "" if target == "/dev/null" else machine.read(target)
@@ -234,42 +242,42 @@ class Shell:
         for descriptor in both:
             self._sinks[descriptor] = lambda text: machine.write(target, text, appended=True)
 
-    def _kind(self, command: Command) -> int:
+    def _run_kind(self, command: Command) -> int:
         match command.kind:
-            case Simple() as simple:
-                return self._simple(simple)
+            case SimpleCommand() as simple:
+                return self._run_simple(simple)
             case If(branches=branches):
-                return self._if(branches)
+                return self._run_if(branches)
             case While() as loop:
-                return self._while(loop)
+                return self._run_while(loop)
             case For() as loop:
-                return self._for(loop)
+                return self._run_for(loop)
             case Case() as choice:
-                return self._case(choice)
-            case Group(body=body, apart=apart):
-                return self.child().finish(body) if apart else self.follow(body)
-            case Test(words=words):
-                return int(not conditions.holds_in_brackets(self, words))
-            case Let(expression=expression):
-                return int(number_of(self, expression) == 0)
-            case Define(name=name, body=body):
+                return self._run_case(choice)
+            case Group(body=body, is_subshell=apart):
+                return self.make_subshell().run_script(body) if apart else self.interpret(body)
+            case ConditionCommand(words=words):
+                return int(not conditions.evaluate_double_brackets(self, words))
+            case ArithmeticCommand(expression=expression):
+                return int(evaluate_arithmetic(self, expression) == 0)
+            case FunctionDefinition(name=name, body=body):
                 self.functions[name] = body
                 return 0
             case UnsupportedRest():
                 raise Unsupported
 
-    def _simple(self, simple: Simple) -> int:
-        self._substituted = 0
-        fields = fields_of(self, simple.words)
+    def _run_simple(self, simple: SimpleCommand) -> int:
+        self._substitution_status = 0
+        fields = expand_to_fields(self, simple.words)
         if not fields:
             for name, word in simple.assignments:
-                self.variables[name] = text_of(self, word)
-            return self._substituted
+                self.variables[name] = expand_to_text(self, word)
+            return self._substitution_status
         if not simple.assignments:
             return self.run(fields)
-        other = self.child()
+        other = self.make_subshell()
         for name, word in simple.assignments:
-            other.variables[name] = text_of(self, word)
+            other.variables[name] = expand_to_text(self, word)
             other.exported[name] = None
         # These change the shell itself, but with assignments before it the command runs in a subshell.
         if fields[0] in self.functions or fields[0] in ("exit", "export", "exec", "set"):
@@ -280,42 +288,42 @@ class Shell:
         """Run a function or a program; raise Unsupported if it is unknown."""
         name = require_known(fields[0])
         if (body := self.functions.get(name)) is not None:
-            return self._call(body, fields[1:])
+            return self._call_function(body, fields[1:])
         program = self.programs(name)
         if program is None:
             raise Unsupported
         return program(self, fields[1:])
 
-    def _call(self, body: Command, arguments: Sequence[str]) -> int:
+    def _call_function(self, body: Command, arguments: Sequence[str]) -> int:
         before, self.arguments = self.arguments, list(arguments)
         try:
-            return self.command(body)
-        except Leaves as leaving:
+            return self.run_command(body)
+        except ControlFlow as leaving:
             if leaving.how != "return":
                 raise
             return self.status
         finally:
             self.arguments = before
 
-    def _holds(self, condition: Script) -> bool:
-        self._guarded += 1
+    def _is_true(self, condition: Script) -> bool:
+        self._condition_depth += 1
         try:
-            return self.follow(condition) == 0
+            return self.interpret(condition) == 0
         finally:
-            self._guarded -= 1
+            self._condition_depth -= 1
 
-    def _if(self, branches: Sequence[tuple[Script | None, Script]]) -> int:
+    def _run_if(self, branches: Sequence[tuple[Script | None, Script]]) -> int:
         for condition, body in branches:
-            if condition is None or self._holds(condition):
-                return self.follow(body)
+            if condition is None or self._is_true(condition):
+                return self.interpret(body)
         return 0
 
-    def _while(self, loop: While) -> int:
+    def _run_while(self, loop: While) -> int:
         # With `set -e` a failing command ends the loop.
-        if self.machine.horizon == ENDLESS and is_endless(loop) and not self.stops_on_error:
+        if self.machine.horizon == ENDLESS and is_endless(loop) and not self.exits_on_error:
             raise Endless
         code, before = 0, None
-        while self._holds(loop.condition) != loop.until:
+        while self._is_true(loop.condition) != loop.until:
             if self.machine.horizon == ENDLESS:
                 present = (dict(self.variables), dict(self.machine.files), self.machine.draws)
                 # A round that changed no variable, no file and read nothing random will repeat for ever.
@@ -323,41 +331,41 @@ class Shell:
                     raise Endless
                 before = present
             try:
-                code = self.follow(loop.body)
-            except Leaves as leaving:
+                code = self.interpret(loop.body)
+            except ControlFlow as leaving:
                 if self._ends_loop(leaving):
                     return 0
-            self.machine.step()
+            self.machine.count_steps()
         return code
 
-    def _for(self, loop: For) -> int:
+    def _run_for(self, loop: For) -> int:
         code = 0
-        values = list(self.arguments) if loop.words is None else fields_of(self, loop.words)
+        values = list(self.arguments) if loop.words is None else expand_to_fields(self, loop.words)
         for value in values:
             self.variables[loop.name] = value
             try:
-                code = self.follow(loop.body)
-            except Leaves as leaving:
+                code = self.interpret(loop.body)
+            except ControlFlow as leaving:
                 if self._ends_loop(leaving):
                     return 0
         return code
 
-    def _ends_loop(self, leaving: Leaves) -> bool:
+    def _ends_loop(self, leaving: ControlFlow) -> bool:
         """Return whether the loop ends rather than continues."""
         if leaving.how == "return":
             raise leaving
         if leaving.levels > 1:
-            raise Leaves(leaving.how, leaving.levels - 1)
+            raise ControlFlow(leaving.how, leaving.levels - 1)
         return leaving.how == "break"
 
-    def _case(self, choice: Case) -> int:
-        text = text_of(self, choice.word)
+    def _run_case(self, choice: Case) -> int:
+        text = expand_to_text(self, choice.word)
         for patterns, body in choice.arms:
-            if any(matches(text, pattern_of(self, pattern)) for pattern in patterns):
-                return self.follow(body)
+            if any(matches(text, expand_to_pattern(self, pattern)) for pattern in patterns):
+                return self.interpret(body)
         return 0
 
 
-def in_order(printed: Sequence[Printed]) -> list[Printed]:
+def sort_by_time(printed: Sequence[PrintedLine]) -> list[PrintedLine]:
     """Return the output of concurrent commands in order of time."""
     return sorted(printed, key=lambda one: one.at)

@@ -54,7 +54,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleCommand:
     """Assignments and a program with its arguments."""
 
     assignments: tuple[tuple[str, Word], ...] = ()
@@ -62,14 +62,14 @@ class Simple:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ConditionCommand:
     """`[[ ... ]]`: its words are not split, and combine with `&&`, `||`, `!` and parentheses."""
 
     words: tuple[Word, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Let:
+class ArithmeticCommand:
     """`((expression))`."""
 
     expression: Word
@@ -113,11 +113,11 @@ class Group:
     """`{ ...; }`, or `( ... )` with variables of its own."""
 
     body: "Script"
-    apart: bool
+    is_subshell: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Define:
+class FunctionDefinition:
     """`name() { ...; }`."""
 
     name: str
@@ -129,14 +129,25 @@ class UnsupportedRest:
     """An unsupported construct: nothing after it is known."""
 
 
-Kind = Simple | Test | Let | If | While | For | Case | Group | Define | UnsupportedRest
+CommandKind = (
+    SimpleCommand
+    | ConditionCommand
+    | ArithmeticCommand
+    | If
+    | While
+    | For
+    | Case
+    | Group
+    | FunctionDefinition
+    | UnsupportedRest
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """One command with its redirections."""
 
-    kind: Kind
+    kind: CommandKind
     redirects: tuple[Redirect, ...] = ()
 
 

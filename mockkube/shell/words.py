@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.shell.syntax import Arithmetic, Parameter, Script, Substitution, Text, Unsupported, Word
 
-Scripts = Callable[[str, int], tuple[Script, int]]
+ParseScript = Callable[[str, int], tuple[Script, int]]
 """Parses the script at a position up to its closing parenthesis, and returns the position."""
 
 ENDS: Final = frozenset(" \t\n;&|()<>")
@@ -22,19 +22,19 @@ LENGTH: Final = "length"
 """Operator of `${#NAME}`."""
 
 
-def assignment(text: str, at: int) -> re.Match[str] | None:
+def match_assignment(text: str, at: int) -> re.Match[str] | None:
     """Return the match of an assignment at this position, whose first group is the name; None if there is none."""
     return _ASSIGNMENT.match(text, at)
 
 
-def word(text: str, at: int, scripts: Scripts) -> tuple[Word | None, int]:
+def parse_word(text: str, at: int, scripts: ParseScript) -> tuple[Word | None, int]:
     """Parse one word, or None, and return it with its end."""
-    reader = _Reader(text, at, scripts)
+    reader = _WordParser(text, at, scripts)
     found = reader.parse_unquoted(ENDS)
     return (found if reader.at > at else None), reader.at
 
 
-def arithmetic(text: str, at: int, scripts: Scripts) -> tuple[Word, int]:
+def parse_arithmetic(text: str, at: int, scripts: ParseScript) -> tuple[Word, int]:
     """Parse an arithmetic expression up to and including its `))`."""
     level, end = 0, at
     while level or not text.startswith("))", end):
@@ -42,13 +42,13 @@ def arithmetic(text: str, at: int, scripts: Scripts) -> tuple[Word, int]:
             raise Unsupported
         level += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    return _Reader(text[at:end], 0, scripts).parse_quoted(""), end + 2
+    return _WordParser(text[at:end], 0, scripts).parse_quoted(""), end + 2
 
 
-class _Reader:
+class _WordParser:
     """Parses the parts of a word."""
 
-    def __init__(self, text: str, at: int, scripts: Scripts) -> None:
+    def __init__(self, text: str, at: int, scripts: ParseScript) -> None:
         self.text, self.at, self.scripts = text, at, scripts
 
     def parse_unquoted(self, ends: frozenset[str]) -> Word:
@@ -57,7 +57,7 @@ class _Reader:
         while self.at < len(self.text) and self.text[self.at] not in ends:
             match self.text[self.at]:
                 case "'":
-                    parts.append(Text(self._single(), quoted=True))
+                    parts.append(Text(self._parse_single_quoted(), quoted=True))
                 case '"':
                     self.at += 1
                     parts.extend(self.parse_quoted('"') or (Text("", quoted=True),))
@@ -68,7 +68,7 @@ class _Reader:
                     if escaped != "\n":
                         parts.append(Text(escaped or "\\", quoted=True))
                 case "$" | "`":
-                    parts.append(self._dollar(quoted=False))
+                    parts.append(self._parse_dollar(quoted=False))
                 case _:
                     found = _PLAIN.match(self.text, self.at)
                     plain = found[0] if found else self.text[self.at]
@@ -90,7 +90,7 @@ class _Reader:
                 kept = escaped if escaped in _ESCAPED_IN_QUOTES else f"\\{escaped}"
                 parts.append(Text("" if escaped == "\n" else kept, quoted=True))
             elif char in "$`":
-                parts.append(self._dollar(quoted=True))
+                parts.append(self._parse_dollar(quoted=True))
             else:
                 found = _IN_QUOTES.match(self.text, self.at)
                 plain = found[0] if found else char
@@ -98,7 +98,7 @@ class _Reader:
                 parts.append(Text(plain, quoted=True))
         return tuple(parts)
 
-    def _single(self) -> str:
+    def _parse_single_quoted(self) -> str:
         end = self.text.find("'", self.at + 1)
         if end < 0:
             raise Unsupported
@@ -110,15 +110,15 @@ class _Reader:
             raise Unsupported
         self.at += len(sign)
 
-    def _dollar(self, *, quoted: bool) -> Text | Parameter | Arithmetic | Substitution:
+    def _parse_dollar(self, *, quoted: bool) -> Text | Parameter | Arithmetic | Substitution:
         if self.text[self.at] == "`":
-            return self._ticks(quoted=quoted)
+            return self._parse_backticks(quoted=quoted)
         self.at += 1
         if self.text.startswith("((", self.at):
-            expression, self.at = arithmetic(self.text, self.at + 2, self.scripts)
+            expression, self.at = parse_arithmetic(self.text, self.at + 2, self.scripts)
             return Arithmetic(expression, quoted)
         if self.text.startswith("(", self.at):
-            return self._substitution(quoted=quoted)
+            return self._parse_substitution(quoted=quoted)
         if self.text.startswith("{", self.at):
             self.at += 1
             return self._parse_braced(quoted=quoted)
@@ -130,12 +130,12 @@ class _Reader:
         self.at = found.end()
         return Parameter(found[0], quoted=quoted)
 
-    def _substitution(self, *, quoted: bool) -> Substitution:
+    def _parse_substitution(self, *, quoted: bool) -> Substitution:
         script, end = self.scripts(self.text, self.at + 1)
         self.at = end + 1
         return Substitution(script, quoted)
 
-    def _ticks(self, *, quoted: bool) -> Substitution:
+    def _parse_backticks(self, *, quoted: bool) -> Substitution:
         end = self.text.find("`", self.at + 1)
         # A backslash in backticks may escape a nested substitution, which is not supported.
         if end < 0 or "\\" in self.text[self.at : end]:

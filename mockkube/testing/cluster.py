@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import kubernetes
 
     from mockkube.client.http import HttpClient
-    from mockkube.cluster.assembly import Running
+    from mockkube.cluster.assembly import RunningCluster
 
 START_SECONDS_MAX: Final = 60.0
-_OUTSIDE: Final = "the cluster runs between entering and leaving the block"
+_NOT_RUNNING: Final = "the cluster runs between entering and leaving the block"
 
 
 class MockKube:
@@ -31,35 +31,35 @@ class MockKube:
     """
 
     def __init__(self, **settings: Any) -> None:
-        from mockkube.cluster.passing import refuse_unknown
+        from mockkube.cluster.passing import reject_unknown_settings
 
         # Unknown settings fail where they are written, not where the cluster starts.
-        refuse_unknown(settings)
+        reject_unknown_settings(settings)
         self._settings = settings
-        self._running: Running | None = None
+        self._running: RunningCluster | None = None
         self._stack = AsyncExitStack()
-        self._thread: _Thread | None = None
+        self._thread: _ClusterThread | None = None
         self._activations = ExitStack()
 
     @property
     def url(self) -> str:
         """URL of its API server."""
-        return self._present().url
+        return self._require_running().url
 
     @property
     def token(self) -> str:
         """Bearer token of its administrator."""
-        return self._present().token
+        return self._require_running().token
 
     @property
     def kubeconfig(self) -> Path:
         """Kubeconfig of its administrator."""
-        return self._present().kubeconfig
+        return self._require_running().kubeconfig
 
     @property
     def ca_file(self) -> Path | None:
         """CA certificate of the server; None over plain HTTP."""
-        return self._present().ca_file
+        return self._require_running().ca_file
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment, by default a copy of this process's, in which kubectl and others find the cluster."""
@@ -77,9 +77,9 @@ class MockKube:
         path = str(self.kubeconfig)
         self._activations.enter_context(activate(path))
 
-    def _present(self) -> "Running":
+    def _require_running(self) -> "RunningCluster":
         if self._running is None:
-            raise RuntimeError(_OUTSIDE)
+            raise RuntimeError(_NOT_RUNNING)
         return self._running
 
     def api_client(self) -> "kubernetes.client.ApiClient":
@@ -100,25 +100,25 @@ class MockKube:
 
     async def patch_component_async(self, name: str, **spec: Any) -> None:
         """Change `version`, `featureGates` or `running` of a component; return when it has taken effect."""
-        from mockkube.testing.steering import change_component
+        from mockkube.testing.steering import patch_and_wait
 
         async with self.client() as client:
-            await change_component(client, name, spec)
+            await patch_and_wait(client, name, spec)
 
     def patch_component(self, name: str, **spec: Any) -> None:
         """Change a component from synchronous code; see `patch_component_async`."""
         if self._thread is None:
             raise RuntimeError("from asynchronous code, await patch_component_async")
-        self._thread.do(lambda: self.patch_component_async(name, **spec))
+        self._thread.run_and_wait(lambda: self.patch_component_async(name, **spec))
 
     async def __aenter__(self) -> Self:
-        from mockkube.cluster.passing import configuration_of, passing_cluster
+        from mockkube.cluster.passing import make_temporary_configuration, run_temporary_cluster
 
-        configuration = configuration_of(self._settings)
+        configuration = make_temporary_configuration(self._settings)
         # The stack is only kept once the cluster runs: a failed start cleans up here, as `__aexit__` is not called
         # then.
         async with AsyncExitStack() as stack:
-            self._running = await stack.enter_async_context(passing_cluster(configuration))
+            self._running = await stack.enter_async_context(run_temporary_cluster(configuration))
             self._stack = stack.pop_all()
         return self
 
@@ -128,7 +128,7 @@ class MockKube:
         await self._stack.aclose()
 
     def __enter__(self) -> Self:
-        self._thread = _Thread(self)
+        self._thread = _ClusterThread(self)
         self._thread.start()
         return self
 
@@ -142,7 +142,7 @@ class MockKube:
         return f"MockKube({json.dumps(self._settings, default=str)}, {where})"
 
 
-class _Thread:
+class _ClusterThread:
     """Thread with the event loop of a cluster that synchronous code uses."""
 
     def __init__(self, kube: MockKube) -> None:
@@ -161,7 +161,7 @@ class _Thread:
             self.stop()
             raise
 
-    def do(self, act: Callable[[], Awaitable[None]]) -> None:
+    def run_and_wait(self, act: Callable[[], Awaitable[None]]) -> None:
         """Run a coroutine function in the cluster's event loop and wait for its end."""
         assert self._loop is not None, "it has started"
 
@@ -178,14 +178,14 @@ class _Thread:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._live())
+            asyncio.run(self._serve())
         except BaseException as error:
             # Before that the error belongs to the caller of `start`, which waits for the result.
             if self._started.done():
                 raise
             self._started.set_exception(error)
 
-    async def _live(self) -> None:
+    async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         async with self._kube:
             self._started.set_result(None)

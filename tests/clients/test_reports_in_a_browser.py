@@ -8,12 +8,12 @@ import pytest
 
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.playing import SequentialPlayer
 from mockkube.scenario.explore.replay import collect_evidence
-from mockkube.scenario.explore.verdict import judge
+from mockkube.scenario.explore.verdict import explore_plan
 from mockkube.scenario.report import exploration_page
 from mockkube.scenario.report.runs_page import render
-from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
+from mockkube.scenario.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -57,28 +57,32 @@ spec:
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 
-def moments() -> tuple[Moment, ...]:
+def moments() -> tuple[TracedStep, ...]:
     name = "default/web-abcde"
-    made = WriteTold("create", "core/pods", name, {"status": {"phase": "Pending"}})
-    failed = WriteTold("update", "core/pods", name, {"status": {"phase": "Failed", "reason": "TaintToleration"}})
-    return Moment(1, 0.0, "operator", (made,)), Moment(2, 1.0, "kubelet/pods", (failed,))
+    made = TracedWrite("create", "core/pods", name, {"status": {"phase": "Pending"}})
+    failed = TracedWrite("update", "core/pods", name, {"status": {"phase": "Failed", "reason": "TaintToleration"}})
+    return TracedStep(1, 0.0, "operator", (made,)), TracedStep(2, 1.0, "kubelet/pods", (failed,))
 
 
 def of_runs() -> str:
     text = "A claim that goes on for quite a while, so that it has to be broken over several lines on a phone."
     claims = (Claim(quote=text, source="KEP-1", outcome="harmful advice", observed=text),)
     steps = (
-        StepResult("component", "", "", 3, Outcome.PASSED, "", 0.0, 0.0, (), {"name": "kubelet", "version": "1.35"}),
-        StepResult("assert", "", "", 9, Outcome.FAILED, "not true within 30 s:\n  a: expected 'b'", 0.0, 30.0),
+        StepResult("component", "", "", 3, RunOutcome.PASSED, "", 0.0, 0.0, (), {"name": "kubelet", "version": "1.35"}),
+        StepResult("assert", "", "", 9, RunOutcome.FAILED, "not true within 30 s:\n  a: expected 'b'", 0.0, 30.0),
     )
-    run = RunResult("evicted", "conformance/kep-5471/g4.yaml", 0, "", Outcome.PASSED, claims=claims, story=moments())
-    lost = RunResult("lost", "g5.yaml", 0, "", Outcome.FAILED, claims=claims, steps=steps, story=moments(), digest="d")
+    run = RunResult(
+        "evicted", "conformance/kep-5471/g4.yaml", 0, "", RunOutcome.PASSED, claims=claims, traced_steps=moments()
+    )
+    lost = RunResult(
+        "lost", "g5.yaml", 0, "", RunOutcome.FAILED, claims=claims, steps=steps, traced_steps=moments(), digest="d"
+    )
     return render([run, lost])
 
 
 def of_an_exploration() -> str:
     plan = parse(PLAN)
-    return exploration_page.render(collect_evidence(judge(plan, Alone(plan))))
+    return exploration_page.render(collect_evidence(explore_plan(plan, SequentialPlayer(plan))))
 
 
 @pytest.fixture(scope="module", params=[of_runs, of_an_exploration], ids=["runs", "exploration"])

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.apiserver.http.protocol import RequestHandler, Server
+from mockkube.apiserver.http.protocol import ConnectionHandler, HttpServer
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
@@ -56,9 +56,9 @@ class Answer:
 class Connection:
     """One connection, used for one request after the other."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: HttpServer) -> None:
         self._transport = MemoryTransport()
-        self._protocol: RequestHandler = server()
+        self._protocol: ConnectionHandler = server()
         self._protocol.connection_made(self._transport)
         self._requests = 0
 

@@ -27,11 +27,11 @@ from typing import Any, Final
 from in_memory import Answer, Connection
 from odd_requests import NAMESPACES, Request, Requests, Target, targets
 
-from mockkube.apiserver.http.protocol import Server
+from mockkube.apiserver.http.protocol import HttpServer
 from mockkube.cluster import servers
 from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import resolve
-from mockkube.cluster.servers import Surroundings
+from mockkube.cluster.configuration import resolve_configuration
+from mockkube.cluster.servers import ApiServerDependencies
 from mockkube.cluster.state import StateDirectory
 from mockkube.features.versions import DEFAULT
 
@@ -100,7 +100,7 @@ class Fuzzer:
     """Sends requests and judges the answers."""
 
     requests: Requests
-    server: Server
+    server: HttpServer
     url: str
     findings: Findings
     log: LogWatch
@@ -247,11 +247,11 @@ def _object(answer: Answer) -> dict[str, Any] | None:
 @asynccontextmanager
 async def fuzzer(
     seed: int, findings: Findings, *, version: str, components: bool, durable: bool
-) -> AsyncIterator[tuple[Fuzzer, Surroundings]]:
+) -> AsyncIterator[tuple[Fuzzer, ApiServerDependencies]]:
     """Run a cluster and what sends requests to it."""
-    made: list[tuple[Surroundings, servers.Server]] = []
+    made: list[tuple[ApiServerDependencies, servers.Server]] = []
 
-    def build(given: Surroundings) -> servers.Server:
+    def build(given: ApiServerDependencies) -> servers.Server:
         made.append((given, servers.build_api_server(given)))
         return made[-1][1]
 
@@ -260,12 +260,14 @@ async def fuzzer(
     log = LogWatch(findings)
     logging.getLogger().addHandler(log)
     with tempfile.TemporaryDirectory() as folder:
-        async with Cluster(resolve(settings, {}), StateDirectory(Path(folder)), build=build) as running:
+        async with Cluster(
+            resolve_configuration(settings, {}), StateDirectory(Path(folder)), make_api_server=build
+        ) as running:
             surroundings, server = made[0]
-            assert server.whole is not None
-            services = server.whole.registry.services
-            requests = Requests(Random(seed), services.protobuf, targets(services.caps.version))
-            made_server = Server(
+            assert server.api_server is not None
+            services = server.api_server.registry.dependencies
+            requests = Requests(Random(seed), services.protobuf, targets(services.capabilities.version))
+            made_server = HttpServer(
                 server.handler, access_log=None, max_line_size=1 << 16, max_field_size=1 << 16, auto_decompress=False
             )
             yield Fuzzer(requests, made_server, running.url, findings, log), surroundings

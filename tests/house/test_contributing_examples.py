@@ -13,8 +13,8 @@ from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.controllers import catalogue as controllers
 from mockkube.scenario import catalogue as steps
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Run, play
-from mockkube.scenario.results import Outcome
+from mockkube.scenario.playing import ScenarioRun, play
+from mockkube.scenario.results import RunOutcome
 from mockkube.scheduler import catalogue as plugins
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contributing.md").read_text()
@@ -31,8 +31,8 @@ def example(name: str) -> Any:
 
 async def run_scenario(text: str) -> None:
     [scenario] = parse(_HEAD + text)
-    result = await play(Run(scenario))
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    result = await play(ScenarioRun(scenario))
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 def test_a_kind_validates_its_objects() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.loading import find, load
+from mockkube.scenario.loading import find_files, load
 
 _BESIDE: Final = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 _DOCUMENTS: Final = Path(os.environ.get("MOCKKUBE_DOCUMENTS", _BESIDE))
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 
 def _claims() -> Iterator[tuple[str, Claim]]:
     """Yield each claim with the scenario that tries it."""
-    for path in find(_SCENARIOS):
+    for path in find_files(_SCENARIOS):
         for scenario in load(path):
             yield from ((f"{path.parent.name}/{path.stem}", claim) for claim in scenario.claims)
 

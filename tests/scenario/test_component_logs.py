@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Manner
-from mockkube.scenario.results import Outcome
-from mockkube.scenario.running import play_one, runs_of
+from mockkube.scenario.playing import RunOptions
+from mockkube.scenario.results import RunOutcome
+from mockkube.scenario.running import list_runs, play_one
 
 _HEAD = """
 apiVersion: mockkube.dev/v1alpha1
@@ -42,31 +42,31 @@ spec:
 _LINE = "{component: kube-scheduler, message: failed to parse taint value as int64"
 
 
-def _outcome(*steps: str) -> tuple[Outcome, str]:
+def _outcome(*steps: str) -> tuple[RunOutcome, str]:
     text = _HEAD + "".join(f"    - {step}\n" for step in steps)
-    [run] = runs_of(parse(text, Path("logs.yaml")))
-    result = play_one(run, Manner())
+    [run] = list_runs(parse(text, Path("logs.yaml")))
+    result = play_one(run, RunOptions())
     return result.outcome, result.message
 
 
-def _counts(condition: str) -> tuple[Outcome, str]:
+def _counts(condition: str) -> tuple[RunOutcome, str]:
     return _outcome(f"expectLog: {_LINE}, {condition}}}")
 
 
 def test_a_line_counts_once_for_each_pod_and_node() -> None:
-    assert _counts("count: 4, level: error") == (Outcome.PASSED, "")
+    assert _counts("count: 4, level: error") == (RunOutcome.PASSED, "")
 
 
 def test_each_attempt_logs_again_although_verdicts_are_kept() -> None:
-    assert _outcome("advance: 4m", f"expectLog: {_LINE}, count: 4}}") == (Outcome.PASSED, "")
-    assert _outcome("advance: 6m", f"expectLog: {_LINE}, count: 8}}") == (Outcome.PASSED, "")
+    assert _outcome("advance: 4m", f"expectLog: {_LINE}, count: 4}}") == (RunOutcome.PASSED, "")
+    assert _outcome("advance: 6m", f"expectLog: {_LINE}, count: 8}}") == (RunOutcome.PASSED, "")
 
 
 def test_a_node_that_can_be_read_again_is_not_logged_any_more() -> None:
     free = "kubectl: taint node word-1 sla-"
     line = """expectLog: {component: kube-scheduler, matches: 'int64.*pod="default/'"""
     assert _outcome("advance: 1m", free, f"{line}, count: 6}}", "advance: 10m", f"{line}, count: 6}}") == (
-        Outcome.PASSED,
+        RunOutcome.PASSED,
         "",
     )
 
@@ -74,31 +74,31 @@ def test_a_node_that_can_be_read_again_is_not_logged_any_more() -> None:
 def test_a_queueing_hint_logs_too_without_a_pod() -> None:
     free = "kubectl: taint node word-1 sla-"
     line = """expectLog: {component: kube-scheduler, matches: 'int64.*taint="high"$'"""
-    assert _outcome("advance: 1m", f"{line}, absent: true}}", free, f"{line}, count: 2}}") == (Outcome.PASSED, "")
+    assert _outcome("advance: 1m", f"{line}, absent: true}}", free, f"{line}, count: 2}}") == (RunOutcome.PASSED, "")
 
 
 def test_a_window_leaves_out_what_was_logged_before() -> None:
-    assert _outcome("advance: 1m", f"expectLog: {_LINE}, window: 30s, absent: true}}") == (Outcome.PASSED, "")
+    assert _outcome("advance: 1m", f"expectLog: {_LINE}, window: 30s, absent: true}}") == (RunOutcome.PASSED, "")
 
 
 def test_a_line_of_a_higher_verbosity_is_not_written() -> None:
     line = "expectLog: {component: kube-scheduler, message: Unable to schedule pod"
-    assert _outcome(f"{line}, absent: true}}") == (Outcome.PASSED, "")
-    assert _outcome(f"{line}, verbosity: 2, count: 2}}") == (Outcome.PASSED, "")
+    assert _outcome(f"{line}, absent: true}}") == (RunOutcome.PASSED, "")
+    assert _outcome(f"{line}, verbosity: 2, count: 2}}") == (RunOutcome.PASSED, "")
 
 
 def test_a_regular_expression_is_searched_in_the_line() -> None:
     line = 'expectLog: {component: kube-scheduler, matches: \'taint="high" pod="default/(first|third)"\''
-    assert _outcome(f"{line}, count: 2}}") == (Outcome.PASSED, "")
+    assert _outcome(f"{line}, count: 2}}") == (RunOutcome.PASSED, "")
 
 
 def test_a_restarted_component_keeps_its_log() -> None:
-    assert _outcome("restart: kube-scheduler", f"expectLog: {_LINE}, min: 8}}") == (Outcome.PASSED, "")
+    assert _outcome("restart: kube-scheduler", f"expectLog: {_LINE}, min: 8}}") == (RunOutcome.PASSED, "")
 
 
 def test_a_failure_shows_what_was_logged_instead() -> None:
     outcome, message = _outcome("expectLog: {component: kube-scheduler, message: semantic version}")
-    assert outcome is Outcome.FAILED
+    assert outcome is RunOutcome.FAILED
     assert '2 times error: "failed to parse taint value as int64"' in message
 
 
@@ -134,4 +134,4 @@ def test_other_components_log_what_they_cannot_read(component: str, other: str) 
         "containers: [{name: app, image: app}]}}"
     )
     line = f"expectLog: {{component: {component}, message: failed to parse taint value as int64, min: 1}}"
-    assert _outcome(alone, taint, bound, line) == (Outcome.PASSED, "")
+    assert _outcome(alone, taint, bound, line) == (RunOutcome.PASSED, "")

@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 
 from mockkube.scenario import summary
-from mockkube.scenario.loading import find, load
-from mockkube.scenario.playing import Manner, Run
-from mockkube.scenario.results import Outcome, RunResult
-from mockkube.scenario.running import play_all, runs_of
+from mockkube.scenario.loading import find_files, load
+from mockkube.scenario.playing import RunOptions, ScenarioRun
+from mockkube.scenario.results import RunOutcome, RunResult
+from mockkube.scenario.running import list_runs, play_all
 
 pytestmark = pytest.mark.timeout(900)  # the fixtures play everything, on a machine that may be busy
 
 TOP = Path(__file__).parents[2]
 DIRECTORY = TOP / "conformance"
 PAGE = TOP / "docs" / "conformance.md"
-RUNS = runs_of(scenario for path in find([DIRECTORY]) for scenario in load(path))
+RUNS = list_runs(scenario for path in find_files([DIRECTORY]) for scenario in load(path))
 FILES = [(file, list(runs)) for file, runs in groupby(RUNS, key=lambda run: run.scenario.file)]
 CLAIMING = [one for one in FILES if one[0].parent.name != "examples"]
 
 
-def _played(runs: Sequence[Run]) -> list[RunResult]:
-    ended = dict(play_all(runs, Manner(), os.cpu_count() or 1))
+def _played(runs: Sequence[ScenarioRun]) -> list[RunResult]:
+    ended = dict(play_all(runs, RunOptions(), os.cpu_count() or 1))
     return [ended[index] for index in sorted(ended)]
 
 
@@ -35,10 +35,10 @@ def first() -> list[RunResult]:
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in FILES])
-def test_what_is_asserted_is_what_happens(file: Path, runs: list[Run], first: list[RunResult]) -> None:
+def test_what_is_asserted_is_what_happens(file: Path, runs: list[ScenarioRun], first: list[RunResult]) -> None:
     results = [one for one in first if one.file == str(file)]
     assert len(results) == len(runs)
-    assert [(one.title, one.message) for one in results if one.outcome is not Outcome.PASSED] == []
+    assert [(one.title, one.message) for one in results if one.outcome is not RunOutcome.PASSED] == []
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_second_time_all_happens_in_the_same_way(stride: int, first: list[RunR
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
-def test_every_scenario_says_which_claims_it_tries_and_their_outcomes(file: Path, runs: list[Run]) -> None:
+def test_every_scenario_says_which_claims_it_tries_and_their_outcomes(file: Path, runs: list[ScenarioRun]) -> None:
     [claims] = {run.scenario.claims for run in runs}
     assert claims
     assert [one for one in claims if not one.source or one.outcome is None] == []
@@ -58,7 +58,7 @@ def test_every_scenario_says_which_claims_it_tries_and_their_outcomes(file: Path
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in FILES])
-def test_every_claim_quotes_the_text_unless_the_text_does_not_say_it(file: Path, runs: list[Run]) -> None:
+def test_every_claim_quotes_the_text_unless_the_text_does_not_say_it(file: Path, runs: list[ScenarioRun]) -> None:
     assert [one for one in runs[0].scenario.claims if not one.quote and one.outcome != "not stated"] == []
 
 
@@ -72,13 +72,15 @@ def test_a_quote_that_has_different_outcomes_says_in_plain_words_which_case_each
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
-def test_a_file_is_named_for_its_scenario(file: Path, runs: list[Run]) -> None:
+def test_a_file_is_named_for_its_scenario(file: Path, runs: list[ScenarioRun]) -> None:
     assert {run.scenario.name for run in runs} == {file.stem.lower()}
 
 
 def test_the_page_of_claims_is_current(first: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TOP)
-    assert PAGE.read_text() == summary.render(_from_the_top(first), PAGE.relative_to(TOP)), "renew it: make claims"
+    assert PAGE.read_text() == summary.render_claims_page(_from_the_top(first), PAGE.relative_to(TOP)), (
+        "renew it: make claims"
+    )
 
 
 def test_the_readme_counts_claims_as_the_page_does() -> None:

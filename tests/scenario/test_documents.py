@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Run, play
-from mockkube.scenario.results import Outcome
+from mockkube.scenario.playing import ScenarioRun, play
+from mockkube.scenario.results import RunOutcome
 
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -17,8 +17,8 @@ def blocks(document: str, language: str) -> list[str]:
 
 async def test_the_first_scenario_passes() -> None:
     [scenario] = parse(blocks("scenarios.md", "yaml")[0])
-    result = await play(Run(scenario))
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    result = await play(ScenarioRun(scenario))
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 def test_the_other_steps_can_be_read() -> None:

@@ -9,16 +9,16 @@ import pytest
 
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.loading import load
-from mockkube.scenario.explore.orders import Moves, walks
-from mockkube.scenario.explore.plan import Plan
-from mockkube.scenario.explore.playing import Together
-from mockkube.scenario.explore.proofs import proof
-from mockkube.scenario.explore.retelling import retold, scenario_of
-from mockkube.scenario.explore.stepping import story
-from mockkube.scenario.explore.verdict import Counterexample, Exploration, Pair, judge
+from mockkube.scenario.explore.orders import Moves, list_paths
+from mockkube.scenario.explore.plan import RolloutPlan
+from mockkube.scenario.explore.playing import ParallelPlayer
+from mockkube.scenario.explore.proofs import make_checks
+from mockkube.scenario.explore.retelling import render_counterexample, render_moves
+from mockkube.scenario.explore.stepping import replay_path
+from mockkube.scenario.explore.verdict import Counterexample, Exploration, OrderPair, explore_plan
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Run, play
-from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.playing import ScenarioRun, play
+from mockkube.scenario.results import RunOutcome, RunResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # whole explorations, on a machine that may be busy
 
@@ -31,14 +31,14 @@ CHECKED = 6
 @pytest.fixture(scope="module", params=EXPLORED, ids=[path.stem for path in EXPLORED])
 def explored(request: pytest.FixtureRequest) -> Iterator[Exploration]:
     plan = load(request.param)
-    with Together(plan, os.cpu_count() or 1) as players:
-        yield judge(plan, players, checks=CHECKED)
+    with ParallelPlayer(plan, os.cpu_count() or 1) as players:
+        yield explore_plan(plan, players, checks=CHECKED)
 
 
 def test_what_is_shared_is_what_playing_a_way_from_start_to_end_gives(explored: Exploration) -> None:
     assert explored.surprises == 0
     assert explored.checked is not None
-    assert explored.checked.ways == CHECKED
+    assert explored.checked.path_count == CHECKED
     assert list(map(str, explored.checked.differences)) == []
 
 
@@ -48,14 +48,14 @@ def test_a_counterexample_passes_when_played_and_fails_with_an_order_that_does_n
     plan = explored.plan
     assert explored.counterexamples
     for one in explored.counterexamples:
-        journey = asyncio.run(story(plan, one.moves))
-        harmed = _played(scenario_of(plan, one, journey))
-        assert (one.invariant, harmed.outcome, harmed.message) == (one.invariant, Outcome.PASSED, "")
+        journey = asyncio.run(replay_path(plan, one.moves))
+        harmed = _played(render_counterexample(plan, one, journey))
+        assert (one.invariant, harmed.outcome, harmed.message) == (one.invariant, RunOutcome.PASSED, "")
         if (moves := _harmless(explored, one)) is None:
             continue
-        broken = next(each for each in journey.told[-1].taken.breaks if each.invariant == one.invariant)
-        other = _played(retold(plan, one.invariant, one.text, moves, proof(plan, broken, journey)))
-        assert (one.invariant, other.outcome) == (one.invariant, Outcome.FAILED)
+        broken = next(each for each in journey.records[-1].result.breaks if each.invariant == one.invariant)
+        other = _played(render_moves(plan, one.invariant, one.text, moves, make_checks(plan, broken, journey)))
+        assert (one.invariant, other.outcome) == (one.invariant, RunOutcome.FAILED)
         assert other.steps[-1].verb in ("expectEvent", "expectRate", "assert", "error", "get")
 
 
@@ -76,26 +76,26 @@ def test_loops_go_as_fast_as_the_pace_of_the_controllers_lets_them(explored: Exp
 
 def _harmless(explored: Exploration, example: Counterexample) -> Moves | None:
     """Return an order in which this invariant holds up to the end of the phase in which it broke."""
-    plan, turning = explored.plan, example.walk.turning
+    plan, turning = explored.plan, example.walk.turn_index
     down = len(example.moves) > turning
 
-    def broken(pair: Pair) -> list[str]:
-        return [one.invariant for one in (*pair.rising.breaks, *(pair.falling.breaks if down else ()))]
+    def broken(pair: OrderPair) -> list[str]:
+        return [one.invariant for one in (*pair.up_result.breaks, *(pair.down_result.breaks if down else ()))]
 
     best = min(explored.pairs, key=lambda pair: (example.invariant in broken(pair), len(broken(pair))))
     if example.invariant in broken(best):
         return None
-    walk = next(one for one in walks(plan) if (one.up, one.down, one.prepares) == _key(best))
-    return walk.moves[:-1] if down else walk.moves[: walk.turning]
+    walk = next(one for one in list_paths(plan) if (one.up, one.down, one.prepares) == _key(best))
+    return walk.moves[:-1] if down else walk.moves[: walk.turn_index]
 
 
-def _key(pair: Pair) -> tuple[object, ...]:
+def _key(pair: OrderPair) -> tuple[object, ...]:
     return pair.up, pair.down, pair.prepares
 
 
 def _played(text: str) -> RunResult:
     [scenario] = parse(text)
-    return asyncio.run(play(Run(scenario, scenario.seeds[0])))
+    return asyncio.run(play(ScenarioRun(scenario, scenario.seeds[0])))
 
 
 def test_the_plans_are_those_of_the_proposals() -> None:
@@ -103,5 +103,5 @@ def test_the_plans_are_those_of_the_proposals() -> None:
 
 
 def _kep(path: Path) -> int:
-    plan: Plan = load(path)
+    plan: RolloutPlan = load(path)
     return plan.kep

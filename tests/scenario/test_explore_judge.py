@@ -24,17 +24,17 @@ import yaml
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import Settings
+from mockkube.cluster.components import ComponentSettings
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.errors import FlagError
 from mockkube.features.versions import Version
 from mockkube.scenario.catalogue import STEPS
-from mockkube.scenario.errors import Failure, ScenarioError
+from mockkube.scenario.errors import ScenarioError, StepFailed
 from mockkube.scenario.explore import loading, playing, verdict
-from mockkube.scenario.fields import Place, read
-from mockkube.scenario.laboratory_world import LaboratoryWorld
-from mockkube.scenario.world import Scene
+from mockkube.scenario.fields import SourceLocation, read
+from mockkube.scenario.laboratory_world import SimulatedWorld
+from mockkube.scenario.world import RunContext
 
 CASES = sorted((Path(__file__).parent / "explore_cases").glob("*.yaml"))
 PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "12"))
@@ -53,8 +53,8 @@ Order = tuple[str, ...]
 class Cluster:
     """One of two clusters that are played side by side."""
 
-    laboratory: Laboratory
-    world: LaboratoryWorld
+    laboratory: SimulatedCluster
+    world: SimulatedWorld
     ran: set[str] = field(default_factory=set)
     over: set[str] = field(default_factory=set)
     ended: Counter[str] = field(default_factory=Counter)
@@ -74,8 +74,10 @@ class Cluster:
         """Play a step; return why it was not accepted, or nothing."""
         [(verb, arguments)] = action.items()
         try:
-            await read(VERBS[verb], arguments, Place("judge", bindings=self.world.scene.bindings)).play(self.world)
-        except (Failure, ScenarioError, ApiError) as error:
+            await read(VERBS[verb], arguments, SourceLocation("judge", bindings=self.world.context.bindings)).play(
+                self.world
+            )
+        except (StepFailed, ScenarioError, ApiError) as error:
             return str(error) or "refused"
         return ""
 
@@ -99,11 +101,11 @@ class Cluster:
         for step in steps[self.seen :]:
             for write in step.writes:
                 if write.resource in ("apps/replicasets", "batch/jobs"):
-                    self._own(write.object())
+                    self._own(write.load_object())
                 elif write.resource == "apps/deployments":
-                    self._restarted(write.object()["spec"]["template"]["metadata"])
+                    self._restarted(write.load_object()["spec"]["template"]["metadata"])
                 elif write.resource == "core/pods":
-                    self._pod(write.verb, write.object())
+                    self._pod(write.verb, write.load_object())
         self.seen = len(steps)
 
     def _restarted(self, metadata: Mapping[str, Any]) -> int:
@@ -210,11 +212,13 @@ async def started(plan: Document, before: bool) -> AsyncIterator[Cluster]:
     configuration = ClusterConfiguration(
         version=Version.parse(spec["version"]), nodes=len(spec["nodes"]), skew_policy="ignore"
     )
-    async with Laboratory(Setup(configuration)) as laboratory:
-        world = LaboratoryWorld(laboratory, Scene({}, Path()))
+    async with SimulatedCluster(SimulatedClusterConfig(configuration)) as laboratory:
+        world = SimulatedWorld(laboratory, RunContext({}, Path()))
         cluster = Cluster(laboratory, world)
         for name, change in spec["change"].items():
-            await laboratory.set(name, **(settings_before(spec, change) if before else settings_after(change)))
+            await laboratory.change_component(
+                name, **(settings_before(spec, change) if before else settings_after(change))
+            )
         for number, node in enumerate(spec["nodes"], 1):
             patch = {"metadata": {"labels": node.get("labels", {})}, "spec": {"taints": node.get("taints", [])}}
             await world.client().patch("Node", Key("", f"node-{number}"), patch)
@@ -226,20 +230,20 @@ async def started(plan: Document, before: bool) -> AsyncIterator[Cluster]:
         yield cluster
 
 
-async def promise(laboratory: Laboratory, spec: Document) -> None:
+async def promise(laboratory: SimulatedCluster, spec: Document) -> None:
     """Give the components that the plan leaves out what the API server promises."""
     server = spec["change"].get("kube-apiserver")
     for name in SINGLE:
         if server is None or name in spec["change"]:
             continue
-        own = laboratory.components()[name].settings
+        own = laboratory.get_component_specs()[name].settings
         version = max(own.version, Version.parse(server.get("version") or spec["version"]))
         gates = {**own.feature_gates, **server.get("gates", {})}
         try:
-            Settings(name, version, gates, own.trains).judge()
+            ComponentSettings(name, version, gates, own.trains).validate()
         except FlagError:
             continue
-        await laboratory.set(name, version=str(version), gates=server.get("gates", {}))
+        await laboratory.change_component(name, version=str(version), gates=server.get("gates", {}))
 
 
 def settings_before(spec: Document, change: Document) -> Document:
@@ -279,8 +283,8 @@ async def judged(plan: Document, up: Order, down: Order, prepare: Sequence[Docum
                     if phase == "up"
                     else settings_before(spec, spec["change"][name])
                 )
-                await real.laboratory.set(name, **setting)
-                await ideal.laboratory.restart(name)
+                await real.laboratory.change_component(name, **setting)
+                await ideal.laboratory.restart_component(name)
                 player.begin(name)
                 await player.step()
                 found.harm[phase] += await player.disturb(phase, "every-step")
@@ -399,21 +403,25 @@ class Player:
 def disagreements(plan: Document) -> list[str]:
     """Return in what the judge and `explore` differ on a plan."""
     parsed = loading.parse(yaml.safe_dump(plan))
-    explored = verdict.judge(parsed, playing.Alone(parsed))
+    explored = verdict.explore_plan(parsed, playing.SequentialPlayer(parsed))
     orders = list(permutations(plan["spec"]["change"]))
     pairs = {(one.up, one.down): one for one in explored.pairs if not one.prepares}
-    by_order = {(str(one.phase), one.order): one for one in explored.orders if not one.prepares}
+    by_order = {(str(one.direction), one.order): one for one in explored.orders if not one.prepares}
     found = _prepared(plan, explored)
     for up, down in _sampled(orders):
         mine, theirs = asyncio.run(judged(plan, up, down)), pairs[up, down]
-        found += _differing(f"up {up}", mine.harm["up"], theirs.rising)
-        if not mine.harm["up"] and theirs.rising.safe:
-            found += _differing(f"up {up}, down {down}", mine.harm["down"], theirs.falling)
+        found += _differing(f"up {up}", mine.harm["up"], theirs.up_result)
+        if not mine.harm["up"] and theirs.up_result.is_safe:
+            found += _differing(f"up {up}, down {down}", mine.harm["down"], theirs.down_result)
             for phase, order in (("up", up), ("down", down)):
                 told = by_order[phase, order]
-                if told.worst.safe and (idle := mine.exercised[phase] - set(told.worst.exercised)):
+                if told.worst.is_safe and (idle := mine.exercised[phase] - set(told.worst.exercised)):
                     found.append(f"{phase} {order}: {idle} had something to decide, and is said to be not tried")
-                if told.verdict is verdict.Verdict.SAFE and not mine.eventful[phase] and not mine.exercised[phase]:
+                if (
+                    told.verdict is verdict.SafetyVerdict.SAFE
+                    and not mine.eventful[phase]
+                    and not mine.exercised[phase]
+                ):
                     found.append(f"{phase} {order}: nothing happened, and it is said to be {told.verdict}")
     return found
 
@@ -424,8 +432,8 @@ def _prepared(plan: Document, explored: verdict.Exploration) -> list[str]:
     prepares = {one["name"]: one["prepare"] for one in plan["spec"].get("orders", ()) if one.get("prepare")}
     for pair in [one for one in explored.pairs if one.prepares][:2]:
         mine = asyncio.run(judged(plan, pair.up, pair.down, prepares[pair.prepares]))
-        if not mine.harm["up"] and pair.rising.safe:
-            found += _differing(f"up {pair.up}, prepared down {pair.down}", mine.harm["down"], pair.falling)
+        if not mine.harm["up"] and pair.up_result.is_safe:
+            found += _differing(f"up {pair.up}, prepared down {pair.down}", mine.harm["down"], pair.down_result)
     return found
 
 
@@ -435,8 +443,8 @@ def _sampled(orders: Sequence[Order]) -> Iterator[tuple[Order, Order]]:
     yield from zip(some, reversed(orders[: len(some)]), strict=True)
 
 
-def _differing(where: str, harm: Sequence[str], way: verdict.Way) -> list[str]:
-    if bool(harm) == (not way.safe):
+def _differing(where: str, harm: Sequence[str], way: verdict.DirectionResult) -> list[str]:
+    if bool(harm) == (not way.is_safe):
         return []
     told = [f"{one.invariant}: {one.text}" for one in way.breaks] or ["no harm"]
     return [f"{where}: the judge finds {list(harm) or 'no harm'}; explore finds {told}"]

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from mockkube.scenario.explore import loading, playing, verdict
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.retelling import scenario_of
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.retelling import render_counterexample
 from mockkube.scenario.loading import parse as parse_scenario
-from mockkube.scenario.playing import Run, play
-from mockkube.scenario.results import Outcome
+from mockkube.scenario.playing import ScenarioRun, play
+from mockkube.scenario.results import RunOutcome
 
 Document = dict[str, Any]
 COMPONENTS = {"A": "kube-apiserver", "S": "kube-scheduler", "C": "kube-controller-manager", "K": "kubelet"}
@@ -237,7 +237,9 @@ def test_verdicts_are_those_worked_out_by_hand(case: Case) -> None:
     assert _verdicts(explored, "down", prepared=True) == _read(case.prepared)
     assert not explored.never_accepted
     for one in explored.orders:  # nothing is safe beside harm
-        assert (one.verdict is verdict.Verdict.UNSAFE) == bool(one.worst.harm.counts() or one.worst.breaks)
+        assert (one.verdict is verdict.SafetyVerdict.UNSAFE) == bool(
+            one.worst.harm.nonzero_counts() or one.worst.breaks
+        )
 
 
 def test_actions_that_are_refused_everywhere_are_named() -> None:
@@ -251,9 +253,9 @@ def test_a_harm_that_something_ended_in_the_same_step_is_shown_where_it_is() -> 
     case = next(case for case in CASES if case.name == "an edit ends what has hung until then")
     explored = _explored(case.plan())
     [example] = explored.counterexamples
-    [scenario] = parse_scenario(scenario_of(explored.plan, example))
-    result = asyncio.run(play(Run(scenario)))
-    assert (example.invariant, result.outcome) == ("admitted-pods-schedulable", Outcome.PASSED)
+    [scenario] = parse_scenario(render_counterexample(explored.plan, example))
+    result = asyncio.run(play(ScenarioRun(scenario)))
+    assert (example.invariant, result.outcome) == ("admitted-pods-schedulable", RunOutcome.PASSED)
 
 
 def test_pods_that_a_deleted_deployment_leaves_behind_are_still_wanted() -> None:
@@ -261,7 +263,7 @@ def test_pods_that_a_deleted_deployment_leaves_behind_are_still_wanted() -> None
     plan = Case(
         "", "C", workload("Deployment", GT_NO_EXECUTE), "", "", nodes=[node("NoExecute")], disturbances=[orphan]
     )
-    [down] = _explored(plan.plan()).of(Phase.DOWN)
+    [down] = _explored(plan.plan()).list_verdicts(Direction.DOWN)
     broken = {one.invariant for one in down.worst.breaks}
     assert "tolerated-pods-stay" in broken
     assert "fields-kept" not in broken
@@ -269,11 +271,11 @@ def test_pods_that_a_deleted_deployment_leaves_behind_are_still_wanted() -> None
 
 def _explored(plan: Document) -> verdict.Exploration:
     parsed = loading.parse(yaml.safe_dump(plan))
-    return verdict.judge(parsed, playing.Alone(parsed))
+    return verdict.explore_plan(parsed, playing.SequentialPlayer(parsed))
 
 
 def _verdicts(explored: verdict.Exploration, phase: str, *, prepared: bool = False) -> dict[str, str]:
-    orders = [one for one in explored.orders if str(one.phase) == phase and bool(one.prepares) == prepared]
+    orders = [one for one in explored.orders if str(one.direction) == phase and bool(one.prepares) == prepared]
     return {"".join(LETTERS[name] for name in one.order): str(one.verdict) for one in orders}
 
 

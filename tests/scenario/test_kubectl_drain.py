@@ -1,8 +1,8 @@
 """kubectl drain in scenarios: it evicts, waits, and refuses in kubectl's words."""
 
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Run, play
-from mockkube.scenario.results import Outcome
+from mockkube.scenario.playing import ScenarioRun, play
+from mockkube.scenario.results import RunOutcome
 
 SCENARIO = """\
 apiVersion: mockkube.dev/v1alpha1
@@ -43,5 +43,5 @@ spec:
 
 async def test_a_node_is_drained_as_far_as_budgets_and_flags_allow() -> None:
     [scenario] = parse(SCENARIO)
-    result = await play(Run(scenario))
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    result = await play(ScenarioRun(scenario))
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")

@@ -13,7 +13,7 @@ from mockkube.client.identity import AUTHENTICATED, ClientIdentity
 from mockkube.client.protocol import Key, PatchType
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
 from mockkube.runtime.chance import random_for
 from mockkube.runtime.steps import LivelockError, SeededChooser
 
@@ -31,16 +31,18 @@ def image(obj: Any) -> Any:
 async def ran(seed: int) -> str:
     """The trace of a rollout with a change of gates, pods and a taint."""
     chooser = SeededChooser(random_for(seed, "chooser"))
-    async with Laboratory(Setup(ClusterConfiguration(nodes=2), seed=seed), chooser=chooser) as lab:
+    async with SimulatedCluster(
+        SimulatedClusterConfig(ClusterConfiguration(nodes=2), seed=seed), chooser=chooser
+    ) as lab:
         client = lab.client()
         for number in range(4):
             await client.create("Pod", image(pod(f"p{number}")))
         await lab.settle()
-        await lab.set("kube-scheduler", gates={"TaintTolerationComparisonOperators": True})
+        await lab.change_component("kube-scheduler", gates={"TaintTolerationComparisonOperators": True})
         taint = {"spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}}
         await client.patch("Node", Key("", "node-1"), taint, media=PatchType.MERGE)
         await lab.advance(30)
-        return lab.trace.text()
+        return lab.trace.render()
 
 
 async def test_the_same_seed_does_the_same_and_another_something_else() -> None:
@@ -70,7 +72,7 @@ def test_the_same_seed_does_the_same_in_another_process() -> None:
 
 
 async def test_a_pod_is_bound_and_runs_without_time_passing() -> None:
-    async with Laboratory(Setup(ClusterConfiguration(nodes=1))) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1))) as lab:
         await lab.client().create("Pod", image(pod("p")))
         await lab.settle()
         seen = await lab.client().get("Pod", Key("default", "p"))
@@ -79,74 +81,74 @@ async def test_a_pod_is_bound_and_runs_without_time_passing() -> None:
 
 
 async def test_time_stops_at_the_moment_something_holds() -> None:
-    async with Laboratory(Setup(BARE)) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(BARE)) as lab:
 
         async def late() -> bool:
             return lab.clock.monotonic() >= 7
 
-        assert await lab.until(late, 20) is True
+        assert await lab.advance_until(late, 20) is True
         assert lab.clock.monotonic() in (7, 10, 20)
-        assert await lab.until(late, 0) is True
+        assert await lab.advance_until(late, 0) is True
 
 
 async def test_components_are_judged_as_the_control_api_judges_them() -> None:
-    async with Laboratory(Setup(BARE)) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(BARE)) as lab:
         with pytest.raises(Invalid, match="feature is locked to true"):
-            await lab.set("kube-apiserver", gates={"SidecarContainers": False})
-        warnings = await lab.set("kube-scheduler", version="1.33", running=True)
+            await lab.change_component("kube-apiserver", gates={"SidecarContainers": False})
+        warnings = await lab.change_component("kube-scheduler", version="1.33", running=True)
         assert "1.33" in warnings[0]
-        await lab.set("kube-scheduler", gates={"TaintTolerationCEL": True}, version="1.36")
-        assert lab.components()["kube-scheduler"].settings.feature_gates == {"TaintTolerationCEL": True}
-        await lab.set("kube-scheduler", gates={"TaintTolerationCEL": None})
-        assert lab.components()["kube-scheduler"].settings.feature_gates == {}
+        await lab.change_component("kube-scheduler", gates={"TaintTolerationCEL": True}, version="1.36")
+        assert lab.get_component_specs()["kube-scheduler"].settings.feature_gates == {"TaintTolerationCEL": True}
+        await lab.change_component("kube-scheduler", gates={"TaintTolerationCEL": None})
+        assert lab.get_component_specs()["kube-scheduler"].settings.feature_gates == {}
 
 
 async def test_a_server_of_another_version_shows_what_it_knows() -> None:
-    async with Laboratory(Setup(BARE)) as lab:
-        await lab.set("kube-apiserver.1", version="1.34")
+    async with SimulatedCluster(SimulatedClusterConfig(BARE)) as lab:
+        await lab.change_component("kube-apiserver.1", version="1.34")
         await lab.client().create("ConfigMap", {"metadata": {"name": "a", "namespace": "default"}})
         seen = await lab.client(server="kube-apiserver.1").get("ConfigMap", Key("default", "a"))
         assert seen["metadata"]["name"] == "a"
-        await lab.remove("kube-apiserver.1")
-        assert "kube-apiserver.1" not in lab.components()
+        await lab.remove_component("kube-apiserver.1")
+        assert "kube-apiserver.1" not in lab.get_component_specs()
 
 
 async def test_users_may_do_what_they_may() -> None:
-    async with Laboratory(Setup(BARE)) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(BARE)) as lab:
         nobody = lab.client(ClientIdentity("jane", (AUTHENTICATED,), "test"))
         with pytest.raises(Forbidden, match='User "jane" cannot get resource "pods"'):
             await nobody.get("Pod", Key("default", "p"))
 
 
 async def test_a_restart_brings_the_same_back() -> None:
-    async with Laboratory(Setup(ClusterConfiguration(nodes=1))) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1))) as lab:
         await lab.client().create("Pod", image(pod("p")))
         await lab.settle()
         before = await lab.client().get("Pod", Key("default", "p"))
         for component in ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet"):
-            await lab.restart(component)
+            await lab.restart_component(component)
             await lab.settle()
         assert await lab.client().get("Pod", Key("default", "p")) == before
         with pytest.raises(NotFound):
-            await lab.restart("kubelet.none")
+            await lab.restart_component("kubelet.none")
 
 
 async def test_a_restored_snapshot_is_what_was() -> None:
-    async with Laboratory(Setup(BARE)) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(BARE)) as lab:
         await lab.client().create("ConfigMap", {"metadata": {"name": "a", "namespace": "default"}, "data": {"k": "1"}})
-        await lab.snapshot("then")
+        await lab.save_snapshot("then")
         await lab.client().delete("ConfigMap", Key("default", "a"))
-        await lab.restore("then")
+        await lab.restore_snapshot("then")
         seen = await lab.client().get("ConfigMap", Key("default", "a"))
         assert seen["data"] == {"k": "1"}
 
 
 async def test_the_trace_tells_who_wrote_what() -> None:
-    async with Laboratory(Setup(ClusterConfiguration(nodes=1))) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1))) as lab:
         await lab.client().create("Pod", image(pod("p")))
         await lab.settle()
         told = [
-            (step.worker, write.verb, write.difference().get("spec"))
+            (step.worker, write.verb, write.compute_difference().get("spec"))
             for step in lab.trace
             for write in step.writes
             if (write.resource, write.name) == ("core/pods", "default/p")
@@ -156,25 +158,25 @@ async def test_the_trace_tells_who_wrote_what() -> None:
 
 
 async def test_nobody_changes_in_place_what_all_share() -> None:
-    async with Laboratory(Setup(ClusterConfiguration(nodes=2))) as lab:
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=2))) as lab:
         for number in range(3):
             await lab.client().create("Pod", image(pod(f"p{number}")))
         await lab.advance(60)
-        assert lab.scribbled() == []
+        assert lab.find_mutated_objects() == []
 
 
 async def test_flags_of_components_count_and_are_judged() -> None:
     flags = {"kube-controller-manager": {"node-monitor-grace-period": "20s", "controllers": "*,-daemonset-controller"}}
-    async with Laboratory(Setup(ClusterConfiguration(nodes=1), flags)) as lab:
-        await lab.set("kubelet", running=False)
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1), flags)) as lab:
+        await lab.change_component("kubelet", running=False)
         await lab.advance(30)
         node = await lab.client().get("Node", Key("", "node-1"))
         assert [one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready"] == ["Unknown"]
     with pytest.raises(ConfigurationError, match="unknown flag 'node-monitor-grace': did you mean"):
-        Laboratory(Setup(flags={"kube-controller-manager": {"node-monitor-grace": "20s"}}))
+        SimulatedCluster(SimulatedClusterConfig(flags={"kube-controller-manager": {"node-monitor-grace": "20s"}}))
 
 
 async def test_workers_that_undo_each_other_are_found_out() -> None:
     with pytest.raises(LivelockError, match="no rest after"):
-        async with Laboratory(Setup(ClusterConfiguration(nodes=1), steps_max=10)):
+        async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1), steps_max=10)):
             pass

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mockkube.scenario.loading import load, parse
-from mockkube.scenario.playing import Manner, Run, play
-from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.playing import RunOptions, ScenarioRun, play
+from mockkube.scenario.results import RunOutcome, RunResult
 
 HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
 BARE = "  cluster: {without: [scheduler, controllers, kubelets]}\n"
@@ -14,7 +14,7 @@ BARE = "  cluster: {without: [scheduler, controllers, kubelets]}\n"
 
 async def played(text: str, *, seed: int = 0, path: Path = Path("s.yaml")) -> RunResult:
     [scenario] = parse(HEAD + text, path)
-    return await play(Run(scenario, seed), Manner(keeps_trace=True))
+    return await play(ScenarioRun(scenario, seed), RunOptions(keeps_trace=True))
 
 
 async def test_what_is_caught_is_played_after_a_failure_and_the_end_in_any_case() -> None:
@@ -38,7 +38,7 @@ async def test_what_is_caught_is_played_after_a_failure_and_the_end_in_any_case(
         ("advance", "passed"),
         ("advance", "passed"),
     ]
-    assert (result.outcome, result.virtual_seconds) == (Outcome.FAILED, 7.0)
+    assert (result.outcome, result.virtual_seconds) == (RunOutcome.FAILED, 7.0)
     assert "ConfigMap none: not found" in result.message
 
 
@@ -53,7 +53,7 @@ async def test_a_pod_is_scheduled_and_runs_and_the_same_seed_does_the_same() -> 
   - advance: 60s
 """
     one, two, other = [await played(text, seed=seed) for seed in (5, 5, 6)]
-    assert (one.outcome, one.message) == (Outcome.PASSED, "")
+    assert (one.outcome, one.message) == (RunOutcome.PASSED, "")
     assert one.trace == two.trace
     assert one.trace != other.trace
 
@@ -80,7 +80,7 @@ async def test_gates_flip_and_what_is_refused_is_told_in_upstreams_words() -> No
   - component: {name: kube-scheduler, version: "1.33", running: true, warns: "1.33"}
 """
     )
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_faults_strike_and_end() -> None:
@@ -99,7 +99,7 @@ async def test_faults_strike_and_end() -> None:
   - assert: {timeout: 2m, resource: {apiVersion: v1, kind: Pod, metadata: {name: p}, status: {phase: Running}}}
 """
     )
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_a_snapshot_brings_everything_back() -> None:
@@ -123,7 +123,7 @@ async def test_a_snapshot_brings_everything_back() -> None:
   - assert: {apiVersion: v1, kind: Pod, metadata: {name: p}, status: {phase: Running}}
 """
     )
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_outputs_bind_names(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_outputs_bind_names(tmp_path: Path) -> None:
 """,
         path=tmp_path / "s.yaml",
     )
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_kubectl_is_built_in() -> None:
@@ -174,7 +174,7 @@ async def test_kubectl_is_built_in() -> None:
   - error: {timeout: 2m, resource: {apiVersion: v1, kind: Pod, metadata: {labels: {app: web}}}}
 """
     )
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_why_a_pod_waits_is_claimed() -> None:
@@ -188,22 +188,22 @@ async def test_why_a_pod_waits_is_claimed() -> None:
   - expectMetric: {component: kube-scheduler, name: scheduler_pending_pods, labels: {queue: unschedulable}, value: 1}
 """
     )
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 @pytest.mark.parametrize(
     ("steps", "outcome", "told"),
     [
-        pytest.param("  - script: exit 3", Outcome.FAILED, "exit status 3", id="a program that fails"),
-        pytest.param("  - advance: ($none)", Outcome.FAILED, "$none is not bound", id="a name that is not bound"),
+        pytest.param("  - script: exit 3", RunOutcome.FAILED, "exit status 3", id="a program that fails"),
+        pytest.param("  - advance: ($none)", RunOutcome.FAILED, "$none is not bound", id="a name that is not bound"),
         pytest.param(
-            "  - script: {content: sleep 60, timeout: 0.1s}", Outcome.TIMED_OUT, "did not end within", id="real time"
+            "  - script: {content: sleep 60, timeout: 0.1s}", RunOutcome.TIMED_OUT, "did not end within", id="real time"
         ),
-        pytest.param("  - restart: kubelet.x", Outcome.FAILED, '"kubelet.x" not found', id="no such component"),
-        pytest.param("  - kubectl: exec p -- ls", Outcome.FAILED, "exec is not built in", id="no such command"),
+        pytest.param("  - restart: kubelet.x", RunOutcome.FAILED, '"kubelet.x" not found', id="no such component"),
+        pytest.param("  - kubectl: exec p -- ls", RunOutcome.FAILED, "exec is not built in", id="no such command"),
     ],
 )
-async def test_how_runs_end(steps: str, outcome: Outcome, told: str, tmp_path: Path) -> None:
+async def test_how_runs_end(steps: str, outcome: RunOutcome, told: str, tmp_path: Path) -> None:
     result = await played(f"{BARE}  steps:\n{steps}\n", path=tmp_path / "s.yaml")
     assert result.outcome is outcome
     assert told in result.message
@@ -211,8 +211,8 @@ async def test_how_runs_end(steps: str, outcome: Outcome, told: str, tmp_path: P
 
 async def test_a_chainsaw_test_is_played_unchanged() -> None:
     [scenario] = load(Path(__file__).parent / "chainsaw-test.yaml")
-    result = await play(Run(scenario))
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    result = await play(ScenarioRun(scenario))
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
     assert result.virtual_seconds >= 5
 
 
@@ -232,7 +232,7 @@ async def test_the_clock_of_the_control_api_moves_virtual_time() -> None:
         "(conditions[?type=='AtRest'].status)": ["True"]
 """
     )
-    assert (result.outcome, result.message, result.virtual_seconds) == (Outcome.PASSED, "", 310.0)
+    assert (result.outcome, result.message, result.virtual_seconds) == (RunOutcome.PASSED, "", 310.0)
 
 
 async def test_what_holds_of_several_objects_together_is_claimed_by_get() -> None:
@@ -252,7 +252,7 @@ async def test_what_holds_of_several_objects_together_is_claimed_by_get() -> Non
 """
     )
     assert (await played(text.replace("COUNT", "2"))).message == ""
-    assert (await played(text.replace("COUNT", "3"))).outcome is Outcome.FAILED
+    assert (await played(text.replace("COUNT", "3"))).outcome is RunOutcome.FAILED
 
 
 async def test_events_are_claimed_by_how_the_name_of_their_object_begins() -> None:
@@ -263,7 +263,7 @@ async def test_events_are_claimed_by_how_the_name_of_their_object_begins() -> No
   - expectEvent: {reason: Scheduled, about: {kind: Pod, name: "NAME"}, timeout: 0s}
 """
     assert (await played(text.replace("NAME", "web-*"))).message == ""
-    assert (await played(text.replace("NAME", "web"))).outcome is Outcome.FAILED
+    assert (await played(text.replace("NAME", "web"))).outcome is RunOutcome.FAILED
 
 
 async def test_pods_evicted_over_and_over_are_made_as_fast_as_by_the_real_controllers() -> None:
@@ -295,4 +295,4 @@ async def test_pods_evicted_over_and_over_are_made_as_fast_as_by_the_real_contro
   - advance: 20s
   - expectRate: {writes: core/pods, writeVerb: create, window: 20s, min: 290, max: 330}
 """)
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")

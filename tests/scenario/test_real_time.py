@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from mockkube.cluster.passing import configuration_of, passing_cluster
+from mockkube.cluster.passing import make_temporary_configuration, run_temporary_cluster
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Manner, Run, play
-from mockkube.scenario.results import Outcome
+from mockkube.scenario.playing import RunOptions, ScenarioRun, play
+from mockkube.scenario.results import RunOutcome
 
 SCENARIO = """
 apiVersion: mockkube.dev/v1alpha1
@@ -28,22 +28,22 @@ spec:
 
 async def test_a_scenario_is_played_on_a_cluster_with_an_address(tmp_path: Path) -> None:
     [scenario] = parse(SCENARIO, tmp_path / "s.yaml")
-    result = await play(Run(scenario), Manner(real_time=True))
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
-    assert [(step.verb, step.message) for step in result.steps if step.outcome is Outcome.SKIPPED] == [
+    result = await play(ScenarioRun(scenario), RunOptions(real_time=True))
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
+    assert [(step.verb, step.message) for step in result.steps if step.outcome is RunOutcome.SKIPPED] == [
         ("expectRate", "loops are counted in virtual time only")
     ]
 
 
 async def test_a_scenario_is_played_on_a_cluster_that_runs(tmp_path: Path) -> None:
     [scenario] = parse(SCENARIO, tmp_path / "s.yaml")
-    async with passing_cluster(configuration_of({"nodes": 1})) as running:
-        result = await play(Run(scenario), Manner(against=str(running.kubeconfig)))
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    async with run_temporary_cluster(make_temporary_configuration({"nodes": 1})) as running:
+        result = await play(ScenarioRun(scenario), RunOptions(against=str(running.kubeconfig)))
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_a_kubeconfig_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     [scenario] = parse(SCENARIO, tmp_path / "s.yaml")
-    result = await play(Run(scenario), Manner(against=str(tmp_path / "none")))
-    assert result.outcome is Outcome.NOT_STARTED
+    result = await play(ScenarioRun(scenario), RunOptions(against=str(tmp_path / "none")))
+    assert result.outcome is RunOutcome.NOT_STARTED
     assert "give a file that can be read" in result.message

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import Manner, Run, play
-from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.playing import RunOptions, ScenarioRun, play
+from mockkube.scenario.results import RunOutcome, RunResult
 
 _HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
 
 
 async def _played(text: str) -> RunResult:
     [scenario] = parse(_HEAD + text, Path("s.yaml"))
-    return await play(Run(scenario), Manner())
+    return await play(ScenarioRun(scenario), RunOptions())
 
 
 async def test_copies_are_counted_from_zero_in_every_place() -> None:
@@ -32,7 +32,7 @@ async def test_copies_are_counted_from_zero_in_every_place() -> None:
         get nodes -o jsonpath='{range .items[*]}{.metadata.name}{.metadata.labels.zone}{.spec.taints[*].value} {end}'
       output: "node-0zone-00 node-1zone-11 node-2zone-22 "
 """)
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 _POD = """
@@ -81,7 +81,7 @@ _GATED = f"\n  cluster: {{featureGates: {{TaintTolerationComparisonOperators: tr
 )
 async def test_a_scan_compares_what_it_finds(scan: str, message: str) -> None:
     result = await _played(f"{_GATED}  - scan: {{{scan}}}\n")
-    assert (result.outcome is Outcome.PASSED) is (not message)
+    assert (result.outcome is RunOutcome.PASSED) is (not message)
     assert message in result.message
 
 
@@ -101,7 +101,7 @@ async def test_the_output_of_kubectl_goes_through_grep() -> None:
         "\n  - create: {apiVersion: v1, kind: Pod, metadata: {name: plain}, spec: {containers: [{name: c, image: i}]}}"
     )
     result = await _played(_GATED + plain + steps)
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_an_api_server_that_is_down_is_missed_and_found_again() -> None:
@@ -121,4 +121,4 @@ async def test_an_api_server_that_is_down_is_missed_and_found_again() -> None:
   - patch: {ref: pod/web, patch: {spec: {schedulingGates: []}}}
   - assert: {apiVersion: v1, kind: Pod, metadata: {name: web}, status: {phase: Running}}
 """)
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")

@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockkube.cluster import assembly
-from mockkube.cluster.configuration import resolve
+from mockkube.cluster.configuration import resolve_configuration
 from mockkube.cluster.foreground import run_in_foreground
-from mockkube.cluster.servers import Server, Surroundings
+from mockkube.cluster.servers import ApiServerDependencies, Server
 
 TYPES_MAX: Final = 40
-given: list[Surroundings] = []
+given: list[ApiServerDependencies] = []
 snapshots: list[tracemalloc.Snapshot] = []
 build_api_server = assembly.build_api_server
 
 
-def build(surroundings: Surroundings) -> Server:
+def build(surroundings: ApiServerDependencies) -> Server:
     """Build the API server, and remember on which store it is."""
     given.append(surroundings)
     return build_api_server(surroundings)
@@ -106,9 +106,9 @@ def answer(loop: asyncio.AbstractEventLoop) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def ready(running: assembly.Running) -> None:
+def ready(running: assembly.RunningCluster) -> None:
     """Say where the cluster is, and begin to answer."""
-    sys.stdout.write(running.as_ready_file())
+    sys.stdout.write(running.render_ready_file())
     sys.stdout.flush()
     threading.Thread(target=answer, args=(asyncio.get_running_loop(),), daemon=True).start()
 
@@ -117,7 +117,7 @@ def main() -> None:
     """Run a cluster: the first argument is its directory, the others are settings, as JSON."""
     home, settings = sys.argv[1], json.loads(sys.argv[2])
     assembly.build_api_server = build
-    run_in_foreground(resolve(settings, {}), {"HOME": home, "XDG_STATE_HOME": home}, ready=ready)
+    run_in_foreground(resolve_configuration(settings, {}), {"HOME": home, "XDG_STATE_HOME": home}, ready=ready)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ from bodies import encode, expand
 from in_memory import Answer, Connection
 from probe import TICK_SECONDS, MeasuredLoop, Sampler, Ticker, forget_peak, memory_mib, summary
 
-from mockkube.apiserver.http.protocol import Server
+from mockkube.apiserver.http.protocol import HttpServer
 from mockkube.cluster import servers
 from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import resolve
-from mockkube.cluster.servers import Surroundings
+from mockkube.cluster.configuration import resolve_configuration
+from mockkube.cluster.servers import ApiServerDependencies
 from mockkube.cluster.state import StateDirectory
 
 JSON: Final = "application/json"
@@ -84,7 +84,7 @@ class Faults(logging.Handler):
 class Player:
     """Plays cases, each in a namespace of its own."""
 
-    server: Server
+    server: HttpServer
     ticker: Ticker
     faults: Faults
     played: int = 0
@@ -125,12 +125,12 @@ class Player:
         loop, spent = self.ticker.loop, []
         for number in range(NORMAL_COUNT):
             await self.calm()
-            before = loop.turns
+            before = loop.record_turn
             await self._send(
                 {"path": PODS, "body": {"$kind": "v1 Pod", "with": {"metadata.name": f"p{number}"}}}, "", None
             )
             await self.calm()
-            spent.append(loop.turns - before)
+            spent.append(loop.record_turn - before)
         return statistics.median(spent)
 
     async def calm(self) -> None:
@@ -151,7 +151,7 @@ class Player:
         for _ in range(step.get("times", 1)):
             began = time.perf_counter()
             try:
-                answer = await asyncio.wait_for(self._answer(method, path, body, step), SECONDS_MAX)
+                answer = await asyncio.wait_for_revision(self._answer(method, path, body, step), SECONDS_MAX)
             except TimeoutError:
                 if measured is not None:
                     measured.faults.append(f"no answer: {method} {path}")
@@ -191,7 +191,7 @@ async def player(*, components: bool = True, where: bool = False) -> AsyncIterat
     assert isinstance(loop, MeasuredLoop)
     made: list[servers.Server] = []
 
-    def build(given: Surroundings) -> servers.Server:
+    def build(given: ApiServerDependencies) -> servers.Server:
         made.append(servers.build_api_server(given))
         return made[-1]
 
@@ -200,8 +200,8 @@ async def player(*, components: bool = True, where: bool = False) -> AsyncIterat
     faults, ticker = Faults(), Ticker(loop)
     logging.getLogger().addHandler(faults)
     with tempfile.TemporaryDirectory() as folder:
-        async with Cluster(resolve(settings, {}), StateDirectory(Path(folder)), build=build):
-            server = Server(
+        async with Cluster(resolve_configuration(settings, {}), StateDirectory(Path(folder)), make_api_server=build):
+            server = HttpServer(
                 made[0].handler, access_log=None, max_line_size=1 << 16, max_field_size=1 << 16, auto_decompress=False
             )
             gc.freeze()  # as `mockkube up` does

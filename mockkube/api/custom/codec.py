@@ -9,76 +9,80 @@ from functools import cached_property
 from typing import Any
 
 from mockkube.api.codec import Codec, Decoder, DecodingError, DecodingState
-from mockkube.api.custom.defaulting import fill_in
-from mockkube.api.custom.definition import CustomVersion, Definition
-from mockkube.api.custom.metadata import MetadataReader, Misread
-from mockkube.api.custom.nodes import object_node
+from mockkube.api.custom.defaulting import set_defaults
+from mockkube.api.custom.definition import Crd, CrdVersion
+from mockkube.api.custom.metadata import MetadataDecoder, MetadataTypeError
+from mockkube.api.custom.nodes import make_object_node
 from mockkube.api.custom.pruning import drop_nulls, prune_object
 from mockkube.api.schema import TypeNode
 from mockkube.api.types import Object
 
 
-class CustomCodec(Codec):
+class CustomResourceCodec(Codec):
     """Codec of one CRD; other types are decoded by the server's codec."""
 
-    def __init__(self, definition: Definition, plain: Codec) -> None:
+    def __init__(self, definition: Crd, plain: Codec) -> None:
         super().__init__(plain.schema)
-        self.definition = definition
-        self._plain = plain
+        self.crd = definition
+        self._server_codec = plain
         self._nodes: dict[str, TypeNode] = {}
 
     @cached_property
-    def metadata(self) -> MetadataReader:
+    def metadata(self) -> MetadataDecoder:
         """Reader of metadata."""
-        return MetadataReader(self._plain)
+        return MetadataDecoder(self._server_codec)
 
-    def node_of(self, version: CustomVersion) -> TypeNode:
+    def get_node(self, version: CrdVersion) -> TypeNode:
         """Return the type of a version's objects."""
         node = self._nodes.get(version.name)
         if node is None:
-            node = self._nodes[version.name] = object_node(version.structural, self.metadata.node)
+            node = self._nodes[version.name] = make_object_node(version.structural, self.metadata.node)
         return node
 
     def get_decoder(self, node: TypeNode) -> Decoder:
         """Return the decoder of a type."""
-        return self._decode_own if any(node is own for own in self._nodes.values()) else self._plain.get_decoder(node)
+        return (
+            self._decode_custom
+            if any(node is own for own in self._nodes.values())
+            else self._server_codec.get_decoder(node)
+        )
 
-    def _decode_own(self, value: Any, found: DecodingState) -> Any:
+    def _decode_custom(self, value: Any, found: DecodingState) -> Any:
         if not isinstance(value, dict):
             raise DecodingError
         unknown: list[str] = []
         try:
-            obj = self.read(value, unknown)
-        except Misread as error:
+            obj = self.prune(value, unknown)
+        except MetadataTypeError as error:
             raise DecodingError from error
         found.has_unknown_fields = found.has_unknown_fields or bool(unknown)
         return obj
 
-    def read(self, value: Object, unknown: list[str]) -> Object:
+    def prune(self, value: Object, unknown: list[str]) -> Object:
         """Return a pruned copy of the object; add the paths of dropped fields to `unknown`."""
-        metadata = self.metadata.read(value.get("metadata"), unknown=unknown)
+        metadata = self.metadata.decode(value.get("metadata"), unknown=unknown)
         # An object of another kind is not pruned: validation rejects it with its own text.
-        if value.get("kind") != self.definition.kind or not self._is_of_group(value):
+        if value.get("kind") != self.crd.kind or not self._is_of_group(value):
             return {**value, "metadata": metadata}
-        version = self.definition.of_api_version(value["apiVersion"])
+        version = self.crd.get_version(value["apiVersion"])
         structural = version.structural if version is not None else None
         obj = prune_object(value, structural, unknown)
         if structural is not None:
             drop_nulls(obj, structural)
-            self.metadata.read_embedded(obj, structural, unknown)
+            self.metadata.decode_embedded(obj, structural, unknown)
         return {**obj, "metadata": metadata}
 
     def _is_of_group(self, value: Object) -> bool:
-        return str(value.get("apiVersion") or "").rpartition("/")[0] == self.definition.group
+        return str(value.get("apiVersion") or "").rpartition("/")[0] == self.crd.group
 
-    def default(self, obj: Object) -> None:
+    def set_defaults(self, obj: Object) -> None:
         """Set the defaults of the object's version."""
-        version = self.definition.of_api_version(obj.get("apiVersion"))
-        if version is not None and obj.get("kind") == self.definition.kind:
-            fill_in(obj, version.structural)
+        version = self.crd.get_version(obj.get("apiVersion"))
+        if version is not None and obj.get("kind") == self.crd.kind:
+            set_defaults(obj, version.structural)
 
-    def converted(self, obj: Object, target: CustomVersion) -> Object:
+    def to_version(self, obj: Object, target: CrdVersion) -> Object:
         """Return the object in another version, without fields that it does not have."""
         if obj["apiVersion"] == target.api_version:
             return obj
-        return self.read({**obj, "apiVersion": target.api_version}, [])
+        return self.prune({**obj, "apiVersion": target.api_version}, [])

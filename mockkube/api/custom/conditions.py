@@ -8,12 +8,12 @@ from mockkube.api import conditions
 from mockkube.api.types import Object, ReadOnlyObject
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
-ACCEPTED: Final = "NamesAccepted"
+NAMES_ACCEPTED: Final = "NamesAccepted"
 ESTABLISHED: Final = "Established"
 TERMINATING: Final = "Terminating"
 
 
-def is_true(definition: ReadOnlyObject, kind: str) -> bool:
+def is_condition_true(definition: ReadOnlyObject, kind: str) -> bool:
     """Return whether a condition of a CRD is true."""
     known = (definition.get("status") or {}).get("conditions") or ()
     return any(one["type"] == kind and one["status"] == "True" for one in known)
@@ -26,7 +26,7 @@ def with_condition(definition: ReadOnlyObject, wanted: ReadOnlyObject, now: str)
     return {**definition, "status": {**status, "conditions": conditions.with_condition(known, wanted, now)}}
 
 
-def mark_for_cleanup(definition: Object, now: str) -> Object:
+def mark_for_deletion(definition: Object, now: str) -> Object:
     """Return the CRD marked for deletion, with the finalizer that keeps it until its objects are gone."""
     metadata = {**definition["metadata"], "deletionTimestamp": now}
     finalizers = metadata.get("finalizers") or []
@@ -36,7 +36,7 @@ def mark_for_cleanup(definition: Object, now: str) -> Object:
     return with_condition({**definition, "metadata": metadata}, pending, now)
 
 
-def awaits_cleanup(definition: ReadOnlyObject) -> bool:
+def needs_finalization(definition: ReadOnlyObject) -> bool:
     """Return whether the objects of a CRD are still to be deleted."""
     metadata = definition["metadata"]
     return "deletionTimestamp" in metadata and FINALIZER in (metadata.get("finalizers") or ())

@@ -11,7 +11,7 @@ from mockkube.api.custom.structural import Structural
 _ABSENT: Final = object()
 
 
-class Correlated:
+class CorrelatedObject:
     """Value with its old value, and the schema by which their parts are matched."""
 
     def __init__(self, new: Any, old: Any, schema: Structural) -> None:
@@ -20,39 +20,39 @@ class Correlated:
         self.schema = schema
 
     @cached_property
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         """True if new and old value are equal; the order of items in a list of type map does not matter."""
         match self.new, self.old:
             case dict(), dict():
-                children = [self.key(name) for name in self.new]
+                children = [self.get_field(name) for name in self.new]
             case list(), list() if self.schema.list_type == "map":
-                children = [self.index(index) for index in range(len(self.new))]
+                children = [self.get_item(index) for index in range(len(self.new))]
             case _:
-                return same(self.new, self.old)
-        return len(self.new) == len(self.old) and all(child is not None and child.unchanged for child in children)
+                return equal_json(self.new, self.old)
+        return len(self.new) == len(self.old) and all(child is not None and child.is_unchanged for child in children)
 
-    def key(self, name: str) -> "Correlated | None":
+    def get_field(self, name: str) -> "CorrelatedObject | None":
         """Return the correlation of a field; None if it is new or not in the schema."""
         child = self.schema.child(name)
         if child is None or not isinstance(self.new, dict) or not isinstance(self.old, dict):
             return None
         if name not in self.new or name not in self.old:
             return None
-        return Correlated(self.new[name], self.old[name], child)
+        return CorrelatedObject(self.new[name], self.old[name], child)
 
-    def index(self, index: int) -> "Correlated | None":
+    def get_item(self, index: int) -> "CorrelatedObject | None":
         """Return the correlation of a list item with the old item of the same keys; None if there is none."""
         if not isinstance(self.new, list) or not isinstance(self.old, list) or self.schema.items is None:
             return None
         old = self._old_items.get(self.new[index])
-        return None if old is None else Correlated(self.new[index], old, self.schema.items)
+        return None if old is None else CorrelatedObject(self.new[index], old, self.schema.items)
 
     @cached_property
-    def _old_items(self) -> "Items":
-        return Items(self.old, self.schema)
+    def _old_items(self) -> "ItemsByKey":
+        return ItemsByKey(self.old, self.schema)
 
 
-class Items:
+class ItemsByKey:
     """Items of a list of type map by their keys; empty for other lists."""
 
     def __init__(self, items: Any, schema: Structural) -> None:
@@ -71,12 +71,12 @@ def _keys(item: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(repr(item.get(name, _ABSENT)) for name in names)
 
 
-def same(new: Any, old: Any) -> bool:
+def equal_json(new: Any, old: Any) -> bool:
     """Return whether two values are equal as JSON, where true is not 1."""
     match new, old:
         case dict(), dict():
-            return new.keys() == old.keys() and all(same(value, old[key]) for key, value in new.items())
+            return new.keys() == old.keys() and all(equal_json(value, old[key]) for key, value in new.items())
         case list(), list():
-            return len(new) == len(old) and all(map(same, new, old))
+            return len(new) == len(old) and all(map(equal_json, new, old))
         case _:
             return isinstance(new, bool) is isinstance(old, bool) and bool(new == old)

@@ -13,48 +13,48 @@ from mockkube.api.errors import StorageTooLarge
 ADDED_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-def fill_in(value: Any, schema: Structural) -> None:
+def set_defaults(value: Any, schema: Structural) -> None:
     """Set the default of every field that is absent, or null without being nullable.
 
     Raise StorageTooLarge if that makes the object many times larger than can be stored.
     """
-    _Filling().fill_in(value, schema)
+    _Defaulter().set_defaults(value, schema)
 
 
-class _Filling:
+class _Defaulter:
     """Sets the defaults of one object, and counts what that adds."""
 
     def __init__(self) -> None:
         self._added_bytes = 0
-        self._written: dict[int, bytes] = {}
+        self._encoded_defaults: dict[int, bytes] = {}
 
-    def _default(self, schema: Structural) -> Any:
+    def _copy_default(self, schema: Structural) -> Any:
         """Return a new copy of a default."""
-        text = self._written.get(id(schema))
+        text = self._encoded_defaults.get(id(schema))
         if text is None:
-            text = self._written[id(schema)] = orjson.dumps(schema.default)
+            text = self._encoded_defaults[id(schema)] = orjson.dumps(schema.default)
         self._added_bytes += len(text)
         if self._added_bytes > ADDED_BYTES_MAX:
             raise StorageTooLarge(self._added_bytes)
         # Parsing is the fastest deep copy here, and the text is needed for its size anyway.
         return orjson.loads(text)
 
-    def fill_in(self, value: Any, schema: Structural) -> None:
+    def set_defaults(self, value: Any, schema: Structural) -> None:
         """Set the defaults of a value, and those within it."""
         match value:
             case dict():
                 for name, each in schema.properties.items():
-                    if each.default is not None and (name not in value or each.refuses_null(value[name])):
-                        value[name] = self._default(each)
+                    if each.default is not None and (name not in value or each.rejects_null(value[name])):
+                        value[name] = self._copy_default(each)
                 for name, item in value.items():
                     child = schema.child(name)
                     if child is None:
                         continue
-                    if name not in schema.properties and child.refuses_null(item):
-                        item = value[name] = self._default(child)
-                    self.fill_in(item, child)
+                    if name not in schema.properties and child.rejects_null(item):
+                        item = value[name] = self._copy_default(child)
+                    self.set_defaults(item, child)
             case list() if schema.items is not None:
                 for index, item in enumerate(value):
-                    if schema.items.refuses_null(item):
-                        item = value[index] = self._default(schema.items)
-                    self.fill_in(item, schema.items)
+                    if schema.items.rejects_null(item):
+                        item = value[index] = self._copy_default(schema.items)
+                    self.set_defaults(item, schema.items)

@@ -6,14 +6,14 @@ from mockkube.api.catalogue import KindInfo
 
 
 @dataclass(frozen=True, slots=True)
-class CustomKind(KindInfo):
+class CrdKind(KindInfo):
     """Kind of a CRD; list kind and discovered verbs are the CRD's."""
 
-    named_list: str = ""
+    custom_list_kind: str = ""
     # Verbs in discovery, in its order.
     listed_verbs: tuple[str, ...] = ()
 
     @property
     def list_kind(self) -> str:
         """Kind of a list of the objects."""
-        return self.named_list or f"{self.kind}List"
+        return self.custom_list_kind or f"{self.kind}List"

@@ -15,8 +15,8 @@ def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[Fie
     match value:
         case dict():
             for name, item in value.items():
-                if schema.additional is not None:
-                    yield from validate_lists(item, schema.additional, map_entry_path(at, name))
+                if schema.additional_properties is not None:
+                    yield from validate_lists(item, schema.additional_properties, map_entry_path(at, name))
             for name, item in value.items():
                 if name in schema.properties:
                     yield from validate_lists(item, schema.properties[name], f"{at}.{name}" if at else name)
@@ -26,7 +26,7 @@ def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[Fie
 
 def _validate_items(items: list[Any], schema: Structural, at: str) -> Iterator[FieldError]:
     if schema.list_type == "set":
-        yield from (duplicate(f"{at}[{index}]", items[index]) for index in _repeated(items))
+        yield from (duplicate(f"{at}[{index}]", items[index]) for index in _find_duplicates(items))
     elif schema.list_type == "map":
         yield from _validate_keys(items, schema.map_keys, at)
     if schema.items is not None:
@@ -40,10 +40,10 @@ def _validate_keys(items: list[Any], names: Sequence[str], at: str) -> Iterator[
             yield invalid(f"{at}[{index}]", item, "must be an object for an array of list-type map")
             return
     keys = [{name: (item or {})[name] for name in names if name in (item or {})} for item in items]
-    yield from (duplicate(f"{at}[{index}]", keys[index]) for index in _repeated(keys))
+    yield from (duplicate(f"{at}[{index}]", keys[index]) for index in _find_duplicates(keys))
 
 
-def _repeated(items: Sequence[Any]) -> list[int]:
+def _find_duplicates(items: Sequence[Any]) -> list[int]:
     """Return the index of each item that occurs for the second time."""
     seen: dict[tuple[type, str], int] = {}
     found = []

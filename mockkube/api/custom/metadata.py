@@ -12,21 +12,21 @@ from mockkube.api.fields import FieldError, invalid, map_entry_path, required
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
 
-DEFINITION: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-class Misread(ValueError):
+class MetadataTypeError(ValueError):
     """Error for metadata, apiVersion or kind of a wrong type; the text is upstream's."""
 
 
-class MetadataReader:
+class MetadataDecoder:
     """Decoder of metadata, as the Go type: pruned, type-checked, without empty values."""
 
     def __init__(self, codec: Codec) -> None:
-        self.node = codec.schema.get_type(DEFINITION)
+        self.node = codec.schema.get_type(OBJECT_META)
         self._codec = codec
 
-    def read(self, value: Any, at: str = "metadata", unknown: list[str] | None = None) -> Object:
+    def decode(self, value: Any, at: str = "metadata", unknown: list[str] | None = None) -> Object:
         """Return the metadata; raise MetadataTypeError. Add the paths of dropped fields to `unknown`."""
         if value is None:
             return {}
@@ -34,43 +34,43 @@ class MetadataReader:
         try:
             metadata = self._codec.decode(self.node, value, found)
         except DecodingError as error:
-            raise Misread(complaints.find_decoding_error(self.node, value)) from error
+            raise MetadataTypeError(complaints.find_decoding_error(self.node, value)) from error
         if found.has_unknown_fields and unknown is not None:
             unknown += complaints.find_unknown_fields(self.node, value, at)
         return metadata
 
-    def read_embedded(self, value: Any, schema: Structural, unknown: list[str]) -> None:
+    def decode_embedded(self, value: Any, schema: Structural, unknown: list[str]) -> None:
         """Decode, in place, the metadata of every embedded object in a value."""
         found: list[str] = []
-        self._read_within(value, schema, "", found)
+        self._decode_within(value, schema, "", found)
         unknown += sorted(found)
 
-    def _read_within(self, value: Any, schema: Structural | None, at: str, unknown: list[str]) -> None:
+    def _decode_within(self, value: Any, schema: Structural | None, at: str, unknown: list[str]) -> None:
         if schema is None:
             return
         match value:
             case dict():
-                if schema.embedded:
-                    self._read_own(value, at, unknown)
+                if schema.is_embedded_resource:
+                    self._decode_embedded_object(value, at, unknown)
                 for name, item in value.items():
-                    self._read_within(item, schema.child(name), _path(at, name), unknown)
+                    self._decode_within(item, schema.child(name), _join_path(at, name), unknown)
             case list():
                 for index, item in enumerate(value):
-                    self._read_within(item, schema.items, f"{at}[{index}]", unknown)
+                    self._decode_within(item, schema.items, f"{at}[{index}]", unknown)
 
-    def _read_own(self, value: Object, at: str, unknown: list[str]) -> None:
+    def _decode_embedded_object(self, value: Object, at: str, unknown: list[str]) -> None:
         for name in ("apiVersion", "kind"):
             if name in value and not isinstance(value[name], str):
-                raise Misread(str(invalid(_path(at, name), value[name], "must be a string")))
+                raise MetadataTypeError(str(invalid(_join_path(at, name), value[name], "must be a string")))
         if "metadata" in value:
-            here = _path(at, "metadata")
+            here = _join_path(at, "metadata")
             try:
-                value["metadata"] = self.read(value["metadata"], here, unknown)
-            except Misread as error:
-                raise Misread(str(invalid(here, value["metadata"], str(error)))) from error
+                value["metadata"] = self.decode(value["metadata"], here, unknown)
+            except MetadataTypeError as error:
+                raise MetadataTypeError(str(invalid(here, value["metadata"], str(error)))) from error
 
 
-def _path(at: str, name: str) -> str:
+def _join_path(at: str, name: str) -> str:
     return f"{at}.{name}" if at else name
 
 
@@ -80,33 +80,33 @@ def validate_embedded(value: Any, schema: Structural | None, at: str = "") -> It
         return
     match value:
         case dict():
-            if schema.embedded:
-                yield from _validate_own(value, at)
+            if schema.is_embedded_resource:
+                yield from _validate_embedded_object(value, at)
             for name, item in value.items():
                 if name in schema.properties:
-                    yield from validate_embedded(item, schema.properties[name], _path(at, name))
+                    yield from validate_embedded(item, schema.properties[name], _join_path(at, name))
                 else:
-                    yield from validate_embedded(item, schema.additional, map_entry_path(at, name))
+                    yield from validate_embedded(item, schema.additional_properties, map_entry_path(at, name))
         case list():
             for index, item in enumerate(value):
                 yield from validate_embedded(item, schema.items, f"{at}[{index}]")
 
 
-def _validate_own(value: ReadOnlyObject, at: str) -> Iterator[FieldError]:
-    yield from (required(_path(at, name)) for name in ("apiVersion", "kind") if name not in value)
+def _validate_embedded_object(value: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    yield from (required(_join_path(at, name)) for name in ("apiVersion", "kind") if name not in value)
     for name, item in value.items():
         match name:
             case "apiVersion":
-                yield from _validate_version(item, _path(at, name))
+                yield from _validate_version(item, _join_path(at, name))
             case "kind":
-                yield from _validate_kind(item, _path(at, name))
+                yield from _validate_kind(item, _join_path(at, name))
             case "metadata":
                 # upstream: an embedded object, such as a template, may do without a name.
                 metadata = item if item.get("name") else {**item, "name": "fakename"}
                 namespaced = bool(metadata.get("namespace"))
                 judged = {"metadata": metadata}
                 yield from validate_metadata(
-                    judged, names.check_path_segment, namespaced, _path(at, name), native=False
+                    judged, names.check_path_segment, namespaced, _join_path(at, name), native=False
                 )
 
 

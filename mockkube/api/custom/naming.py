@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.conditions import make_condition
-from mockkube.api.custom.conditions import ACCEPTED, ESTABLISHED, is_true, with_condition
+from mockkube.api.custom.conditions import ESTABLISHED, NAMES_ACCEPTED, is_condition_true, with_condition
 from mockkube.api.errors import aggregate_messages
 from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
 
-_CLAIMS: Final = (
+_NAME_FIELDS: Final = (
     ("plural", "PluralConflict", "resources"),
     ("singular", "SingularConflict", "resources"),
     ("shortNames", "ShortNamesConflict", "resources"),
@@ -20,17 +20,17 @@ _CLAIMS: Final = (
 )
 
 
-def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: str) -> Object:
+def accept_names(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: str) -> Object:
     """Return the CRD with the names it is granted and its conditions; `others` are the CRDs of its group."""
     wanted, status = definition["spec"]["names"], definition.get("status") or {}
     accepted = status.get("acceptedNames") or {}
     # Nothing to do; returned as a copy, which the caller compares with the original.
-    if wanted == accepted and is_true(definition, ESTABLISHED):
+    if wanted == accepted and is_condition_true(definition, ESTABLISHED):
         return dict(definition)
-    taken = _taken([*others, definition])
+    taken = _names_in_use([*others, definition])
     granted, problem = dict(accepted), None
-    for name, reason, pool in _CLAIMS:
-        complaints = _complaints(wanted.get(name), accepted.get(name), taken[pool])
+    for name, reason, pool in _NAME_FIELDS:
+        complaints = _find_conflicts(wanted.get(name), accepted.get(name), taken[pool])
         if complaints:
             problem = (reason, aggregate_messages(complaints))
         else:
@@ -45,19 +45,19 @@ def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: s
 def _with_conditions(definition: Object, problem: tuple[str, str] | None, now: str) -> Object:
     if problem is not None:
         reason, message = problem
-        verdict = make_condition(ACCEPTED, holds=False, reason=reason, message=message)
+        verdict = make_condition(NAMES_ACCEPTED, holds=False, reason=reason, message=message)
         established = make_condition(
             ESTABLISHED, holds=False, reason="NotAccepted", message="not all names are accepted"
         )
     else:
-        verdict = make_condition(ACCEPTED, holds=True, reason="NoConflicts", message="no conflicts found")
+        verdict = make_condition(NAMES_ACCEPTED, holds=True, reason="NoConflicts", message="no conflicts found")
         message = "the initial names have been accepted"
         established = make_condition(ESTABLISHED, holds=True, reason="InitialNamesAccepted", message=message)
     definition = with_condition(definition, verdict, now)
-    return definition if is_true(definition, ESTABLISHED) else with_condition(definition, established, now)
+    return definition if is_condition_true(definition, ESTABLISHED) else with_condition(definition, established, now)
 
 
-def _taken(definitions: Iterable[ReadOnlyObject]) -> dict[str, set[str]]:
+def _names_in_use(definitions: Iterable[ReadOnlyObject]) -> dict[str, set[str]]:
     """Return the names that are in use in a group."""
     resources: set[str] = set()
     kinds: set[str] = set()
@@ -68,7 +68,7 @@ def _taken(definitions: Iterable[ReadOnlyObject]) -> dict[str, set[str]]:
     return {"resources": resources, "kinds": kinds}
 
 
-def _complaints(wanted: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> list[str]:
+def _find_conflicts(wanted: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> list[str]:
     if wanted == accepted:
         return []
     names = wanted if isinstance(wanted, list) else [wanted or ""]

@@ -15,43 +15,49 @@ _SCALARS: Final = {
 }
 
 
-def object_node(schema: Structural, metadata: TypeNode) -> TypeNode:
+def make_object_node(schema: Structural, metadata: TypeNode) -> TypeNode:
     """Return the node of a whole object."""
-    node = _struct(schema, metadata)
-    node.fields |= _own(metadata)
+    node = _make_struct(schema, metadata)
+    node.fields |= _object_fields(metadata)
     return node
 
 
-def _own(metadata: TypeNode) -> dict[str, TypeField]:
+def _object_fields(metadata: TypeNode) -> dict[str, TypeField]:
     text = TypeNode(Shape.STRING)
-    return {name: _field(name, one) for name, one in (("kind", text), ("apiVersion", text), ("metadata", metadata))}
+    return {
+        name: _make_field(name, one) for name, one in (("kind", text), ("apiVersion", text), ("metadata", metadata))
+    }
 
 
-def _field(name: str, node: TypeNode) -> TypeField:
+def _make_field(name: str, node: TypeNode) -> TypeField:
     """Return a field that is only present if it was set."""
     return TypeField(name, node, pointer=True, omit_empty=True, omit_zero=False)
 
 
-def _struct(schema: Structural, metadata: TypeNode) -> TypeNode:
-    fields = {name: _field(name, _node(each, metadata)) for name, each in schema.properties.items()}
-    rest = TypeNode(Shape.ANY) if schema.preserve else None
+def _make_struct(schema: Structural, metadata: TypeNode) -> TypeNode:
+    fields = {name: _make_field(name, _make_node(each, metadata)) for name, each in schema.properties.items()}
+    rest = TypeNode(Shape.ANY) if schema.preserves_unknown_fields else None
     return TypeNode(Shape.STRUCT, item=rest, raw=schema.raw, fields=fields)
 
 
-def _node(schema: Structural, metadata: TypeNode) -> TypeNode:
-    if schema.int_or_string:
+def _make_node(schema: Structural, metadata: TypeNode) -> TypeNode:
+    if schema.is_int_or_string:
         return TypeNode(Shape.INT_OR_STRING, raw=schema.raw)
     if schema.type in _SCALARS:
         return TypeNode(_SCALARS[schema.type], raw=schema.raw)
     if schema.type == "array" and schema.items is not None:
-        return TypeNode(Shape.LIST, item=_node(schema.items, metadata), raw=schema.raw)
+        return TypeNode(Shape.LIST, item=_make_node(schema.items, metadata), raw=schema.raw)
     if schema.type == "object":
-        return _map(schema, metadata)
+        return _make_map(schema, metadata)
     return TypeNode(Shape.ANY, raw=schema.raw)
 
 
-def _map(schema: Structural, metadata: TypeNode) -> TypeNode:
-    if schema.keeps_additional and not schema.properties:
-        item = TypeNode(Shape.ANY) if schema.additional is None else _node(schema.additional, metadata)
+def _make_map(schema: Structural, metadata: TypeNode) -> TypeNode:
+    if schema.has_additional_properties and not schema.properties:
+        item = (
+            TypeNode(Shape.ANY)
+            if schema.additional_properties is None
+            else _make_node(schema.additional_properties, metadata)
+        )
         return TypeNode(Shape.MAP, item=item, raw=schema.raw)
-    return object_node(schema, metadata) if schema.embedded else _struct(schema, metadata)
+    return make_object_node(schema, metadata) if schema.is_embedded_resource else _make_struct(schema, metadata)

@@ -4,20 +4,20 @@
 
 from typing import Final
 
-from mockkube.api.custom.outcomes import Outcome, Place, unfit, unplaced
-from mockkube.api.custom.schemas import Schema
+from mockkube.api.custom.outcomes import ValidationResult, ValuePath, add_invalid, add_without_field
+from mockkube.api.custom.schemas import ValidationSchema
 from mockkube.api.fields import invalid
 
 Number = int | float
 
 _FLOAT_MAX: Final = 3.4028234663852886e38
-_BITS: Final = {"int32": 31}
+_INTEGER_BITS: Final = {"int32": 31}
 _BOUNDS: Final = (("minimum", "exclusiveMinimum", "greater", -1), ("maximum", "exclusiveMaximum", "less", 1))
 
 
-def check_number(value: Number, schema: Schema, place: Place) -> Outcome:
+def check_number(value: Number, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
     """Return the errors of a number."""
-    outcome, raw = Outcome(), schema.raw
+    outcome, raw = ValidationResult(), schema.raw
     _check_range(outcome, value, schema, "Checked", place)
     if (factor := raw.get("multipleOf")) is not None:
         native = _check_range(outcome, factor, schema, "MultipleOf", place)
@@ -30,40 +30,42 @@ def check_number(value: Number, schema: Schema, place: Place) -> Outcome:
         limit = int(bound) if native and isinstance(value, int) else float(bound)
         if raw.get(exclusive):
             if sign * value >= sign * limit:
-                unfit(outcome, place, value, f"should be {word} than {_shown(limit)}")
+                add_invalid(outcome, place, value, f"should be {word} than {_format_number(limit)}")
         elif sign * value > sign * limit:
-            unfit(outcome, place, value, f"should be {word} than or equal to {_shown(limit)}")
+            add_invalid(outcome, place, value, f"should be {word} than or equal to {_format_number(limit)}")
     outcome.matches += 1
     return outcome
 
 
-def _check_range(outcome: Outcome, number: Number, schema: Schema, prefix: str, place: Place) -> bool:
+def _check_range(
+    outcome: ValidationResult, number: Number, schema: ValidationSchema, prefix: str, place: ValuePath
+) -> bool:
     """Return whether the number is in the range of the schema's type and format; add an error if not."""
     kind = schema.single_type
     if kind == "integer":
-        bits = _BITS.get(schema.format, 63)
+        bits = _INTEGER_BITS.get(schema.format, 63)
         there = number == int(number) and -(1 << bits) <= number < 1 << bits
     else:
         there = kind != "number" or schema.format != "float" or abs(number) <= _FLOAT_MAX
     if not there:
         form = f"with format {schema.format}" if schema.format else "(default format)"
-        unplaced(outcome, place, f"{prefix} value must be of type {kind} {form} in {place.path}")
+        add_without_field(outcome, place, f"{prefix} value must be of type {kind} {form} in {place.path}")
     return there
 
 
-def _check_multiple(outcome: Outcome, value: Number, factor: Number, place: Place) -> None:
+def _check_multiple(outcome: ValidationResult, value: Number, factor: Number, place: ValuePath) -> None:
     if factor <= 0:
-        text = f"factor MultipleOf declared for {place.path} must be positive: {_shown(factor)}"
+        text = f"factor MultipleOf declared for {place.path} must be positive: {_format_number(factor)}"
         outcome.add(text, invalid(place.field, factor, text))
     elif isinstance(value, int) and isinstance(factor, int):
         if value % factor:
-            unfit(outcome, place, value, f"should be a multiple of {factor}")
+            add_invalid(outcome, place, value, f"should be a multiple of {factor}")
     # upstream multiplies for factors below 1, with other rounding errors than a division has.
     elif not (1 / factor * value if factor < 1 else value / factor).is_integer():
-        unfit(outcome, place, value, f"should be a multiple of {_shown(factor)}")
+        add_invalid(outcome, place, value, f"should be a multiple of {_format_number(factor)}")
 
 
-def _shown(number: Number) -> str:
+def _format_number(number: Number) -> str:
     """Format a number like Go's `%v`."""
     if isinstance(number, int):
         return str(number)

@@ -10,36 +10,36 @@ from mockkube.api import fields
 from mockkube.api.fields import ErrorType, FieldError, invalid, not_supported, quote, required, to_go_json
 
 # Field of errors without a path, as Go prints a nil path.
-NOWHERE: Final = "<nil>"
+NO_FIELD: Final = "<nil>"
 
 
 @dataclass(slots=True)
-class Outcome:
+class ValidationResult:
     """Errors of one schema by their text, and the number of checks that passed."""
 
     # Keyed by text, because upstream reports each text once.
-    complaints: dict[str, FieldError] = field(default_factory=dict)
+    errors: dict[str, FieldError] = field(default_factory=dict)
     # Of several alternatives that all fail, upstream reports the one with the most matches.
     matches: int = 0
 
     @property
-    def valid(self) -> bool:
+    def is_valid(self) -> bool:
         """True if there are no errors."""
-        return not self.complaints
+        return not self.errors
 
     def add(self, text: str, error: FieldError) -> None:
         """Add an error, unless there is one with the same text."""
-        self.complaints.setdefault(text, error)
+        self.errors.setdefault(text, error)
 
-    def merge(self, other: "Outcome") -> None:
+    def merge(self, other: "ValidationResult") -> None:
         """Add the errors and matches of another result."""
-        for text, error in other.complaints.items():
-            self.complaints.setdefault(text, error)
+        for text, error in other.errors.items():
+            self.errors.setdefault(text, error)
         self.matches += other.matches
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValuePath:
     """Path of a value as upstream prints it, and the path in the object that it is relative to."""
 
     path: str = ""
@@ -50,55 +50,55 @@ class Place:
         """Path of the field in errors."""
         name = self.path.removeprefix(".")
         if not name:
-            return self.root or NOWHERE
+            return self.root or NO_FIELD
         return f"{self.root}.{name}" if self.root else name
 
-    def property(self, name: str) -> "Place":
+    def property(self, name: str) -> "ValuePath":
         """Return the path of a field that the schema declares."""
-        return Place(f"{self.path}.{name}" if self.path else name, self.root)
+        return ValuePath(f"{self.path}.{name}" if self.path else name, self.root)
 
-    def entry(self, name: str) -> "Place":
+    def entry(self, name: str) -> "ValuePath":
         """Return the path of any other field; at the root it begins with a dot."""
-        return Place(f"{self.path}.{name}", self.root)
+        return ValuePath(f"{self.path}.{name}", self.root)
 
-    def item(self, index: int) -> "Place":
+    def item(self, index: int) -> "ValuePath":
         """Return the path of a list item."""
-        return Place(f"{self.path}[{index}]", self.root)
+        return ValuePath(f"{self.path}[{index}]", self.root)
 
 
-def wrong_type(outcome: Outcome, place: Place, wanted: str, found: str) -> None:
+def add_type_error(outcome: ValidationResult, place: ValuePath, wanted: str, found: str) -> None:
     """Add an error: the value has another type or format."""
     text = f"{place.path} in body must be of type {wanted}: {quote(found)}"
     outcome.add(text, FieldError(place.field, text, ErrorType.TYPE_INVALID, found))
 
 
-def missing(outcome: Outcome, place: Place) -> None:
+def add_missing(outcome: ValidationResult, place: ValuePath) -> None:
     """Add an error: a required field is absent."""
     outcome.add(f"{place.path} in body is required", required(place.field))
 
 
-def none_of(outcome: Outcome, place: Place, value: Any, allowed: list[Any]) -> None:
+def add_not_supported(outcome: ValidationResult, place: ValuePath, value: Any, allowed: list[Any]) -> None:
     """Add an error: the value is not one of the allowed ones."""
     words = [one if isinstance(one, str) else to_go_json(one) for one in allowed]
     outcome.add(f"{place.path} in body should be one of {words}", not_supported(place.field, value, words))
 
 
-def unfit(outcome: Outcome, place: Place, value: Any, what: str) -> None:
+def add_invalid(outcome: ValidationResult, place: ValuePath, value: Any, what: str) -> None:
     """Add an error with a text about what the value should be."""
     text = f"{place.path} in body {what}"
     outcome.add(text, invalid(place.field, value, text))
 
 
-def too_many(outcome: Outcome, place: Place, count: int, most: int, unit: str) -> None:
+def add_too_many(outcome: ValidationResult, place: ValuePath, count: int, most: int, unit: str) -> None:
     """Add an error: there are too many items or properties."""
     outcome.add(f"{place.path} in body should have at most {most} {unit}", fields.too_many(place.field, count, most))
 
 
-def too_long(outcome: Outcome, place: Place, most: int) -> None:
+def add_too_long(outcome: ValidationResult, place: ValuePath, most: int) -> None:
     """Add an error: the string is too long."""
     outcome.add(f"{place.path} in body should be at most {most} chars long", fields.too_long(place.field, most))
 
 
-def unplaced(outcome: Outcome, place: Place, text: str) -> None:
+def add_without_field(outcome: ValidationResult, place: ValuePath, text: str) -> None:
     """Add an error for which upstream reports neither field nor value."""
-    outcome.add(text, invalid(place.root or NOWHERE, "", text))
+    outcome.add(text, invalid(place.root or NO_FIELD, "", text))

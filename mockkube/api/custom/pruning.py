@@ -9,8 +9,8 @@ from mockkube.api.custom.structural import Structural
 from mockkube.api.types import Object
 
 # Fields that every object has, whatever its schema says.
-OWN: Final = ("apiVersion", "kind", "metadata")
-_NOTHING: Final = Structural({})
+OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
+_EMPTY_SCHEMA: Final = Structural({})
 
 
 def prune_object(obj: Object, schema: Structural | None, unknown: list[str] | None = None) -> Object:
@@ -19,7 +19,7 @@ def prune_object(obj: Object, schema: Structural | None, unknown: list[str] | No
     The paths of dropped fields are added to `unknown`, sorted.
     """
     found: list[str] = []
-    root = replace(schema or _NOTHING, embedded=True)
+    root = replace(schema or _EMPTY_SCHEMA, is_embedded_resource=True)
     pruned: Object = _prune(obj, root, "", found)
     if unknown is not None:
         unknown += sorted(found)
@@ -37,8 +37,8 @@ def _prune(value: Any, schema: Structural | None, at: str, unknown: list[str]) -
             return _prune_map(value, schema, at, unknown)
         case list():
             items = schema.items if schema is not None else None
-            if schema is not None and schema.preserve:
-                return [_keep(item, items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
+            if schema is not None and schema.preserves_unknown_fields:
+                return [_prune_preserved(item, items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
             return [_prune(item, items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
         # Go decodes whole numbers in JSON as int64, so 1.0 is stored as 1.
         case float() if value.is_integer() and abs(value) < 1 << 63:
@@ -46,38 +46,42 @@ def _prune(value: Any, schema: Structural | None, at: str, unknown: list[str]) -
     return value
 
 
-def _keep(value: Any, schema: Structural | None, at: str, unknown: list[str]) -> Any:
+def _prune_preserved(value: Any, schema: Structural | None, at: str, unknown: list[str]) -> Any:
     """Prune inside a value whose unknown fields are preserved."""
     if schema is None:
         return value
     if isinstance(value, list):
-        return [_keep(item, schema.items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
-    return _prune_map(value, replace(schema, preserve=True), at, unknown) if isinstance(value, dict) else value
+        return [_prune_preserved(item, schema.items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
+    return (
+        _prune_map(value, replace(schema, preserves_unknown_fields=True), at, unknown)
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def _prune_map(value: Object, schema: Structural | None, at: str, unknown: list[str]) -> Object:
     if schema is None:
-        unknown += [_path(at, key) for key in value]
+        unknown += [_join_path(at, key) for key in value]
         return {}
     pruned = {}
     for key, item in value.items():
-        if schema.embedded and key in OWN:
+        if schema.is_embedded_resource and key in OBJECT_FIELDS:
             pruned[key] = item
         elif key in schema.properties:
-            pruned[key] = _prune(item, schema.properties[key], _path(at, key), unknown)
-        elif schema.additional is not None:
-            pruned[key] = _prune(item, schema.additional, _path(at, key), unknown)
-        elif schema.preserve:
+            pruned[key] = _prune(item, schema.properties[key], _join_path(at, key), unknown)
+        elif schema.additional_properties is not None:
+            pruned[key] = _prune(item, schema.additional_properties, _join_path(at, key), unknown)
+        elif schema.preserves_unknown_fields:
             pruned[key] = item
         # `additionalProperties: true` keeps the key, but nothing is known about the value.
-        elif schema.keeps_additional:
-            pruned[key] = _prune(item, None, _path(at, key), unknown)
+        elif schema.has_additional_properties:
+            pruned[key] = _prune(item, None, _join_path(at, key), unknown)
         else:
-            unknown.append(_path(at, key))
+            unknown.append(_join_path(at, key))
     return pruned
 
 
-def _path(at: str, key: str) -> str:
+def _join_path(at: str, key: str) -> str:
     return f"{at}.{key}" if at else key
 
 
@@ -89,7 +93,7 @@ def drop_nulls(value: Any, schema: Structural) -> None:
                 child = schema.child(key)
                 if child is None:
                     continue
-                if child.refuses_null(item) and child.default is None:
+                if child.rejects_null(item) and child.default is None:
                     del value[key]
                 else:
                     drop_nulls(item, child)

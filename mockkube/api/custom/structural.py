@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 
-_TEXT: Final[ReadOnlyObject] = {"type": "string"}
-_METADATA: Final[ReadOnlyObject] = {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}}
+_STRING: Final[ReadOnlyObject] = {"type": "string"}
+_METADATA: Final[ReadOnlyObject] = {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}}
 
 
 @dataclass(slots=True, eq=False)
@@ -23,15 +23,15 @@ class Structural:
     type: str = ""
     properties: "dict[str, Structural]" = field(default_factory=dict)
     # Schema of values that are not among the properties.
-    additional: "Structural | None" = None
+    additional_properties: "Structural | None" = None
     # Whether `additionalProperties` is set, to a schema or a boolean.
-    keeps_additional: bool = False
+    has_additional_properties: bool = False
     items: "Structural | None" = None
     default: Any = None
-    nullable: bool = False
-    preserve: bool = False
-    embedded: bool = False
-    int_or_string: bool = False
+    is_nullable: bool = False
+    preserves_unknown_fields: bool = False
+    is_embedded_resource: bool = False
+    is_int_or_string: bool = False
     list_type: str = ""
     map_keys: tuple[str, ...] = ()
 
@@ -42,29 +42,31 @@ class Structural:
 
     def child(self, name: str) -> "Structural | None":
         """Return the schema of a field or map entry."""
-        return self.properties.get(name, self.additional)
+        return self.properties.get(name, self.additional_properties)
 
-    def refuses_null(self, value: Any) -> bool:
+    def rejects_null(self, value: Any) -> bool:
         """Return whether the value is null and the schema does not allow that."""
-        return value is None and not self.nullable
+        return value is None and not self.is_nullable
 
-    def whole(self) -> "Structural":
+    def with_object_fields(self) -> "Structural":
         """Return the schema with apiVersion, kind and metadata.name declared, as for an object."""
-        given = {"kind": _TEXT, "apiVersion": _TEXT, "metadata": _METADATA}
-        return replace(self, properties={**self.properties, **{name: read(raw) for name, raw in given.items()}})
+        given = {"kind": _STRING, "apiVersion": _STRING, "metadata": _METADATA}
+        return replace(
+            self, properties={**self.properties, **{name: parse_structural(raw) for name, raw in given.items()}}
+        )
 
 
-def read(raw: ReadOnlyObject | None) -> Structural:
+def parse_structural(raw: ReadOnlyObject | None) -> Structural:
     """Parse an OpenAPI schema."""
     raw = raw or {}
     additional, items = raw.get("additionalProperties"), raw.get("items")
     return Structural(
         raw,
         raw.get("type", ""),
-        {name: read(each) for name, each in (raw.get("properties") or {}).items()},
-        read(additional) if isinstance(additional, Mapping) else None,
+        {name: parse_structural(each) for name, each in (raw.get("properties") or {}).items()},
+        parse_structural(additional) if isinstance(additional, Mapping) else None,
         additional is not None,
-        read(items) if isinstance(items, Mapping) else None,
+        parse_structural(items) if isinstance(items, Mapping) else None,
         raw.get("default"),
         bool(raw.get("nullable")),
         bool(raw.get("x-kubernetes-preserve-unknown-fields")),

@@ -11,45 +11,53 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from mockkube.api.custom import formats, outcomes
-from mockkube.api.custom.correlation import Correlated, same
+from mockkube.api.custom.correlation import CorrelatedObject, equal_json
 from mockkube.api.custom.numbers import check_number
-from mockkube.api.custom.outcomes import Outcome, Place
-from mockkube.api.custom.schemas import Schema
+from mockkube.api.custom.outcomes import ValidationResult, ValuePath
+from mockkube.api.custom.schemas import ValidationSchema
 from mockkube.api.fields import FieldError, invalid
 
 _TYPE_FIELDS: Final = ("kind", "apiVersion")
 
 
-def validate(value: Any, schema: Schema, correlated: Correlated | None = None, *, root: str = "") -> list[FieldError]:
+def validate(
+    value: Any, schema: ValidationSchema, correlated: CorrelatedObject | None = None, *, root: str = ""
+) -> list[FieldError]:
     """Return the errors of a value at `root`; `correlated` has its old value."""
-    return list(_ratcheted(value, schema, Place(root=root), correlated).complaints.values())
+    return list(_validate_ratcheting(value, schema, ValuePath(root=root), correlated).errors.values())
 
 
-def _ratcheted(value: Any, schema: Schema, place: Place, correlated: Correlated | None) -> Outcome:
+def _validate_ratcheting(
+    value: Any, schema: ValidationSchema, place: ValuePath, correlated: CorrelatedObject | None
+) -> ValidationResult:
     outcome = _check(value, schema, place, correlated)
-    if not outcome.valid and correlated is not None and correlated.unchanged:
-        return Outcome()
+    if not outcome.is_valid and correlated is not None and correlated.is_unchanged:
+        return ValidationResult()
     return outcome
 
 
-def _check(value: Any, schema: Schema, place: Place, correlated: Correlated | None) -> Outcome:
-    outcome = Outcome()
-    for part in _parts(value, schema, place, correlated):
+def _check(
+    value: Any, schema: ValidationSchema, place: ValuePath, correlated: CorrelatedObject | None
+) -> ValidationResult:
+    outcome = ValidationResult()
+    for part in _check_keywords(value, schema, place, correlated):
         outcome.merge(part)
         outcome.matches += value is not None
     outcome.matches += value is not None
     return outcome
 
 
-def _parts(value: Any, schema: Schema, place: Place, correlated: Correlated | None) -> Iterator[Outcome]:
+def _check_keywords(
+    value: Any, schema: ValidationSchema, place: ValuePath, correlated: CorrelatedObject | None
+) -> Iterator[ValidationResult]:
     """Yield the results of the keywords that apply to the value."""
     if schema.types or schema.format:
         yield _check_type(value, schema, place)
     if value is not None:
-        yield _check_junctors(value, schema, place, correlated)
+        yield _check_combinations(value, schema, place, correlated)
     match value:
         case str():
-            yield _check_text(value, schema, place)
+            yield _check_string(value, schema, place)
             if schema.format and schema.format.replace("-", "") in formats.CHECKS:
                 yield _check_format(value, schema, place)
         case int() | float() if not isinstance(value, bool):
@@ -78,12 +86,12 @@ def _json_type(value: Any) -> tuple[str, str]:
             return "object", ""
 
 
-def _check_type(value: Any, schema: Schema, place: Place) -> Outcome:
-    outcome, types = Outcome(), schema.types
+def _check_type(value: Any, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
+    outcome, types = ValidationResult(), schema.types
     wanted = ",".join(types)
     if value is None:
-        if types and not schema.nullable:
-            outcomes.wrong_type(outcome, place, wanted, "null")
+        if types and not schema.is_nullable:
+            outcomes.add_type_error(outcome, place, wanted, "null")
             return outcome
     else:
         kind, form = _json_type(value)
@@ -93,130 +101,144 @@ def _check_type(value: Any, schema: Schema, place: Place) -> Outcome:
         fits = fits or (kind == "integer" and "number" in types)
         spelled = isinstance(value, str | list)
         if not spelled and schema.format and not (fits or form == schema.format):
-            outcomes.wrong_type(outcome, place, schema.format, form)
+            outcomes.add_type_error(outcome, place, schema.format, form)
             return outcome
         by_format = spelled and bool(schema.format) and "number" not in types and "integer" not in types
         if not fits and not by_format:
-            outcomes.wrong_type(outcome, place, wanted, kind)
+            outcomes.add_type_error(outcome, place, wanted, kind)
             return outcome
     outcome.matches += 1
     return outcome
 
 
-def _check_text(value: str, schema: Schema, place: Place) -> Outcome:
+def _check_string(value: str, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
     """Check length, then pattern; only the first error is reported."""
-    outcome, raw = Outcome(), schema.raw
+    outcome, raw = ValidationResult(), schema.raw
     most, least, pattern = raw.get("maxLength"), raw.get("minLength"), raw.get("pattern")
     if most is not None and len(value) > most:
-        outcomes.too_long(outcome, place, most)
+        outcomes.add_too_long(outcome, place, most)
     elif least is not None and len(value) < least:
-        outcomes.unfit(outcome, place, value, f"should be at least {least} chars long")
-    elif pattern and not schema.matches(pattern, value):
-        outcomes.unfit(outcome, place, value, f"should match '{pattern}'")
+        outcomes.add_invalid(outcome, place, value, f"should be at least {least} chars long")
+    elif pattern and not schema.matches_pattern(pattern, value):
+        outcomes.add_invalid(outcome, place, value, f"should match '{pattern}'")
     return outcome
 
 
-def _check_format(value: str, schema: Schema, place: Place) -> Outcome:
-    outcome = Outcome()
-    if not formats.fits(schema.format, value):
-        outcomes.wrong_type(outcome, place, schema.format, value)
+def _check_format(value: str, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
+    outcome = ValidationResult()
+    if not formats.matches_format(schema.format, value):
+        outcomes.add_type_error(outcome, place, schema.format, value)
     return outcome
 
 
-def _check_enum(value: Any, schema: Schema, place: Place) -> Outcome:
-    outcome = Outcome()
-    if not schema.enum or (isinstance(value, str) and value in schema.texts):
+def _check_enum(value: Any, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
+    outcome = ValidationResult()
+    if not schema.enum or (isinstance(value, str) and value in schema.enum_strings):
         return outcome
-    if value is None or isinstance(value, str) or not any(same(value, one) for one in schema.enum):
-        outcomes.none_of(outcome, place, value, schema.enum)
+    if value is None or isinstance(value, str) or not any(equal_json(value, one) for one in schema.enum):
+        outcomes.add_not_supported(outcome, place, value, schema.enum)
     return outcome
 
 
-def _check_items(value: list[Any], schema: Schema, place: Place, correlated: Correlated | None) -> Outcome:
-    outcome, raw, count = Outcome(), schema.raw, len(value)
+def _check_items(
+    value: list[Any], schema: ValidationSchema, place: ValuePath, correlated: CorrelatedObject | None
+) -> ValidationResult:
+    outcome, raw, count = ValidationResult(), schema.raw, len(value)
     if schema.items is not None:
         for index, item in enumerate(value):
-            known = correlated.index(index) if correlated is not None else None
-            outcome.merge(_ratcheted(item, schema.items, place.item(index), known))
+            known = correlated.get_item(index) if correlated is not None else None
+            outcome.merge(_validate_ratcheting(item, schema.items, place.item(index), known))
     least, most = raw.get("minItems"), raw.get("maxItems")
     if least is not None and count < least:
-        outcomes.unfit(outcome, place, count, f"should have at least {least} items")
+        outcomes.add_invalid(outcome, place, count, f"should have at least {least} items")
     if most is not None and count > most:
-        outcomes.too_many(outcome, place, count, most, "items")
+        outcomes.add_too_many(outcome, place, count, most, "items")
     outcome.matches += 1
     return outcome
 
 
-def _check_properties(value: dict[str, Any], schema: Schema, place: Place, correlated: Correlated | None) -> Outcome:
-    outcome, raw, count = Outcome(), schema.raw, len(value)
+def _check_properties(
+    value: dict[str, Any], schema: ValidationSchema, place: ValuePath, correlated: CorrelatedObject | None
+) -> ValidationResult:
+    outcome, raw, count = ValidationResult(), schema.raw, len(value)
     least, most = raw.get("minProperties"), raw.get("maxProperties")
     if least is not None and count < least:
-        outcomes.unfit(outcome, place, count, f"should have at least {least} properties")
+        outcomes.add_invalid(outcome, place, count, f"should have at least {least} properties")
     if most is not None and count > most:
-        outcomes.too_many(outcome, place, count, most, "properties")
+        outcomes.add_too_many(outcome, place, count, most, "properties")
     others = [name for name in value if name not in schema.properties]
     for name in others:
-        if schema.closed:
+        if schema.forbids_additional:
             text = f"{place.path}.{name} in body is a forbidden property"
             outcome.add(text, invalid(place.field, name, text))
         elif schema.additional is not None:
-            outcome.merge(_ratcheted(value[name], schema.additional, place.entry(name), _key(correlated, name, place)))
+            outcome.merge(
+                _validate_ratcheting(
+                    value[name], schema.additional, place.entry(name), _correlated_field(correlated, name, place)
+                )
+            )
     for name, each in schema.properties.items():
         if name in value:
-            outcome.merge(_ratcheted(value[name], each, place.property(name), _key(correlated, name, place)))
+            outcome.merge(
+                _validate_ratcheting(
+                    value[name], each, place.property(name), _correlated_field(correlated, name, place)
+                )
+            )
     for name in schema.required:
         if name not in value:
-            outcomes.missing(outcome, place.entry(name))
+            outcomes.add_missing(outcome, place.entry(name))
     return outcome
 
 
-def _key(correlated: Correlated | None, name: str, place: Place) -> Correlated | None:
+def _correlated_field(correlated: CorrelatedObject | None, name: str, place: ValuePath) -> CorrelatedObject | None:
     """Return the correlation of a field; kind and apiVersion at the root are always validated."""
     if correlated is None or (not place.path and name in _TYPE_FIELDS):
         return None
-    return correlated.key(name)
+    return correlated.get_field(name)
 
 
-def _check_junctors(value: Any, schema: Schema, place: Place, correlated: Correlated | None) -> Outcome:
-    outcome = Outcome()
+def _check_combinations(
+    value: Any, schema: ValidationSchema, place: ValuePath, correlated: CorrelatedObject | None
+) -> ValidationResult:
+    outcome = ValidationResult()
 
-    def each(schemas: Sequence[Schema]) -> list[Outcome]:
+    def each(schemas: Sequence[ValidationSchema]) -> list[ValidationResult]:
         return [_check(value, one, place, correlated) for one in schemas]
 
     if schema.any_of:
-        _judge_any(outcome, each(schema.any_of), place)
+        _check_any_of(outcome, each(schema.any_of), place)
     if schema.one_of:
-        _judge_one(outcome, each(schema.one_of), place)
+        _check_one_of(outcome, each(schema.one_of), place)
     if schema.all_of:
-        _judge_all(outcome, each(schema.all_of), place)
-    if schema.none is not None and _check(value, schema.none, place, correlated).valid:
-        outcomes.unplaced(outcome, place, f'"{place.path}" must not validate the schema (not)')
+        _check_all_of(outcome, each(schema.all_of), place)
+    if schema.not_schema is not None and _check(value, schema.not_schema, place, correlated).is_valid:
+        outcomes.add_without_field(outcome, place, f'"{place.path}" must not validate the schema (not)')
     outcome.matches += 1
     return outcome
 
 
-def _judge_any(outcome: Outcome, found: list[Outcome], place: Place) -> None:
-    fitting = next((one for one in found if one.valid), None)
+def _check_any_of(outcome: ValidationResult, found: list[ValidationResult], place: ValuePath) -> None:
+    fitting = next((one for one in found if one.is_valid), None)
     if fitting is None:
-        outcomes.unplaced(outcome, place, f'"{place.path}" must validate at least one schema (anyOf)')
+        outcomes.add_without_field(outcome, place, f'"{place.path}" must validate at least one schema (anyOf)')
     outcome.merge(fitting or max(found, key=lambda one: one.matches))
 
 
-def _judge_one(outcome: Outcome, found: list[Outcome], place: Place) -> None:
-    fitting = [one for one in found if one.valid]
+def _check_one_of(outcome: ValidationResult, found: list[ValidationResult], place: ValuePath) -> None:
+    fitting = [one for one in found if one.is_valid]
     if len(fitting) == 1:
         outcome.merge(fitting[0])
         return
     why = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
-    outcomes.unplaced(outcome, place, f'"{place.path}" must validate one and only one schema (oneOf). {why}')
+    outcomes.add_without_field(outcome, place, f'"{place.path}" must validate one and only one schema (oneOf). {why}')
     if not fitting:
         outcome.merge(max(found, key=lambda one: one.matches))
 
 
-def _judge_all(outcome: Outcome, found: list[Outcome], place: Place) -> None:
+def _check_all_of(outcome: ValidationResult, found: list[ValidationResult], place: ValuePath) -> None:
     for one in found:
         outcome.merge(one)
-    fitting = sum(one.valid for one in found)
+    fitting = sum(one.is_valid for one in found)
     if fitting < len(found):
         why = "" if fitting else ". None validated"
-        outcomes.unplaced(outcome, place, f'"{place.path}" must validate all the schemas (allOf){why}')
+        outcomes.add_without_field(outcome, place, f'"{place.path}" must validate all the schemas (allOf){why}')

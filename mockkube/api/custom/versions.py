@@ -8,10 +8,10 @@ from typing import Final
 
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES: Final = {None: 2, "beta": 1, "alpha": 0}
-Rank = tuple[int, int, int, int]
+VersionRank = tuple[int, int, int, int]
 
 
-def rank(name: str) -> Rank:
+def rank_version(name: str) -> VersionRank:
     """Return the sort key of a version; the greater one is preferred. Names that are no versions have equal keys."""
     match = _VERSION.fullmatch(name)
     if match is None:
@@ -19,6 +19,6 @@ def rank(name: str) -> Rank:
     return (1, _STAGES[match[2]], int(match[1]), int(match[3] or 0))
 
 
-def preferred_first(names: Iterable[str]) -> list[str]:
+def sort_by_preference(names: Iterable[str]) -> list[str]:
     """Return the versions in discovery's order of preference."""
-    return sorted(sorted(names), key=lambda name: tuple(-part for part in rank(name)))
+    return sorted(sorted(names), key=lambda name: tuple(-part for part in rank_version(name)))

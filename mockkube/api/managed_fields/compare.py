@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockkube.api.managed_fields.field_set import FieldSet, Path, field_element
-from mockkube.api.managed_fields.items import item_element
-from mockkube.api.managed_fields.reach import Reach
+from mockkube.api.managed_fields.field_set import FieldSet, Path, make_field_element
+from mockkube.api.managed_fields.items import make_item_element
+from mockkube.api.managed_fields.reach import FieldFilter
 from mockkube.api.managed_fields.types import ABSENT, Form, ListType, MapType, Type
 
 
@@ -20,108 +20,108 @@ class Comparison:
     modified: FieldSet = field(default_factory=FieldSet)
     added: FieldSet = field(default_factory=FieldSet)
 
-    def within(self, reach: Reach) -> "Comparison":
+    def filter_fields(self, reach: FieldFilter) -> "Comparison":
         """Return the comparison without the fields that a resource or subresource does not write."""
-        return Comparison(*(reach.within(one) for one in (self.removed, self.modified, self.added)))
+        return Comparison(*(reach.filter_fields(one) for one in (self.removed, self.modified, self.added)))
 
 
 def compare(old: Any, new: Any, expected: Type) -> Comparison:
     """Compare two values of a type."""
-    walk = _Walk()
-    walk.value(old, new, expected, ())
-    return walk.found
+    walk = _Comparer()
+    walk.compare(old, new, expected, ())
+    return walk.comparison
 
 
-class _Walk:
+class _Comparer:
     def __init__(self) -> None:
-        self.found = Comparison()
+        self.comparison = Comparison()
 
-    def value(self, old: Any, new: Any, expected: Type, path: Path) -> None:
+    def compare(self, old: Any, new: Any, expected: Type, path: Path) -> None:
         # hot: per field of every written object; equal parts are skipped without a walk
         if old is not ABSENT and new is not ABSENT and old == new:
             return
         before, after = expected.form(old), expected.form(new)
         if new is ABSENT:
-            leaf = self._form(before, old, new, path)
+            leaf = self._compare_form(before, old, new, path)
         else:
             if old is not ABSENT and before is not after:
-                self._form(before, old, new, path)
-            leaf = self._form(after, old, new, path)
+                self._compare_form(before, old, new, path)
+            leaf = self._compare_form(after, old, new, path)
         if not leaf:
-            self._note_presence(old, new, path)
+            self._add_presence(old, new, path)
 
-    def _note_presence(self, old: Any, new: Any, path: Path) -> None:
+    def _add_presence(self, old: Any, new: Any, path: Path) -> None:
         if old is ABSENT:
-            self.found.added.insert(path)
+            self.comparison.added.insert(path)
         elif new is ABSENT:
-            self.found.removed.insert(path)
+            self.comparison.removed.insert(path)
 
-    def _form(self, form: Form, old: Any, new: Any, path: Path) -> bool:
+    def _compare_form(self, form: Form, old: Any, new: Any, path: Path) -> bool:
         """Compare in one form; return whether it is a leaf, whose parts are not managed separately."""
         match form:
             case MapType():
-                olds, news = _as(dict, old), _as(dict, new)
+                olds, news = _cast_or_empty(dict, old), _cast_or_empty(dict, new)
                 # An empty map has no fields that could be managed, so it is managed itself.
                 if form.atomic or not (olds or news):
-                    return self._leaf(old, new, path)
-                self._map(form, olds, news, path)
+                    return self._compare_leaf(old, new, path)
+                self._compare_map(form, olds, news, path)
                 return False
             case ListType():
-                old_items, new_items = _as(list, old), _as(list, new)
+                old_items, new_items = _cast_or_empty(list, old), _cast_or_empty(list, new)
                 if form.atomic or not (old_items or new_items):
-                    return self._leaf(old, new, path)
-                self._list(form, old_items, new_items, path)
+                    return self._compare_leaf(old, new, path)
+                self._compare_list(form, old_items, new_items, path)
                 return False
             case _:
-                return self._leaf(old, new, path)
+                return self._compare_leaf(old, new, path)
 
-    def _leaf(self, old: Any, new: Any, path: Path) -> bool:
+    def _compare_leaf(self, old: Any, new: Any, path: Path) -> bool:
         if old is ABSENT or new is ABSENT:
-            self._note_presence(old, new, path)
+            self._add_presence(old, new, path)
         elif old != new:
-            self.found.modified.insert(path)
+            self.comparison.modified.insert(path)
         return True
 
-    def _map(self, form: MapType, old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
+    def _compare_map(self, form: MapType, old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
         for name in old | new:
             before, after = old.get(name, ABSENT), new.get(name, ABSENT)
             if before == after or (expected := form.type_of(name)) is None:
                 continue
-            self.value(before, after, expected, (*path, field_element(name)))
+            self.compare(before, after, expected, (*path, make_field_element(name)))
 
-    def _list(self, form: ListType, old: list[Any], new: list[Any], path: Path) -> None:
-        olds, news = _by_element(form, old), _by_element(form, new)
+    def _compare_list(self, form: ListType, old: list[Any], new: list[Any], path: Path) -> None:
+        olds, news = _group_by_element(form, old), _group_by_element(form, new)
         for element in olds | news:
-            self._item(form.element, olds.get(element, []), news.get(element, []), (*path, element))
+            self._compare_item(form.element, olds.get(element, []), news.get(element, []), (*path, element))
 
-    def _item(self, expected: Type, old: list[Any], new: list[Any], path: Path) -> None:
+    def _compare_item(self, expected: Type, old: list[Any], new: list[Any], path: Path) -> None:
         """Compare the items with one path element; several of them together are compared as one value."""
         if len(old) <= 1 and len(new) <= 1:
-            self.value(_only(old), _only(new), expected, path)
+            self.compare(_first_or_absent(old), _first_or_absent(new), expected, path)
         elif len(old) >= 2 and len(new) >= 2:
             if old != new:
-                self.found.modified.insert(path)
+                self.comparison.modified.insert(path)
         elif len(old) >= 2:
             if new:
-                self.value(ABSENT, new[0], expected, path)
-            self.found.removed.insert(path)
+                self.compare(ABSENT, new[0], expected, path)
+            self.comparison.removed.insert(path)
         else:
             if old:
-                self.value(old[0], ABSENT, expected, path)
-            self.found.added.insert(path)
+                self.compare(old[0], ABSENT, expected, path)
+            self.comparison.added.insert(path)
 
 
-def _as(kind: Callable[[], Any], value: Any) -> Any:
+def _cast_or_empty(kind: Callable[[], Any], value: Any) -> Any:
     """Return the value if it is of the type, else an empty one."""
     return value if isinstance(value, kind) else kind()  # type: ignore[arg-type]  # dict and list are types
 
 
-def _only(items: list[Any]) -> Any:
+def _first_or_absent(items: list[Any]) -> Any:
     return items[0] if items else ABSENT
 
 
-def _by_element(form: ListType, items: list[Any]) -> dict[str, list[Any]]:
+def _group_by_element(form: ListType, items: list[Any]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for item in items:
-        found.setdefault(item_element(form, item), []).append(item)
+        found.setdefault(make_item_element(form, item), []).append(item)
     return found

@@ -8,7 +8,7 @@ class ManagedFieldsError(Exception):
     """Base class of this package's errors."""
 
 
-class BadApply(ManagedFieldsError):
+class InvalidApply(ManagedFieldsError):
     """Error for an applied object of another kind, or with managedFields: 400 BadRequest with this message."""
 
 
@@ -16,12 +16,12 @@ class TypeMismatch(ManagedFieldsError):
     """Error for a value that does not fit its type: 500 without a reason, with this message."""
 
 
-class BadEntry(ManagedFieldsError):
+class InvalidEntry(ManagedFieldsError):
     """Error for an invalid entry of managedFields: 500 in an apply; an update ignores the entries."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class FieldConflict:
     """Field that the applier sets and another manager manages."""
 
     # The other manager in messages: name, subresource, version.
@@ -32,7 +32,7 @@ class Conflict:
 class ApplyConflict(ManagedFieldsError):
     """Error when other managers manage fields that the applier changes: 409 Conflict, with a cause for each field."""
 
-    def __init__(self, conflicts: Sequence[Conflict]) -> None:
+    def __init__(self, conflicts: Sequence[FieldConflict]) -> None:
         super().__init__(_describe(conflicts))
         self.conflicts = tuple(conflicts)
 
@@ -44,7 +44,7 @@ class ApplyConflict(ManagedFieldsError):
         ]
 
 
-def _describe(conflicts: Sequence[Conflict]) -> str:
+def _describe(conflicts: Sequence[FieldConflict]) -> str:
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: conflict with {conflicts[0].manager}: {conflicts[0].path}"
     paths: dict[str, list[str]] = {}

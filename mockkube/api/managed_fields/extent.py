@@ -5,30 +5,30 @@
 from collections import Counter
 from typing import Any
 
-from mockkube.api.managed_fields.field_set import FieldSet, Path, field_element
-from mockkube.api.managed_fields.items import item_element
+from mockkube.api.managed_fields.field_set import FieldSet, Path, make_field_element
+from mockkube.api.managed_fields.items import make_item_element
 from mockkube.api.managed_fields.types import ListType, MapType, Type
 
 
-def extent(value: Any, expected: Type) -> FieldSet:
+def to_field_set(value: Any, expected: Type) -> FieldSet:
     """Return the leaves and list items of a value, and the entries of maps that are not structs."""
     found = FieldSet()
     _collect(value, expected, (), found)
     return found
 
 
-def with_named_fields(fields: FieldSet, expected: Type | None) -> FieldSet:
+def ensure_named_fields(fields: FieldSet, expected: Type | None) -> FieldSet:
     """Add the fields of structs on the way to the members of a set."""
     form = expected.map if expected else None
     named = {one for one in fields.children if form and one[0] == "f" and one[2:] in form.fields}
     children = {
-        element: with_named_fields(child, _type_beneath(expected, element))
+        element: ensure_named_fields(child, _child_type(expected, element))
         for element, child in fields.children.items()
     }
     return FieldSet(fields.members | named, children)
 
 
-def _type_beneath(expected: Type | None, element: str) -> Type | None:
+def _child_type(expected: Type | None, element: str) -> Type | None:
     if expected is None:
         return None
     if element[0] == "f":
@@ -53,7 +53,7 @@ def _collect_map(value: dict[str, Any], form: MapType, path: Path, found: FieldS
         expected = form.type_of(name)
         if expected is None:
             continue
-        at = (*path, field_element(name))
+        at = (*path, make_field_element(name))
         _collect(one, expected, at, found)
         # A field of a struct exists always; an entry of a map only if someone manages it.
         if one is None or one == {} or name not in form.fields:
@@ -61,7 +61,7 @@ def _collect_map(value: dict[str, Any], form: MapType, path: Path, found: FieldS
 
 
 def _collect_list(value: list[Any], form: ListType, path: Path, found: FieldSet) -> None:
-    elements = [item_element(form, item) for item in value]
+    elements = [make_item_element(form, item) for item in value]
     times = Counter(elements)
     for element, item in zip(elements, value, strict=True):
         # Duplicate items are managed together, so nothing within them is.

@@ -5,16 +5,16 @@
 from typing import Any
 
 from mockkube.api.managed_fields.errors import TypeMismatch
-from mockkube.api.managed_fields.field_set import key_element, value_element
+from mockkube.api.managed_fields.field_set import make_key_element, make_value_element
 from mockkube.api.managed_fields.types import ListType
 
 
-def item_element(form: ListType, item: Any) -> str:
+def make_item_element(form: ListType, item: Any) -> str:
     """Return the path element of an item; raise TypeMismatch if it has none."""
-    return _by_keys(form, item) if form.keys else _by_value(item)
+    return _key_element(form, item) if form.keys else _value_element(item)
 
 
-def _by_keys(form: ListType, item: Any) -> str:
+def _key_element(form: ListType, item: Any) -> str:
     if item is None:
         raise TypeMismatch("associative list with keys may not have a null element")
     if not isinstance(item, dict):
@@ -27,14 +27,14 @@ def _by_keys(form: ListType, item: Any) -> str:
             f"associative list with keys has an element that omits all key fields [{keys}] "
             "(and doesn't have default values for any key fields)"
         )
-    return key_element(found)
+    return make_key_element(found)
 
 
 def _has(form: ListType, item: dict[str, Any], key: str) -> bool:
     return key in item or key in form.key_defaults
 
 
-def _by_value(item: Any) -> str:
+def _value_element(item: Any) -> str:
     match item:
         case dict():
             raise TypeMismatch("associative list without keys has an element that's a map type")
@@ -43,4 +43,4 @@ def _by_value(item: Any) -> str:
         case None:
             raise TypeMismatch("associative list without keys has an element that's an explicit null")
         case _:
-            return value_element(item)
+            return make_value_element(item)

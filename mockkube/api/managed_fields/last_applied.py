@@ -12,43 +12,43 @@ import orjson
 
 from mockkube.api.managed_fields.compare import compare
 from mockkube.api.managed_fields.errors import TypeMismatch
-from mockkube.api.managed_fields.extent import extent
+from mockkube.api.managed_fields.extent import to_field_set
 from mockkube.api.managed_fields.field_set import EMPTY, FieldSet
 from mockkube.api.managed_fields.types import Type
-from mockkube.api.managed_fields.validate import check
+from mockkube.api.managed_fields.validate import validate_value
 from mockkube.api.types import Object, ReadOnlyObject
 
-ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
-MANAGER: Final = "kubectl"
+LAST_APPLIED_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+KUBECTL_MANAGER: Final = "kubectl"
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
 
 
-def still_as_applied(live: ReadOnlyObject, expected: Type, version: str) -> FieldSet:
+def find_unchanged_fields(live: ReadOnlyObject, expected: Type, version: str) -> FieldSet:
     """Return the fields whose live value is the one in the annotation."""
     try:
-        applied = orjson.loads(_annotations(live).get(ANNOTATION, ""))
+        applied = orjson.loads(_annotations(live).get(LAST_APPLIED_ANNOTATION, ""))
     except ValueError:
         return EMPTY
     # upstream compares only objects of the same version.
     if not isinstance(applied, dict) or applied.get("apiVersion") != version:
         return EMPTY
     try:
-        check(applied, expected)
+        validate_value(applied, expected)
     except TypeMismatch:
         return EMPTY
     change = compare(applied, live, expected)
-    return extent(applied, expected) - change.modified - change.added - change.removed
+    return to_field_set(applied, expected) - change.modified - change.added - change.removed
 
 
-def follow(merged: Object, applied: ReadOnlyObject) -> Object:
+def update_annotation(merged: Object, applied: ReadOnlyObject) -> Object:
     """Return the merged object with its annotation, if it has one, updated."""
     annotations = _annotations(merged)
-    if not annotations.get(ANNOTATION):
+    if not annotations.get(LAST_APPLIED_ANNOTATION):
         return merged
-    renewed = {**annotations, ANNOTATION: _written(applied)}
+    renewed = {**annotations, LAST_APPLIED_ANNOTATION: _encode_applied(applied)}
     # An annotation that is too large for the API server is dropped instead of failing the apply.
     if sum(len(key.encode()) + len(str(value).encode()) for key, value in renewed.items()) > ANNOTATIONS_BYTES_MAX:
-        del renewed[ANNOTATION]
+        del renewed[LAST_APPLIED_ANNOTATION]
     return {**merged, "metadata": {**merged["metadata"], "annotations": renewed}}
 
 
@@ -57,8 +57,10 @@ def _annotations(obj: ReadOnlyObject) -> dict[str, Any]:
     return found
 
 
-def _written(applied: ReadOnlyObject) -> str:
+def _encode_applied(applied: ReadOnlyObject) -> str:
     metadata = dict(applied.get("metadata", {}))
     if "annotations" in metadata:
-        metadata["annotations"] = {key: value for key, value in _annotations(applied).items() if key != ANNOTATION}
+        metadata["annotations"] = {
+            key: value for key, value in _annotations(applied).items() if key != LAST_APPLIED_ANNOTATION
+        }
     return orjson.dumps({**applied, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode() + "\n"

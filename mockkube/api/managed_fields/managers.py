@@ -9,18 +9,18 @@ from typing import Final
 import orjson
 
 from mockkube.api.bounded_cache import BoundedCache
-from mockkube.api.managed_fields.errors import BadEntry
+from mockkube.api.managed_fields.errors import InvalidEntry
 from mockkube.api.managed_fields.field_set import FieldSet
 from mockkube.api.types import Object, ReadOnlyObject
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 # Number of update entries kept apart; older ones are joined, because controllers with random names would pile up.
-UPDATERS_MAX: Final = 10
+UPDATE_ENTRIES_MAX: Final = 10
 
-_READ_BYTES_MAX: Final = 8192
+_CACHED_BYTES_MAX: Final = 8192
 # Decoded field sets by their JSON; a set that was read is never changed.
-_READ: Final[BoundedCache[bytes, FieldSet]] = BoundedCache(512)
+_FIELD_SETS: Final[BoundedCache[bytes, FieldSet]] = BoundedCache(512)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,12 +33,12 @@ class ManagerId:
     subresource: str = ""
 
     @classmethod
-    def applier(cls, name: str, subresource: str = "") -> "ManagerId":
+    def for_apply(cls, name: str, subresource: str = "") -> "ManagerId":
         """Return the identity of a manager that applies."""
         return cls(name or "unknown", APPLY, "", subresource)
 
     @classmethod
-    def updater(cls, name: str, version: str, subresource: str = "") -> "ManagerId":
+    def for_update(cls, name: str, version: str, subresource: str = "") -> "ManagerId":
         """Return the identity of a manager that writes in any other way."""
         return cls(name or "unknown", UPDATE, version, subresource)
 
@@ -50,65 +50,65 @@ class ManagerId:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class VersionedSet:
     """Fields that a manager manages, in one version (upstream: VersionedSet)."""
 
     fields: FieldSet
     version: str
-    applied: bool = False
+    is_applied: bool = False
 
-    def with_fields(self, fields: FieldSet) -> "Share":
+    def with_fields(self, fields: FieldSet) -> "VersionedSet":
         """Return the entry with other fields."""
         return self if fields is self.fields else replace(self, fields=fields)
 
 
 @dataclass(frozen=True, slots=True)
-class Managed:
+class ManagedFields:
     """All entries of an object. Never changed in place."""
 
-    shares: dict[ManagerId, Share] = field(default_factory=dict)
+    sets: dict[ManagerId, VersionedSet] = field(default_factory=dict)
     times: dict[ManagerId, str] = field(default_factory=dict)
 
 
-def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
+def decode(entries: Iterable[ReadOnlyObject]) -> ManagedFields:
     """Decode managedFields; raise InvalidEntry."""
     shares, times = {}, {}
     for index, entry in enumerate(entries):
         operation, version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE):
-            raise BadEntry("operation must be `Apply` or `Update`")
+            raise InvalidEntry("operation must be `Apply` or `Update`")
         if not version:
-            raise BadEntry("apiVersion must not be empty")
+            raise InvalidEntry("apiVersion must not be empty")
         kind = entry.get("fieldsType", "")
         if kind != "FieldsV1":
             problem = f'invalid fieldsType "{kind}"' if kind else "missing fieldsType"
-            raise BadEntry(f"{problem} in managed fields entry {index}")
+            raise InvalidEntry(f"{problem} in managed fields entry {index}")
         applied = operation == APPLY
         manager = ManagerId(
             entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", "")
         )
         fields = entry.get("fieldsV1")
-        shares[manager] = Share(_read({} if fields is None else fields), version, applied)
+        shares[manager] = VersionedSet(_decode_fields({} if fields is None else fields), version, applied)
         if entry.get("time"):
             times[manager] = entry["time"]
-    return Managed(shares, times)
+    return ManagedFields(shares, times)
 
 
-def _read(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every written object
+def _decode_fields(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every written object
     """Return the field set of `fieldsV1`. Many objects have equal ones, which are read once."""
     written = orjson.dumps(fields)
-    known = _READ.get(written)
+    known = _FIELD_SETS.get(written)
     if known is None:
-        known = FieldSet.from_fields(fields)
-        if len(written) <= _READ_BYTES_MAX:
-            _READ.put(written, known)
+        known = FieldSet.from_fields_v1(fields)
+        if len(written) <= _CACHED_BYTES_MAX:
+            _FIELD_SETS.put(written, known)
     return known
 
 
-def encode(managed: Managed) -> list[Object]:
+def encode(managed: ManagedFields) -> list[Object]:
     """Encode managedFields: appliers before updaters, then by time."""
     order = sorted(
-        managed.shares.items(),
+        managed.sets.items(),
         key=lambda each: (
             each[0].operation, managed.times.get(each[0], ""), each[0].name, each[1].version, each[0].subresource
         ),
@@ -116,24 +116,24 @@ def encode(managed: Managed) -> list[Object]:
     return [_encode_entry(manager, share, managed.times.get(manager)) for manager, share in order]
 
 
-def _encode_entry(manager: ManagerId, share: Share, time: str | None) -> Object:
+def _encode_entry(manager: ManagerId, share: VersionedSet, time: str | None) -> Object:
     entry: Object = {"manager": manager.name} if manager.name else {}
-    entry |= {"operation": APPLY if share.applied else manager.operation, "apiVersion": share.version}
+    entry |= {"operation": APPLY if share.is_applied else manager.operation, "apiVersion": share.version}
     if time is not None:
         entry["time"] = time
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": share.fields.to_fields()}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": share.fields.to_fields_v1()}
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry
 
 
-def capped(managed: Managed) -> Managed:
+def cap_update_entries(managed: ManagedFields) -> ManagedFields:
     """Join the oldest updates of each version into an entry `ancient-changes`, until few enough are left."""
-    updaters = [manager for manager, share in managed.shares.items() if not share.applied]
-    excess = len(updaters) - UPDATERS_MAX
+    updaters = [manager for manager, share in managed.sets.items() if not share.is_applied]
+    excess = len(updaters) - UPDATE_ENTRIES_MAX
     if excess <= 0:
         return managed
-    shares, times = dict(managed.shares), dict(managed.times)
+    shares, times = dict(managed.sets), dict(managed.times)
     first: dict[str, ManagerId] = {}
     for manager in sorted(updaters, key=lambda each: (times.get(each, ""), each)):
         version = shares[manager].version
@@ -143,7 +143,7 @@ def capped(managed: Managed) -> Managed:
         if version not in first:
             first[version] = manager
             continue
-        bucket = ManagerId.updater("ancient-changes", version)
+        bucket = ManagerId.for_update("ancient-changes", version)
         if bucket not in shares:
             shares[bucket] = shares.pop(first[version])
         own = shares.pop(manager)
@@ -151,4 +151,4 @@ def capped(managed: Managed) -> Managed:
         if manager in times:
             times[bucket] = times[manager]
         excess -= 1
-    return Managed(shares, times)
+    return ManagedFields(shares, times)

@@ -12,39 +12,39 @@ from typing import Final, Protocol
 from mockkube.api.managed_fields.field_set import FieldSet, Path
 
 
-class Reach(Protocol):
+class FieldFilter(Protocol):
     """Filter of the fields that a resource or subresource writes."""
 
-    def within(self, fields: FieldSet) -> FieldSet:
+    def filter_fields(self, fields: FieldSet) -> FieldSet:
         """Return the fields that are written."""
 
 
 @dataclass(frozen=True, slots=True)
-class AllBut:
+class ExcludeFilter:
     """Filter of everything except some fields and what is below them."""
 
-    unreached: FieldSet
+    excluded: FieldSet
 
-    def within(self, fields: FieldSet) -> FieldSet:
+    def filter_fields(self, fields: FieldSet) -> FieldSet:
         """Return the fields without the excluded ones."""
-        return fields.without(self.unreached)
+        return fields.recursive_difference(self.excluded)
 
 
-def _all_but(*paths: Path) -> AllBut:
-    return AllBut(FieldSet.of(*paths))
+def _exclude(*paths: Path) -> ExcludeFilter:
+    return ExcludeFilter(FieldSet.from_paths(*paths))
 
 
 _SPEC: Final = ("f:spec",)
 _STATUS: Final = ("f:status",)
 _METADATA: Final = ("f:metadata",)
 
-EVERYTHING: Final = _all_but()
-_OBJECT: Final = _all_but(_STATUS)
-_STATUS_OF_OBJECT: Final = _all_but(_SPEC)
-_NOTHING_BUT_STATUS: Final = _all_but(_SPEC, _METADATA)
+ALL_FIELDS: Final = _exclude()
+_WITHOUT_STATUS: Final = _exclude(_STATUS)
+_WITHOUT_SPEC: Final = _exclude(_SPEC)
+_STATUS_ONLY: Final = _exclude(_SPEC, _METADATA)
 
 # Kinds whose status subresource does not write metadata either, like that of custom resources.
-_WITHOUT_METADATA: Final = frozenset(
+_STATUS_WITHOUT_METADATA: Final = frozenset(
     (
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
         ("apiregistration.k8s.io", "APIService"),
@@ -62,25 +62,25 @@ _WITHOUT_METADATA: Final = frozenset(
 )
 
 _CERTIFICATE_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
-_OWN: Final[dict[tuple[str, str, str], Reach]] = {
-    ("", "Namespace", "finalize"): _OBJECT,
-    ("", "Pod", "status"): _all_but(_SPEC, ("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")),
-    ("apps", "Deployment", "status"): _all_but(_SPEC, ("f:metadata", "f:labels")),
-    (*_CERTIFICATE_REQUEST, ""): _all_but(_SPEC, _STATUS),
-    (*_CERTIFICATE_REQUEST, "status"): _all_but(_SPEC, ("f:status", "f:conditions")),
-    (*_CERTIFICATE_REQUEST, "approval"): _all_but(_SPEC, ("f:status", "f:certificate")),
+_SPECIAL_FILTERS: Final[dict[tuple[str, str, str], FieldFilter]] = {
+    ("", "Namespace", "finalize"): _WITHOUT_STATUS,
+    ("", "Pod", "status"): _exclude(_SPEC, ("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")),
+    ("apps", "Deployment", "status"): _exclude(_SPEC, ("f:metadata", "f:labels")),
+    (*_CERTIFICATE_REQUEST, ""): _exclude(_SPEC, _STATUS),
+    (*_CERTIFICATE_REQUEST, "status"): _exclude(_SPEC, ("f:status", "f:conditions")),
+    (*_CERTIFICATE_REQUEST, "approval"): _exclude(_SPEC, ("f:status", "f:certificate")),
 }
 
 
-def reach(group: str, kind: str, subresource: str = "", *, custom: bool = False) -> Reach:
+def get_field_filter(group: str, kind: str, subresource: str = "", *, custom: bool = False) -> FieldFilter:
     """Return the filter of a resource or subresource; `custom`: of a custom resource."""
-    own = _OWN.get((group, kind, subresource))
+    own = _SPECIAL_FILTERS.get((group, kind, subresource))
     if own is not None:
         return own
     match subresource:
         case "":
-            return _OBJECT
+            return _WITHOUT_STATUS
         case "status":
-            return _NOTHING_BUT_STATUS if custom or (group, kind) in _WITHOUT_METADATA else _STATUS_OF_OBJECT
+            return _STATUS_ONLY if custom or (group, kind) in _STATUS_WITHOUT_METADATA else _WITHOUT_SPEC
         case _:
-            return EVERYTHING
+            return ALL_FIELDS

@@ -6,24 +6,24 @@ from mockkube.api.managed_fields.field_set import FieldSet
 from mockkube.api.managed_fields.types import ABSENT, ListType, MapType, Type
 
 
-def reconciled(fields: FieldSet, expected: Type) -> FieldSet:
+def reconcile_with_type(fields: FieldSet, expected: Type) -> FieldSet:
     """Return the set with parts of values that are atomic now replaced by the values; the same set if unchanged."""
     # hot: per manager of every written object
-    if fields.fits is expected:
+    if fields.reconciled_type is expected:
         return fields
     form = expected.form(ABSENT)
     changed: dict[str, FieldSet | None] = {}
     for element, child in fields.children.items():
-        beneath = _beneath(form, element)
+        beneath = _child_type(form, element)
         if beneath is None:
             continue
         inner = beneath.form(ABSENT)
         atomic = isinstance(inner, MapType | ListType) and inner.atomic
-        new = None if atomic else reconciled(child, beneath)
+        new = None if atomic else reconcile_with_type(child, beneath)
         if new is not child:
             changed[element] = new
     if not changed:
-        fields.fits = expected
+        fields.reconciled_type = expected
         return fields
     children = {element: changed.get(element, child) for element, child in fields.children.items()}
     whole = {element for element, child in children.items() if child is None}
@@ -32,7 +32,7 @@ def reconciled(fields: FieldSet, expected: Type) -> FieldSet:
     )
 
 
-def _beneath(form: object, element: str) -> Type | None:
+def _child_type(form: object, element: str) -> Type | None:
     match form:
         case MapType():
             return form.type_of(element[2:])

@@ -76,7 +76,7 @@ class Type:
         return found
 
 
-def _any_type(*, atomic: bool) -> Type:
+def _make_any_type(*, atomic: bool) -> Type:
     """Return a type that accepts everything; its lists are atomic, and with `atomic` its maps as well."""
     anything = Type(scalar=Scalar.UNTYPED)
     anything.map = MapType(element=anything, atomic=atomic)
@@ -84,8 +84,8 @@ def _any_type(*, atomic: bool) -> Type:
     return anything
 
 
-DEDUCED: Final = _any_type(atomic=False)
-UNTYPED: Final = _any_type(atomic=True)
+DEDUCED: Final = _make_any_type(atomic=False)
+UNTYPED: Final = _make_any_type(atomic=True)
 
 
 class SchemaField(Protocol):
@@ -144,7 +144,7 @@ _SCALARS: Final = {
     Shape.TIME: Scalar.UNTYPED,
     Shape.MICRO_TIME: Scalar.UNTYPED,
 }
-_EMPTY: Final = {Scalar.STRING: "", Scalar.NUMERIC: 0, Scalar.BOOLEAN: False}
+_EMPTY_SCALARS: Final = {Scalar.STRING: "", Scalar.NUMERIC: 0, Scalar.BOOLEAN: False}
 
 # Defaults of list keys that Go types declare with `+default`; the published schemas leave them out.
 _DECLARED_DEFAULTS: Final = {
@@ -170,26 +170,26 @@ class TypeCompiler:
             entry = (node, UNTYPED if node.go == "runtime.RawExtension" else DEDUCED)
             return self._compiled.get_or_compile(id(node), lambda: entry, entry)[1]
         entry = (node, Type())
-        return self._compiled.get_or_compile(id(node), lambda: (node, self._fill(node, entry[1])), entry)[1]
+        return self._compiled.get_or_compile(id(node), lambda: (node, self._compile_forms(node, entry[1])), entry)[1]
 
-    def _fill(self, node: SchemaNode, compiled: Type) -> Type:
+    def _compile_forms(self, node: SchemaNode, compiled: Type) -> Type:
         match node.shape:
             case Shape.STRUCT | Shape.MAP:
-                compiled.map = self._map(node)
+                compiled.map = self._compile_map(node)
             case Shape.LIST:
-                compiled.list = self._list(node)
+                compiled.list = self._compile_list(node)
             case _:
                 compiled.scalar = _SCALARS[node.shape]
         return compiled
 
-    def _map(self, node: SchemaNode) -> MapType:
+    def _compile_map(self, node: SchemaNode) -> MapType:
         return MapType(
             {name: self.type_of(one.node) for name, one in node.fields.items()},
             self.type_of(node.item) if node.item is not None else None,
             atomic=node.raw.get("x-kubernetes-map-type") == "atomic",
         )
 
-    def _list(self, node: SchemaNode) -> ListType:
+    def _compile_list(self, node: SchemaNode) -> ListType:
         assert node.item is not None, "a list has items"
         element, kind = self.type_of(node.item), node.list_type
         keys = tuple(sorted(node.map_keys)) if kind == "map" else ()
@@ -206,4 +206,4 @@ def _key_default(item: SchemaNode, key: str) -> Any:
     if "default" in own.node.raw:
         return own.node.raw["default"]
     scalar = _SCALARS.get(own.node.shape)
-    return _EMPTY.get(scalar) if own.always_written and scalar else None
+    return _EMPTY_SCALARS.get(scalar) if own.always_written and scalar else None

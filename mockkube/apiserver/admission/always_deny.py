@@ -1,20 +1,20 @@
 """AlwaysDeny: reject every request that would change something."""
 
-from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 
-class AlwaysDeny(Plugin):
+class AlwaysDeny(AdmissionPlugin):
     """Rejects every request."""
 
     # upstream 1.36: plugin/pkg/admission/deny/admission.go
     name = "AlwaysDeny"
     operations = tuple(Operation)
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Reject the request."""
-        raise refuse(request, "admission control is denying all modifications")
+        raise new_forbidden(request, "admission control is denying all modifications")
 
-    def validate(self, request: Request) -> None:
+    def validate(self, request: AdmissionAttributes) -> None:
         """Reject the request."""
-        raise refuse(request, "admission control is denying all modifications")
+        raise new_forbidden(request, "admission control is denying all modifications")

@@ -7,7 +7,7 @@ from typing import Final
 from mockkube.api.kinds.core.pod.secret_references import visit_pod_secret_names
 from mockkube.api.types import ReadOnlyObject
 
-_VOLUMES: Final = {
+_VOLUME_SOURCES: Final = {
     "configMap": "configmaps (via configmap volumes)",
     "secret": "secrets (via secret volumes)",
     "csi": "csidrivers (via CSI volumes)",
@@ -16,7 +16,7 @@ _VOLUMES: Final = {
     "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
     "azureFile": "secrets (via azureFile volumes)",
 }
-_PROJECTED: Final = {
+_PROJECTED_SOURCES: Final = {
     "configMap": "configmaps (via projected volumes)",
     "secret": "secrets (via projected volumes)",
     "serviceAccountToken": "serviceaccounts (via projected volumes)",
@@ -25,7 +25,7 @@ _PROJECTED: Final = {
 }
 
 
-def reference_to(spec: ReadOnlyObject) -> str:
+def find_api_reference(spec: ReadOnlyObject) -> str:
     """Return the first kind of object that a pod refers to; empty if it refers to none."""
     return next(_references(spec), "")
 
@@ -35,17 +35,17 @@ def _references(spec: ReadOnlyObject) -> Iterator[str]:
         yield "serviceaccounts"
     if any(True for _ in visit_pod_secret_names(spec)):
         yield "secrets"
-    if any(_names_config_maps(spec)):
+    if any(_config_map_references(spec)):
         yield "configmaps"
     if spec.get("resourceClaims"):
         yield "resourceclaims"
     for volume in spec.get("volumes") or ():
-        yield from (what for source, what in _VOLUMES.items() if source in volume)
+        yield from (what for source, what in _VOLUME_SOURCES.items() if source in volume)
         for projection in (volume.get("projected") or {}).get("sources") or ():
-            yield from (what for source, what in _PROJECTED.items() if source in projection)
+            yield from (what for source, what in _PROJECTED_SOURCES.items() if source in projection)
 
 
-def _names_config_maps(spec: ReadOnlyObject) -> Iterator[bool]:
+def _config_map_references(spec: ReadOnlyObject) -> Iterator[bool]:
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(group) or ():
             for variable in container.get("env") or ():

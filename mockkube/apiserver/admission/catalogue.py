@@ -36,66 +36,66 @@ from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from mockkube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
-from mockkube.apiserver.registry.admission import Plugin
+from mockkube.apiserver.registry.admission import AdmissionPlugin
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AdmissionPluginEntry:
     """Admission plugin of upstream; without `make` its name is accepted, but it does nothing here."""
 
     name: str
-    make: Callable[[], Plugin] | None = None
+    make: Callable[[], AdmissionPlugin] | None = None
     # Whether it is enabled unless disabled by name.
-    on: bool = False
+    is_default: bool = False
 
 
 # upstream 1.36: pkg/kubeapiserver/options/plugins.go
 PLUGINS: Final = (
-    Entry("AlwaysAdmit"),
-    Entry("NamespaceAutoProvision"),
-    Entry("NamespaceLifecycle", NamespaceLifecycle, on=True),
-    Entry("NamespaceExists", NamespaceExists),
-    Entry("LimitPodHardAntiAffinityTopology", LimitPodHardAntiAffinityTopology),
-    Entry("LimitRanger", LimitRanger, on=True),
-    Entry("ServiceAccount", ServiceAccount, on=True),
-    Entry("NodeRestriction", NodeRestriction),
-    Entry("TaintNodesByCondition", TaintNodesByCondition, on=True),
-    Entry("AlwaysPullImages", AlwaysPullImages),
-    Entry("ImagePolicyWebhook"),
-    Entry("PodSecurity", PodSecurity, on=True),
-    Entry("PodNodeSelector", PodNodeSelector),
-    Entry("Priority", Priority, on=True),
-    Entry("DefaultTolerationSeconds", DefaultTolerationSeconds, on=True),
-    Entry("PodTolerationRestriction", PodTolerationRestriction),
-    Entry("EventRateLimit"),
-    Entry("ExtendedResourceToleration", ExtendedResourceToleration),
-    Entry("DefaultStorageClass", DefaultStorageClass, on=True),
-    Entry("StorageObjectInUseProtection", StorageObjectInUseProtection, on=True),
-    Entry("PodGroupProtection", on=True),
-    Entry("OwnerReferencesPermissionEnforcement"),
-    Entry("PersistentVolumeClaimResize", PersistentVolumeClaimResize, on=True),
-    Entry("RuntimeClass", RuntimeClass, on=True),
-    Entry("CertificateApproval", CertificateApproval, on=True),
-    Entry("CertificateSigning", CertificateSigning, on=True),
-    Entry("ClusterTrustBundleAttest", ClusterTrustBundleAttest, on=True),
-    Entry("CertificateSubjectRestriction", CertificateSubjectRestriction, on=True),
-    Entry("DefaultIngressClass", DefaultIngressClass, on=True),
-    Entry("DenyServiceExternalIPs", DenyServiceExternalIPs),
-    Entry("PodTopologyLabels", PodTopologyLabels, on=True),
-    Entry("PodGroupWorkloadExists", on=True),
-    Entry("NodeDeclaredFeatureValidator", on=True),
-    Entry("JobValidation", on=True),
-    Entry("PodResizeValidator", PodResizeValidator, on=True),
-    Entry("MutatingAdmissionPolicy", MutatingAdmissionPolicy, on=True),
-    Entry("MutatingAdmissionWebhook", MutatingAdmissionWebhook, on=True),
-    Entry("ValidatingAdmissionPolicy", ValidatingAdmissionPolicy, on=True),
-    Entry("ValidatingAdmissionWebhook", ValidatingAdmissionWebhook, on=True),
-    Entry("ResourceQuota", ResourceQuota, on=True),
-    Entry("AlwaysDeny", AlwaysDeny),
+    AdmissionPluginEntry("AlwaysAdmit"),
+    AdmissionPluginEntry("NamespaceAutoProvision"),
+    AdmissionPluginEntry("NamespaceLifecycle", NamespaceLifecycle, is_default=True),
+    AdmissionPluginEntry("NamespaceExists", NamespaceExists),
+    AdmissionPluginEntry("LimitPodHardAntiAffinityTopology", LimitPodHardAntiAffinityTopology),
+    AdmissionPluginEntry("LimitRanger", LimitRanger, is_default=True),
+    AdmissionPluginEntry("ServiceAccount", ServiceAccount, is_default=True),
+    AdmissionPluginEntry("NodeRestriction", NodeRestriction),
+    AdmissionPluginEntry("TaintNodesByCondition", TaintNodesByCondition, is_default=True),
+    AdmissionPluginEntry("AlwaysPullImages", AlwaysPullImages),
+    AdmissionPluginEntry("ImagePolicyWebhook"),
+    AdmissionPluginEntry("PodSecurity", PodSecurity, is_default=True),
+    AdmissionPluginEntry("PodNodeSelector", PodNodeSelector),
+    AdmissionPluginEntry("Priority", Priority, is_default=True),
+    AdmissionPluginEntry("DefaultTolerationSeconds", DefaultTolerationSeconds, is_default=True),
+    AdmissionPluginEntry("PodTolerationRestriction", PodTolerationRestriction),
+    AdmissionPluginEntry("EventRateLimit"),
+    AdmissionPluginEntry("ExtendedResourceToleration", ExtendedResourceToleration),
+    AdmissionPluginEntry("DefaultStorageClass", DefaultStorageClass, is_default=True),
+    AdmissionPluginEntry("StorageObjectInUseProtection", StorageObjectInUseProtection, is_default=True),
+    AdmissionPluginEntry("PodGroupProtection", is_default=True),
+    AdmissionPluginEntry("OwnerReferencesPermissionEnforcement"),
+    AdmissionPluginEntry("PersistentVolumeClaimResize", PersistentVolumeClaimResize, is_default=True),
+    AdmissionPluginEntry("RuntimeClass", RuntimeClass, is_default=True),
+    AdmissionPluginEntry("CertificateApproval", CertificateApproval, is_default=True),
+    AdmissionPluginEntry("CertificateSigning", CertificateSigning, is_default=True),
+    AdmissionPluginEntry("ClusterTrustBundleAttest", ClusterTrustBundleAttest, is_default=True),
+    AdmissionPluginEntry("CertificateSubjectRestriction", CertificateSubjectRestriction, is_default=True),
+    AdmissionPluginEntry("DefaultIngressClass", DefaultIngressClass, is_default=True),
+    AdmissionPluginEntry("DenyServiceExternalIPs", DenyServiceExternalIPs),
+    AdmissionPluginEntry("PodTopologyLabels", PodTopologyLabels, is_default=True),
+    AdmissionPluginEntry("PodGroupWorkloadExists", is_default=True),
+    AdmissionPluginEntry("NodeDeclaredFeatureValidator", is_default=True),
+    AdmissionPluginEntry("JobValidation", is_default=True),
+    AdmissionPluginEntry("PodResizeValidator", PodResizeValidator, is_default=True),
+    AdmissionPluginEntry("MutatingAdmissionPolicy", MutatingAdmissionPolicy, is_default=True),
+    AdmissionPluginEntry("MutatingAdmissionWebhook", MutatingAdmissionWebhook, is_default=True),
+    AdmissionPluginEntry("ValidatingAdmissionPolicy", ValidatingAdmissionPolicy, is_default=True),
+    AdmissionPluginEntry("ValidatingAdmissionWebhook", ValidatingAdmissionWebhook, is_default=True),
+    AdmissionPluginEntry("ResourceQuota", ResourceQuota, is_default=True),
+    AdmissionPluginEntry("AlwaysDeny", AlwaysDeny),
 )
 
 
-def flag_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
+def validate_flags(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
     """Return the errors in --enable-admission-plugins and --disable-admission-plugins."""
     # upstream 1.36: apiserver/pkg/server/options/admission.go, Validate
     known = {entry.name for entry in PLUGINS}
@@ -107,10 +107,10 @@ def flag_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
     return errors
 
 
-def build(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[Plugin]:
+def build_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[AdmissionPlugin]:
     """Return the plugins of a server, in order; raise ValueError with one line for each error in the flags."""
-    errors = flag_errors(enable, disable)
+    errors = validate_flags(enable, disable)
     if errors:
         raise ValueError("\n".join(errors))
-    wanted = [entry for entry in PLUGINS if entry.name in enable or (entry.on and entry.name not in disable)]
+    wanted = [entry for entry in PLUGINS if entry.name in enable or (entry.is_default and entry.name not in disable)]
     return [entry.make() for entry in wanted if entry.make is not None]

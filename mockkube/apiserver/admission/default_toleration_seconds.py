@@ -3,36 +3,41 @@
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry.admission import Plugin, Request
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
-NOT_READY: Final = "node.kubernetes.io/not-ready"
-UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-SECONDS: Final = 300
+NOT_READY_TAINT: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE_TAINT: Final = "node.kubernetes.io/unreachable"
+TOLERATION_SECONDS_DEFAULT: Final = 300
 
 
-class DefaultTolerationSeconds(Plugin):
+class DefaultTolerationSeconds(AdmissionPlugin):
     """Adds tolerations for the not-ready and unreachable taints, unless the pod has its own."""
 
     # upstream 1.36: plugin/pkg/admission/defaulttolerationseconds/admission.go
     name = "DefaultTolerationSeconds"
 
-    def __init__(self, *, not_ready_seconds: int = SECONDS, unreachable_seconds: int = SECONDS) -> None:
-        self.seconds = {NOT_READY: not_ready_seconds, UNREACHABLE: unreachable_seconds}
+    def __init__(
+        self,
+        *,
+        not_ready_seconds: int = TOLERATION_SECONDS_DEFAULT,
+        unreachable_seconds: int = TOLERATION_SECONDS_DEFAULT,
+    ) -> None:
+        self.seconds = {NOT_READY_TAINT: not_ready_seconds, UNREACHABLE_TAINT: unreachable_seconds}
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Complete the tolerations of a pod, also in updates."""
-        if not request.about("", "pods"):
+        if not request.is_for("", "pods"):
             return
-        spec = request.given["spec"]
+        spec = request.new["spec"]
         tolerations = spec.get("tolerations") or []
-        missing = [key for key in self.seconds if not any(_covers(one, key) for one in tolerations)]
+        missing = [key for key in self.seconds if not any(_tolerates(one, key) for one in tolerations)]
         if missing:
-            spec["tolerations"] = [*tolerations, *(self._toleration(key) for key in missing)]
+            spec["tolerations"] = [*tolerations, *(self._make_toleration(key) for key in missing)]
 
-    def _toleration(self, key: str) -> Object:
+    def _make_toleration(self, key: str) -> Object:
         seconds = self.seconds[key]
         return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
 
 
-def _covers(toleration: ReadOnlyObject, key: str) -> bool:
+def _tolerates(toleration: ReadOnlyObject, key: str) -> bool:
     return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")

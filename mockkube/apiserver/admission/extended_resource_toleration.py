@@ -2,20 +2,20 @@
 
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
 from mockkube.api.pod_amounts import iter_containers
-from mockkube.apiserver.registry.admission import Plugin, Request
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 
-class ExtendedResourceToleration(Plugin):
+class ExtendedResourceToleration(AdmissionPlugin):
     """Adds tolerations for taints named after the extended resources that a pod requests."""
 
     # upstream 1.36: plugin/pkg/admission/extendedresourcetoleration/admission.go
     name = "ExtendedResourceToleration"
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Add the tolerations that a pod lacks."""
-        if not request.about("", "pods"):
+        if not request.is_for("", "pods"):
             return
-        spec = request.given["spec"]
+        spec = request.new["spec"]
         requested = {
             name
             for container in iter_containers(spec)

@@ -3,32 +3,32 @@
 from typing import Final
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, NotFound
-from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
-IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+IMMORTAL_NAMESPACES: Final = frozenset(("default", "kube-system", "kube-public"))
 
 
-class NamespaceLifecycle(Plugin):
+class NamespaceLifecycle(AdmissionPlugin):
     """Binds objects to the lifecycle of their namespace."""
 
     # upstream 1.36: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
     name = "NamespaceLifecycle"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Reject creation in a terminating namespace, writes in a missing one, and deletion of system namespaces."""
-        namespace, deletes = request.call.namespace, request.operation is Operation.DELETE
-        if request.of_kind("", "namespaces"):
-            if deletes and request.call.name in IMMORTAL:
-                raise refuse(request, "this namespace may not be deleted")
+        namespace, deletes = request.scope.namespace, request.operation is Operation.DELETE
+        if request.is_for_resource("", "namespaces"):
+            if deletes and request.scope.name in IMMORTAL_NAMESPACES:
+                raise new_forbidden(request, "this namespace may not be deleted")
             return
         if not namespace or deletes:
             return
-        phase = _phase(request, namespace)
+        phase = _namespace_phase(request, namespace)
         if phase == "Terminating" and request.operation is Operation.CREATE:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            error = refuse(request, why)
+            error = new_forbidden(request, why)
             assert error.details is not None
             message = f"namespace {namespace} is being terminated"
             # Clients recognize this cause: controllers stop creating objects in the namespace.
@@ -37,8 +37,8 @@ class NamespaceLifecycle(Plugin):
             raise error
 
 
-def _phase(request: Request, namespace: str) -> str:
-    record = request.find("", "namespaces").record("", namespace)
+def _namespace_phase(request: AdmissionAttributes, namespace: str) -> str:
+    record = request.find_resource("", "namespaces").get_cached("", namespace)
     if record is None:
         raise NotFound.for_object("", "namespaces", namespace)
     return record.fields["status.phase"]

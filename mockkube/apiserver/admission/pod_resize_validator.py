@@ -6,52 +6,52 @@ from mockkube.api.errors import Forbidden
 from mockkube.api.pod_amounts import add_quantities, calculate_pod_quantities, parse_resource_list
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.features.versions import Version
 
-_SINCE: Final = Version(1, 36)
+_VERSION_MIN: Final = Version(1, 36)
 
 
-class PodResizeValidator(Plugin):
+class PodResizeValidator(AdmissionPlugin):
     """Rejects resizing a bound pod beyond its node."""
 
     # upstream 1.36: plugin/pkg/admission/podresize/admission.go
     name = "PodResizeValidator"
     operations = (Operation.UPDATE,)
 
-    def validate(self, request: Request) -> None:
+    def validate(self, request: AdmissionAttributes) -> None:
         """Compare the requests of a resized pod with its node."""
-        caps = request.resource.services.caps
-        acts = caps.version >= _SINCE and caps.enabled("InPlacePodVerticalScaling")
-        if not acts or not request.about("", "pods", "resize"):
+        caps = request.resource.dependencies.capabilities
+        acts = caps.version >= _VERSION_MIN and caps.enabled("InPlacePodVerticalScaling")
+        if not acts or not request.is_for("", "pods", "resize"):
             return
         assert request.old is not None
-        name = request.given["spec"].get("nodeName")
+        name = request.new["spec"].get("nodeName")
         # An unchanged generation means that the resources did not change.
-        if not name or request.given["metadata"].get("generation") == request.old["metadata"].get("generation"):
+        if not name or request.new["metadata"].get("generation") == request.old["metadata"].get("generation"):
             return
-        record = request.find("", "nodes").record("", name)
+        record = request.find_resource("", "nodes").get_cached("", name)
         if record is None:
-            raise refuse(request, f'node "{name}" not found')
+            raise new_forbidden(request, f'node "{name}" not found')
         system = record.labels.get("kubernetes.io/os", "linux")
         if system != "linux":
             why = f'pod resize is only supported on linux nodes, node "{name}" is "{system}"'
-            raise _refuse(request, why, "UnsupportedPlatform")
-        short = _short_of(request.given["spec"], record.load())
+            raise _new_forbidden(request, why, "UnsupportedPlatform")
+        short = _find_shortages(request.new["spec"], record.load())
         if short:
             why = f"node didn't have enough allocatable resources: {'; '.join(short)}"
-            raise _refuse(request, why, "NodeCapacity")
+            raise _new_forbidden(request, why, "NodeCapacity")
 
 
-def _refuse(request: Request, why: str, reason: str) -> Forbidden:
-    error = refuse(request, why)
+def _new_forbidden(request: AdmissionAttributes, why: str, reason: str) -> Forbidden:
+    error = new_forbidden(request, why)
     assert error.details is not None
     error.details["causes"] = [{"reason": reason}]
     return error
 
 
-def _short_of(spec: ReadOnlyObject, node: ReadOnlyObject) -> list[str]:
+def _find_shortages(spec: ReadOnlyObject, node: ReadOnlyObject) -> list[str]:
     requests = calculate_pod_quantities(spec, "requests", pod_level=True)
     add_quantities(requests, parse_resource_list(spec.get("overhead")))
     allocatable = (node.get("status") or {}).get("allocatable") or {}

@@ -9,24 +9,26 @@ from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import Invalid
 from mockkube.api.fields import FieldError, invalid, map_entry_path
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.pod_security_checks import Finding, containers, judges_of
-from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.admission import Plugin, Request
+from mockkube.apiserver.admission.pod_security_checks import Violation, checks_for, containers
+from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 # Pods checked when the labels of a namespace become stricter; there are no warnings for more.
 PODS_CHECKED_MAX: Final = 3000
 LEVELS: Final = ("privileged", "baseline", "restricted")
-_LABEL: Final = "pod-security.kubernetes.io/"
+_LABEL_PREFIX: Final = "pod-security.kubernetes.io/"
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
-_IGNORED: Final = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
-_TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+_IGNORED_SUBRESOURCES: Final = frozenset(
+    ("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status")
+)
+_TEMPLATE_PATHS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     (kind.group, kind.plural): kind.pod_spec[:-1] for kind in KINDS if len(kind.pod_spec) > 1
 }
 """Path to the pod template by group and plural."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standard:
+class PodSecurityStandard:
     """Level of the Pod Security Standards at a version; None is the latest."""
 
     level: str = "privileged"
@@ -35,107 +37,107 @@ class Standard:
     def __str__(self) -> str:
         return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
 
-    def findings(self, pod: ReadOnlyObject, newest: int) -> list[Finding]:
+    def find_violations(self, pod: ReadOnlyObject, newest: int) -> list[Violation]:
         """Return the violations of a pod; `newest` is the latest version this server knows."""
         # A version newer than the server is treated as the latest.
         minor = newest if self.minor is None else min(self.minor, newest)
-        judged = (judge(pod.get("metadata") or {}, pod["spec"]) for judge in judges_of(self.level, minor))
+        judged = (judge(pod.get("metadata") or {}, pod["spec"]) for judge in checks_for(self.level, minor))
         return [finding for finding in judged if finding is not None]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class NamespacePolicy:
     """Standards that the labels of a namespace demand."""
 
-    enforce: Standard
-    warn: Standard
+    enforce: PodSecurityStandard
+    warn: PodSecurityStandard
     errors: tuple[FieldError, ...] = ()
 
     @classmethod
-    def read(cls, labels: Mapping[str, str]) -> "Policy":
+    def from_labels(cls, labels: Mapping[str, str]) -> "NamespacePolicy":
         """Parse the labels; an invalid `enforce` level counts as the strictest one and is an error."""
         # upstream 1.36: pod-security-admission/api/helpers.go, PolicyToEvaluate
-        if not any(label.startswith(_LABEL) for label in labels):
-            return UNLABELLED
+        if not any(label.startswith(_LABEL_PREFIX) for label in labels):
+            return UNRESTRICTED
         errors: list[FieldError] = []
-        enforce = _standard(labels, "enforce", errors)
+        enforce = _parse_standard(labels, "enforce", errors)
         # There is no audit log, but invalid labels are errors all the same.
-        _standard(labels, "audit", errors)
-        warn = _standard(labels, "warn", errors)
+        _parse_standard(labels, "audit", errors)
+        warn = _parse_standard(labels, "warn", errors)
         stricter = LEVELS.index(enforce.level) > LEVELS.index(warn.level)
-        if f"{_LABEL}warn" not in labels and labels.get(f"{_LABEL}enforce") in LEVELS and stricter:
-            minor = warn.minor if f"{_LABEL}warn-version" in labels else enforce.minor
+        if f"{_LABEL_PREFIX}warn" not in labels and labels.get(f"{_LABEL_PREFIX}enforce") in LEVELS and stricter:
+            minor = warn.minor if f"{_LABEL_PREFIX}warn-version" in labels else enforce.minor
             # upstream: without a `warn` label the enforced level also produces warnings, for pod templates.
-            warn = Standard(enforce.level, minor)
+            warn = PodSecurityStandard(enforce.level, minor)
         return cls(enforce, warn, tuple(errors))
 
 
 # Policy of a namespace without labels: nothing is forbidden.
-UNLABELLED: Final = Policy(Standard(), Standard())
+UNRESTRICTED: Final = NamespacePolicy(PodSecurityStandard(), PodSecurityStandard())
 
 
-def _standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) -> Standard:
-    level = labels.get(_LABEL + mode, "privileged")
+def _parse_standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) -> PodSecurityStandard:
+    level = labels.get(_LABEL_PREFIX + mode, "privileged")
     if level not in LEVELS:
         detail = f"must be one of {', '.join(LEVELS)}"
-        errors.append(invalid(map_entry_path("metadata.labels", _LABEL + mode), level, detail))
+        errors.append(invalid(map_entry_path("metadata.labels", _LABEL_PREFIX + mode), level, detail))
         level = "restricted" if mode == "enforce" else "privileged"
-    version = labels.get(f"{_LABEL}{mode}-version", "latest")
+    version = labels.get(f"{_LABEL_PREFIX}{mode}-version", "latest")
     match = _VERSION.fullmatch(version)
     if version != "latest" and match is None:
-        at = map_entry_path("metadata.labels", f"{_LABEL}{mode}-version")
+        at = map_entry_path("metadata.labels", f"{_LABEL_PREFIX}{mode}-version")
         errors.append(invalid(at, version, 'must be "latest" or "v1.x"'))
-    return Standard(level, int(match[1]) if match else None)
+    return PodSecurityStandard(level, int(match[1]) if match else None)
 
 
-class PodSecurity(Plugin):
+class PodSecurity(AdmissionPlugin):
     """Rejects pods that violate the enforced standard; warns about those that violate the warn level."""
 
     # upstream 1.36: pod-security-admission/admission/admission.go
     name = "PodSecurity"
 
-    def validate(self, request: Request) -> None:
+    def validate(self, request: AdmissionAttributes) -> None:
         """Check pods, pod templates, and the labels of namespaces."""
-        storage = request.resource.home
-        kind, subresource = (storage.group, storage.plural), request.call.subresource
-        if kind == ("", "pods") and subresource not in _IGNORED:
+        storage = request.resource.storage_resource
+        kind, subresource = (storage.group, storage.plural), request.scope.subresource
+        if kind == ("", "pods") and subresource not in _IGNORED_SUBRESOURCES:
             _validate_pod(request)
         elif kind == ("", "namespaces") and not subresource:
             _validate_namespace(request)
-        elif kind in _TEMPLATES and not subresource:
-            _warn_of_template(request, _TEMPLATES[kind])
+        elif kind in _TEMPLATE_PATHS and not subresource:
+            _warn_about_template(request, _TEMPLATE_PATHS[kind])
 
 
-def _policy(request: Request) -> Policy:
-    record = request.find("", "namespaces").record("", request.call.namespace)
-    return Policy.read(record.labels if record is not None else {})
+def _namespace_policy(request: AdmissionAttributes) -> NamespacePolicy:
+    record = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
+    return NamespacePolicy.from_labels(record.labels if record is not None else {})
 
 
-def _newest(request: Request) -> int:
-    return request.resource.services.caps.version.minor
+def _latest_minor(request: AdmissionAttributes) -> int:
+    return request.resource.dependencies.capabilities.version.minor
 
 
-def _validate_pod(request: Request) -> None:
-    policy = _policy(request)
-    if request.old is not None and not _significant(request.given["spec"], request.old["spec"]):
+def _validate_pod(request: AdmissionAttributes) -> None:
+    policy = _namespace_policy(request)
+    if request.old is not None and not _is_significant_update(request.new["spec"], request.old["spec"]):
         return
-    findings = policy.enforce.findings(request.given, _newest(request))
+    findings = policy.enforce.find_violations(request.new, _latest_minor(request))
     if findings:
-        raise refuse(request, f'violates PodSecurity "{policy.enforce}": {_told(findings)}')
-    _warn(request, policy.warn, request.given)
+        raise new_forbidden(request, f'violates PodSecurity "{policy.enforce}": {_format_violations(findings)}')
+    _warn(request, policy.warn, request.new)
 
 
-def _warn(request: Request, standard: Standard, pod: ReadOnlyObject) -> None:
-    findings = standard.findings(pod, _newest(request))
+def _warn(request: AdmissionAttributes, standard: PodSecurityStandard, pod: ReadOnlyObject) -> None:
+    findings = standard.find_violations(pod, _latest_minor(request))
     if findings:
-        request.call.warn([f'would violate PodSecurity "{standard}": {_told(findings)}'])
+        request.scope.warn([f'would violate PodSecurity "{standard}": {_format_violations(findings)}'])
 
 
-def _told(findings: list[Finding]) -> str:
+def _format_violations(findings: list[Violation]) -> str:
     return ", ".join(f"{one.reason} ({one.detail})" if one.detail else one.reason for one in findings)
 
 
-def _significant(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
+def _is_significant_update(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
     """Return whether an update adds containers or changes images."""
     # Anything else that matters is immutable. Ephemeral containers can only be added, which the images show.
     for group in ("containers", "initContainers"):
@@ -148,33 +150,35 @@ def _significant(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
     )
 
 
-def _warn_of_template(request: Request, path: tuple[str, ...]) -> None:
-    template: ReadOnlyObject = request.given
+def _warn_about_template(request: AdmissionAttributes, path: tuple[str, ...]) -> None:
+    template: ReadOnlyObject = request.new
     for name in path:
         template = template.get(name) or {}
     if "spec" in template:
-        _warn(request, _policy(request).warn, template)
+        _warn(request, _namespace_policy(request).warn, template)
 
 
-def _validate_namespace(request: Request) -> None:
-    metadata = request.given["metadata"]
-    policy = Policy.read(metadata.get("labels") or {})
-    before = Policy.read((request.old["metadata"].get("labels") or {}) if request.old is not None else {})
+def _validate_namespace(request: AdmissionAttributes) -> None:
+    metadata = request.new["metadata"]
+    policy = NamespacePolicy.from_labels(metadata.get("labels") or {})
+    before = NamespacePolicy.from_labels(
+        (request.old["metadata"].get("labels") or {}) if request.old is not None else {}
+    )
     if policy.errors and (request.old is None or policy.errors != before.errors):
         raise Invalid("", "Namespace", metadata["name"], policy.errors)
     new, old = policy.enforce, before.enforce
     relaxed = new.minor == old.minor and LEVELS.index(new.level) <= LEVELS.index(old.level)
     if request.old is not None and new != old and new.level != "privileged" and not relaxed:
-        request.call.warn(_warnings_of_pods(request, metadata["name"], new))
+        request.scope.warn(_warnings_about_pods(request, metadata["name"], new))
 
 
-def _warnings_of_pods(request: Request, namespace: str, standard: Standard) -> list[str]:
+def _warnings_about_pods(request: AdmissionAttributes, namespace: str, standard: PodSecurityStandard) -> list[str]:
     """Return warnings about existing pods that violate the new level."""
-    pods = request.find("", "pods")
-    loaded = _unlike_first(record.load() for record in pods.collection.range(pods.prefix(namespace)))
+    pods = request.find_resource("", "pods")
+    loaded = _order_by_controller(record.load() for record in pods.collection.range(pods.prefix(namespace)))
     failing: dict[str, list[str]] = {}
     for pod in loaded[:PODS_CHECKED_MAX]:
-        findings = standard.findings(pod, _newest(request))
+        findings = standard.find_violations(pod, _latest_minor(request))
         if findings:
             failing.setdefault(", ".join(one.reason for one in findings), []).append(pod["metadata"]["name"])
     warnings = []
@@ -184,10 +188,10 @@ def _warnings_of_pods(request: Request, namespace: str, standard: Standard) -> l
     if failing:
         title = f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{standard}"'
         warnings.append(title)
-    return warnings + sorted(f"{_pods(names)}: {why}" for why, names in failing.items())
+    return warnings + sorted(f"{_format_pod_names(names)}: {why}" for why, names in failing.items())
 
 
-def _unlike_first(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+def _order_by_controller(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
     """Return the pods, with one of each controller before the others."""
     # Pods of one controller are alike, so with a limit this order finds more distinct violations.
     seen: set[str] = set()
@@ -202,7 +206,7 @@ def _unlike_first(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
     return first + rest
 
 
-def _pods(names: list[str]) -> str:
+def _format_pod_names(names: list[str]) -> str:
     match len(names):
         case 1:
             return names[0]

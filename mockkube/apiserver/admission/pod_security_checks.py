@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.pod_security_words import counted, joined, named, setters
+from mockkube.apiserver.admission.pod_security_words import format_named, format_setters, join_quoted, pluralize
 
 # Check lists of levels and versions that are cached.
-STANDARDS_MAX: Final = 256
+CHECK_LISTS_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """Violation of a check, in a word and in detail."""
 
     reason: str
@@ -22,21 +22,21 @@ class Finding:
 
 
 # Checks the metadata and spec of a pod.
-Judge = Callable[[ReadOnlyObject, ReadOnlyObject], Finding | None]
+CheckFunction = Callable[[ReadOnlyObject, ReadOnlyObject], Violation | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PodSecurityCheck:
     """Check with its history: each function applies from a minor version of the standard on."""
 
     name: str
-    judges: tuple[tuple[int, Judge], ...]
+    functions: tuple[tuple[int, CheckFunction], ...]
     # Baseline check that this restricted one makes redundant.
     replaces: str = ""
 
-    def judge(self, minor: int) -> Judge | None:
+    def function_for(self, minor: int) -> CheckFunction | None:
         """Return the function for a version of the standard; None if the check is newer."""
-        return next((judge for since, judge in reversed(self.judges) if since <= minor), None)
+        return next((judge for since, judge in reversed(self.functions) if since <= minor), None)
 
 
 def containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
@@ -45,38 +45,38 @@ def containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         yield from spec.get(group) or ()
 
 
-def _context(holder: ReadOnlyObject) -> ReadOnlyObject:
+def _security_context(holder: ReadOnlyObject) -> ReadOnlyObject:
     return holder.get("securityContext") or {}
 
 
-def _bad(spec: ReadOnlyObject, wrong: Callable[[ReadOnlyObject], Any]) -> list[str]:
+def _containers_where(spec: ReadOnlyObject, wrong: Callable[[ReadOnlyObject], Any]) -> list[str]:
     """Return the names of containers with a wrong security context."""
-    return [container["name"] for container in containers(spec) if wrong(_context(container))]
+    return [container["name"] for container in containers(spec) if wrong(_security_context(container))]
 
 
-def _unless_windows(context: Judge) -> Judge:
-    def judged(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-        return None if (spec.get("os") or {}).get("name") == "windows" else context(metadata, spec)
+def _skip_windows(check: CheckFunction) -> CheckFunction:
+    def check_unless_windows(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+        return None if (spec.get("os") or {}).get("name") == "windows" else check(metadata, spec)
 
-    return judged
-
-
-def _unless_own_users(context: Judge) -> Judge:
-    def judged(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-        return None if spec.get("hostUsers") is False else context(metadata, spec)
-
-    return judged
+    return check_unless_windows
 
 
-def _privilege_escalation(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    bad = _bad(spec, lambda context: context.get("allowPrivilegeEscalation") is not False)
-    detail = f"{named('container', bad)} must set securityContext.allowPrivilegeEscalation=false"
-    return Finding("allowPrivilegeEscalation != false", detail) if bad else None
+def _skip_user_namespaces(check: CheckFunction) -> CheckFunction:
+    def check_unless_user_namespace(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+        return None if spec.get("hostUsers") is False else check(metadata, spec)
+
+    return check_unless_user_namespace
 
 
-def _app_armor(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
+def _check_privilege_escalation(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    bad = _containers_where(spec, lambda context: context.get("allowPrivilegeEscalation") is not False)
+    detail = f"{format_named('container', bad)} must set securityContext.allowPrivilegeEscalation=false"
+    return Violation("allowPrivilegeEscalation != false", detail) if bad else None
+
+
+def _check_app_armor(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
     allowed = ("RuntimeDefault", "Localhost")
-    found, values = _profiles(spec, "appArmorProfile", allowed)
+    found, values = _find_profiles(spec, "appArmorProfile", allowed)
     prefix = "container.apparmor.security.beta.kubernetes.io/"
     annotations = sorted(
         f"{key}={quote(value)}"
@@ -85,17 +85,17 @@ def _app_armor(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None
     )
     every = [*values, *annotations]
     if annotations:
-        found.append(counted("annotation", annotations))
-    detail = f"{' and '.join(found)} must not set AppArmor profile type to {joined(every)}"
-    return Finding(counted("forbidden AppArmor profile", every), detail) if found else None
+        found.append(pluralize("annotation", annotations))
+    detail = f"{' and '.join(found)} must not set AppArmor profile type to {join_quoted(every)}"
+    return Violation(pluralize("forbidden AppArmor profile", every), detail) if found else None
 
 
-def _profiles(spec: ReadOnlyObject, name: str, allowed: Iterable[str]) -> tuple[list[str], list[str]]:
+def _find_profiles(spec: ReadOnlyObject, name: str, allowed: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return what sets a forbidden profile type, and the forbidden types."""
-    types = [(_context(one).get(name) or {}).get("type") for one in (spec, *containers(spec))]
+    types = [(_security_context(one).get(name) or {}).get("type") for one in (spec, *containers(spec))]
     values = sorted({kind for kind in types if kind is not None and kind not in allowed})
-    bad = _bad(spec, lambda context: (context.get(name) or {}).get("type") in values)
-    return setters(types[0] in values, bad), values
+    bad = _containers_where(spec, lambda context: (context.get(name) or {}).get("type") in values)
+    return format_setters(types[0] in values, bad), values
 
 
 _DEFAULT_CAPABILITIES: Final = frozenset((
@@ -104,64 +104,66 @@ _DEFAULT_CAPABILITIES: Final = frozenset((
 ))  # fmt: skip
 
 
-def _added_capabilities(spec: ReadOnlyObject, allowed: Iterable[str]) -> str:
+def _capability_violation(spec: ReadOnlyObject, allowed: Iterable[str]) -> str:
     """Return the violation text for capabilities beyond these; empty if there are none."""
 
-    def beyond(context: ReadOnlyObject) -> list[str]:
+    def find_forbidden(context: ReadOnlyObject) -> list[str]:
         return [one for one in (context.get("capabilities") or {}).get("add") or () if one not in allowed]
 
-    bad = _bad(spec, beyond)
-    every = sorted({one for container in containers(spec) for one in beyond(_context(container))})
-    detail = f"{named('container', bad)} must not include {joined(every)} in securityContext.capabilities.add"
+    bad = _containers_where(spec, find_forbidden)
+    every = sorted({one for container in containers(spec) for one in find_forbidden(_security_context(container))})
+    detail = (
+        f"{format_named('container', bad)} must not include {join_quoted(every)} in securityContext.capabilities.add"
+    )
     return detail if bad else ""
 
 
-def _capabilities_baseline(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    detail = _added_capabilities(spec, _DEFAULT_CAPABILITIES)
-    return Finding("non-default capabilities", detail) if detail else None
+def _check_capabilities_baseline(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    detail = _capability_violation(spec, _DEFAULT_CAPABILITIES)
+    return Violation("non-default capabilities", detail) if detail else None
 
 
-def _capabilities_restricted(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    bad = _bad(spec, lambda context: "ALL" not in ((context.get("capabilities") or {}).get("drop") or ()))
-    details = [f'{named("container", bad)} must set securityContext.capabilities.drop=["ALL"]'] if bad else []
-    added = _added_capabilities(spec, ("NET_BIND_SERVICE",))
+def _check_capabilities_restricted(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    bad = _containers_where(spec, lambda context: "ALL" not in ((context.get("capabilities") or {}).get("drop") or ()))
+    details = [f'{format_named("container", bad)} must set securityContext.capabilities.drop=["ALL"]'] if bad else []
+    added = _capability_violation(spec, ("NET_BIND_SERVICE",))
     if added:
         details.append(added)
-    return Finding("unrestricted capabilities", "; ".join(details)) if details else None
+    return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
-def _host_namespaces(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
+def _check_host_namespaces(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
     shared = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
-    return Finding("host namespaces", ", ".join(shared)) if shared else None
+    return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
-def _host_paths(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
+def _check_host_paths(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
     bad = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
-    return Finding("hostPath volumes", named("volume", bad)) if bad else None
+    return Violation("hostPath volumes", format_named("volume", bad)) if bad else None
 
 
-def _host_ports(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
+def _check_host_ports(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
     def host_ports(container: ReadOnlyObject) -> list[str]:
         return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
 
     bad = [container["name"] for container in containers(spec) if host_ports(container)]
     ports = sorted({port for container in containers(spec) for port in host_ports(container)})
     uses = "uses" if len(bad) == 1 else "use"
-    detail = f"{named('container', bad)} {uses} {counted('hostPort', ports)} {', '.join(ports)}"
-    return Finding("hostPort", detail) if bad else None
+    detail = f"{format_named('container', bad)} {uses} {pluralize('hostPort', ports)} {', '.join(ports)}"
+    return Violation("hostPort", detail) if bad else None
 
 
-def _hosts(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    found = {container["name"]: _probed_hosts(container) for container in containers(spec)}
+def _check_probe_hosts(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    found = {container["name"]: _find_probe_hosts(container) for container in containers(spec)}
     bad = sorted(name for name, hosts in found.items() if hosts)
     hosts = sorted({host for every in found.values() for host in every})
     uses = "uses" if len(bad) == 1 else "use"
     title = "probe or lifecycle host"
-    detail = f"{named('container', bad)} {uses} {counted(title, hosts)} {joined(hosts)}"
-    return Finding(title, detail) if bad else None
+    detail = f"{format_named('container', bad)} {uses} {pluralize(title, hosts)} {join_quoted(hosts)}"
+    return Violation(title, detail) if bad else None
 
 
-def _probed_hosts(container: ReadOnlyObject) -> list[str]:
+def _find_probe_hosts(container: ReadOnlyObject) -> list[str]:
     lifecycle = container.get("lifecycle") or {}
     callers = [container.get(name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
     callers += [lifecycle.get(name) for name in ("postStart", "preStop")]
@@ -169,73 +171,78 @@ def _probed_hosts(container: ReadOnlyObject) -> list[str]:
     return [action["host"] for action in actions if action.get("host")]
 
 
-def _privileged(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    bad = _bad(spec, lambda context: context.get("privileged"))
-    detail = f"{named('container', bad)} must not set securityContext.privileged=true"
-    return Finding("privileged", detail) if bad else None
+def _check_privileged(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    bad = _containers_where(spec, lambda context: context.get("privileged"))
+    detail = f"{format_named('container', bad)} must not set securityContext.privileged=true"
+    return Violation("privileged", detail) if bad else None
 
 
-def _proc_mount(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    bad = _bad(spec, lambda context: context.get("procMount", "Default") != "Default")
-    kinds = sorted({_context(one).get("procMount", "Default") for one in containers(spec)} - {"Default"})
-    detail = f"{named('container', bad)} must not set securityContext.procMount to {joined(kinds)}"
-    return Finding("procMount", detail) if bad else None
+def _check_proc_mount(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    bad = _containers_where(spec, lambda context: context.get("procMount", "Default") != "Default")
+    kinds = sorted({_security_context(one).get("procMount", "Default") for one in containers(spec)} - {"Default"})
+    detail = f"{format_named('container', bad)} must not set securityContext.procMount to {join_quoted(kinds)}"
+    return Violation("procMount", detail) if bad else None
 
 
-_FREE_VOLUMES: Final = frozenset((
+_UNRESTRICTED_VOLUMES: Final = frozenset((
     "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
 ))  # fmt: skip
 
 
-def _restricted_volumes(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    restricted = [volume for volume in spec.get("volumes") or () if _FREE_VOLUMES.isdisjoint(volume)]
+def _check_volume_types(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    restricted = [volume for volume in spec.get("volumes") or () if _UNRESTRICTED_VOLUMES.isdisjoint(volume)]
     bad = [volume["name"] for volume in restricted]
     kinds = sorted({next((key for key in volume if key != "name"), "unknown") for volume in restricted})
     uses = "uses" if len(bad) == 1 else "use"
-    detail = f"{named('volume', bad)} {uses} {counted('restricted volume type', kinds)} {joined(kinds)}"
-    return Finding("restricted volume types", detail) if bad else None
+    detail = f"{format_named('volume', bad)} {uses} {pluralize('restricted volume type', kinds)} {join_quoted(kinds)}"
+    return Violation("restricted volume types", detail) if bad else None
 
 
-def _run_as_non_root(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    whole = _context(spec).get("runAsNonRoot")
-    found = setters(whole is False, _bad(spec, lambda context: context.get("runAsNonRoot") is False))
+def _check_run_as_non_root(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    whole = _security_context(spec).get("runAsNonRoot")
+    found = format_setters(
+        whole is False, _containers_where(spec, lambda context: context.get("runAsNonRoot") is False)
+    )
     if found:
         detail = f"{' and '.join(found)} must not set securityContext.runAsNonRoot=false"
-        return Finding("runAsNonRoot != true", detail)
+        return Violation("runAsNonRoot != true", detail)
     # The pod's setting applies to containers without one of their own.
-    bad = [] if whole else _bad(spec, lambda context: context.get("runAsNonRoot") is None)
-    detail = f"pod or {named('container', bad)} must set securityContext.runAsNonRoot=true"
-    return Finding("runAsNonRoot != true", detail) if bad else None
+    bad = [] if whole else _containers_where(spec, lambda context: context.get("runAsNonRoot") is None)
+    detail = f"pod or {format_named('container', bad)} must set securityContext.runAsNonRoot=true"
+    return Violation("runAsNonRoot != true", detail) if bad else None
 
 
-def _run_as_user(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    found = setters(_context(spec).get("runAsUser") == 0, _bad(spec, lambda context: context.get("runAsUser") == 0))
-    return Finding("runAsUser=0", f"{' and '.join(found)} must not set runAsUser=0") if found else None
+def _check_run_as_user(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    found = format_setters(
+        _security_context(spec).get("runAsUser") == 0,
+        _containers_where(spec, lambda context: context.get("runAsUser") == 0),
+    )
+    return Violation("runAsUser=0", f"{' and '.join(found)} must not set runAsUser=0") if found else None
 
 
-def _se_linux(more_types: tuple[str, ...]) -> Judge:
+def _make_se_linux_check(more_types: tuple[str, ...]) -> CheckFunction:
     allowed = ("", "container_t", "container_init_t", "container_kvm_t", *more_types)
 
-    def wrong(context: ReadOnlyObject) -> bool:
+    def is_forbidden(context: ReadOnlyObject) -> bool:
         options = context.get("seLinuxOptions") or {}
         return bool(options.get("type", "") not in allowed or options.get("user") or options.get("role"))
 
-    def judge(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-        found = setters(wrong(_context(spec)), _bad(spec, wrong))
-        every = [_context(one).get("seLinuxOptions") or {} for one in (spec, *containers(spec))]
+    def check(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+        found = format_setters(is_forbidden(_security_context(spec)), _containers_where(spec, is_forbidden))
+        every = [_security_context(one).get("seLinuxOptions") or {} for one in (spec, *containers(spec))]
         types = sorted({options.get("type", "") for options in every} - {*allowed})
-        data = [f"{counted('type', types)} {joined(types)}"] if types else []
+        data = [f"{pluralize('type', types)} {join_quoted(types)}"] if types else []
         data += [f"{name} may not be set" for name in ("user", "role") if any(options.get(name) for options in every)]
         detail = f"{' and '.join(found)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
-        return Finding("seLinuxOptions", detail) if found else None
+        return Violation("seLinuxOptions", detail) if found else None
 
-    return judge
+    return check
 
 
 _SECCOMP: Final = ("RuntimeDefault", "Localhost")
 
 
-def _seccomp_annotations(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
+def _check_seccomp_annotations(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
     annotations = metadata.get("annotations") or {}
     keys = ["seccomp.security.alpha.kubernetes.io/pod"]
     keys += [f"container.seccomp.security.alpha.kubernetes.io/{one['name']}" for one in containers(spec)]
@@ -246,23 +253,23 @@ def _seccomp_annotations(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Find
         and annotations[key] not in ("runtime/default", "docker/default")
         and not annotations[key].startswith("localhost/")
     })  # fmt: skip
-    return Finding("seccompProfile", f"forbidden {counted('annotation', bad)} {', '.join(bad)}") if bad else None
+    return Violation("seccompProfile", f"forbidden {pluralize('annotation', bad)} {', '.join(bad)}") if bad else None
 
 
-def _seccomp_baseline(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    found, values = _profiles(spec, "seccompProfile", _SECCOMP)
-    detail = f"{' and '.join(found)} must not set securityContext.seccompProfile.type to {joined(values)}"
-    return Finding("seccompProfile", detail) if found else None
+def _check_seccomp_baseline(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    found, values = _find_profiles(spec, "seccompProfile", _SECCOMP)
+    detail = f"{' and '.join(found)} must not set securityContext.seccompProfile.type to {join_quoted(values)}"
+    return Violation("seccompProfile", detail) if found else None
 
 
-def _seccomp_restricted(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    finding = _seccomp_baseline(metadata, spec)
+def _check_seccomp_restricted(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    finding = _check_seccomp_baseline(metadata, spec)
     # A profile of the pod applies to all containers without one of their own.
-    if finding is not None or _context(spec).get("seccompProfile") is not None:
+    if finding is not None or _security_context(spec).get("seccompProfile") is not None:
         return finding
-    bad = _bad(spec, lambda context: context.get("seccompProfile") is None)
+    bad = _containers_where(spec, lambda context: context.get("seccompProfile") is None)
     must = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    return Finding("seccompProfile", f"pod or {named('container', bad)} {must}") if bad else None
+    return Violation("seccompProfile", f"pod or {format_named('container', bad)} {must}") if bad else None
 
 
 _SYSCTLS: Final = (
@@ -281,60 +288,66 @@ _SYSCTLS: Final = (
 )
 
 
-def _sysctls(minor: int) -> Judge:
+def _make_sysctls_check(minor: int) -> CheckFunction:
     allowed = [name for since, name in _SYSCTLS if since <= minor]
 
-    def judge(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-        bad = [one["name"] for one in _context(spec).get("sysctls") or () if one["name"] not in allowed]
-        return Finding("forbidden sysctls", ", ".join(bad)) if bad else None
+    def check(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+        bad = [one["name"] for one in _security_context(spec).get("sysctls") or () if one["name"] not in allowed]
+        return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
 
-    return judge
+    return check
 
 
-def _host_process(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
-    def wrong(context: ReadOnlyObject) -> bool:
+def _check_host_process(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
+    def is_host_process(context: ReadOnlyObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
-    found = setters(wrong(_context(spec)), _bad(spec, wrong))
+    found = format_setters(is_host_process(_security_context(spec)), _containers_where(spec, is_host_process))
     detail = f"{' and '.join(found)} must not set securityContext.windowsOptions.hostProcess=true"
-    return Finding("hostProcess", detail) if found else None
+    return Violation("hostProcess", detail) if found else None
 
 
 # upstream 1.36: pod-security-admission/policy/check_*.go; both tables in the order in which violations are listed
 BASELINE: Final = (
-    Check("appArmorProfile", ((0, _app_armor),)),
-    Check("capabilities_baseline", ((0, _capabilities_baseline),)),
-    Check("hostNamespaces", ((0, _host_namespaces),)),
-    Check("hostPathVolumes", ((0, _host_paths),)),
-    Check("hostPorts", ((0, _host_ports),)),
-    Check("hostProbesAndHostLifecycle", ((34, _hosts),)),
-    Check("privileged", ((0, _privileged),)),
-    Check("procMount", ((0, _proc_mount), (35, _unless_own_users(_proc_mount)))),
-    Check("seLinuxOptions", ((0, _se_linux(())), (31, _se_linux(("container_engine_t",))))),
-    Check("seccompProfile_baseline", ((0, _seccomp_annotations), (19, _seccomp_baseline))),
-    Check("sysctls", tuple((minor, _sysctls(minor)) for minor in (0, 27, 29, 32))),
-    Check("windowsHostProcess", ((0, _host_process),)),
+    PodSecurityCheck("appArmorProfile", ((0, _check_app_armor),)),
+    PodSecurityCheck("capabilities_baseline", ((0, _check_capabilities_baseline),)),
+    PodSecurityCheck("hostNamespaces", ((0, _check_host_namespaces),)),
+    PodSecurityCheck("hostPathVolumes", ((0, _check_host_paths),)),
+    PodSecurityCheck("hostPorts", ((0, _check_host_ports),)),
+    PodSecurityCheck("hostProbesAndHostLifecycle", ((34, _check_probe_hosts),)),
+    PodSecurityCheck("privileged", ((0, _check_privileged),)),
+    PodSecurityCheck("procMount", ((0, _check_proc_mount), (35, _skip_user_namespaces(_check_proc_mount)))),
+    PodSecurityCheck(
+        "seLinuxOptions", ((0, _make_se_linux_check(())), (31, _make_se_linux_check(("container_engine_t",))))
+    ),
+    PodSecurityCheck("seccompProfile_baseline", ((0, _check_seccomp_annotations), (19, _check_seccomp_baseline))),
+    PodSecurityCheck("sysctls", tuple((minor, _make_sysctls_check(minor)) for minor in (0, 27, 29, 32))),
+    PodSecurityCheck("windowsHostProcess", ((0, _check_host_process),)),
 )
-_ESCALATION: Final = ((8, _privilege_escalation), (25, _unless_windows(_privilege_escalation)))
-_CAPABILITIES: Final = ((22, _capabilities_restricted), (25, _unless_windows(_capabilities_restricted)))
-_SECCOMP_PROFILES: Final = ((19, _seccomp_restricted), (25, _unless_windows(_seccomp_restricted)))
+_ESCALATION: Final = ((8, _check_privilege_escalation), (25, _skip_windows(_check_privilege_escalation)))
+_CAPABILITIES: Final = ((22, _check_capabilities_restricted), (25, _skip_windows(_check_capabilities_restricted)))
+_SECCOMP_PROFILES: Final = ((19, _check_seccomp_restricted), (25, _skip_windows(_check_seccomp_restricted)))
 RESTRICTED: Final = (
-    Check("allowPrivilegeEscalation", _ESCALATION),
-    Check("capabilities_restricted", _CAPABILITIES, replaces="capabilities_baseline"),
-    Check("procMount_restricted", ((35, _proc_mount),), replaces="procMount"),
-    Check("restrictedVolumes", ((0, _restricted_volumes),), replaces="hostPathVolumes"),
-    Check("runAsNonRoot", ((0, _run_as_non_root), (35, _unless_own_users(_run_as_non_root)))),
-    Check("runAsUser", ((23, _run_as_user), (35, _unless_own_users(_run_as_user)))),
-    Check("seccompProfile_restricted", _SECCOMP_PROFILES, replaces="seccompProfile_baseline"),
+    PodSecurityCheck("allowPrivilegeEscalation", _ESCALATION),
+    PodSecurityCheck("capabilities_restricted", _CAPABILITIES, replaces="capabilities_baseline"),
+    PodSecurityCheck("procMount_restricted", ((35, _check_proc_mount),), replaces="procMount"),
+    PodSecurityCheck("restrictedVolumes", ((0, _check_volume_types),), replaces="hostPathVolumes"),
+    PodSecurityCheck(
+        "runAsNonRoot", ((0, _check_run_as_non_root), (35, _skip_user_namespaces(_check_run_as_non_root)))
+    ),
+    PodSecurityCheck("runAsUser", ((23, _check_run_as_user), (35, _skip_user_namespaces(_check_run_as_user)))),
+    PodSecurityCheck("seccompProfile_restricted", _SECCOMP_PROFILES, replaces="seccompProfile_baseline"),
 )
 
 
-@lru_cache(STANDARDS_MAX)
-def judges_of(level: str, minor: int) -> tuple[Judge, ...]:
+@lru_cache(CHECK_LISTS_MAX)
+def checks_for(level: str, minor: int) -> tuple[CheckFunction, ...]:
     """Return the checks of a level at a version of the standard, in the order in which violations are listed."""
     strict = (
-        {check: context for check in RESTRICTED if (context := check.judge(minor))} if level == "restricted" else {}
+        {check: context for check in RESTRICTED if (context := check.function_for(minor))}
+        if level == "restricted"
+        else {}
     )
     replaced = {check.replaces for check in strict}
-    loose = [check.judge(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]
+    loose = [check.function_for(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]
     return tuple(context for context in (*loose, *strict.values()) if context is not None)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 _FINALIZERS: Final = {
     ("", "persistentvolumes"): "kubernetes.io/pv-protection",
@@ -11,20 +11,22 @@ _FINALIZERS: Final = {
 }
 
 
-class StorageObjectInUseProtection(Plugin):
+class StorageObjectInUseProtection(AdmissionPlugin):
     """Adds the finalizer that a controller removes when the object is unused."""
 
     # upstream 1.36: plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
     name = "StorageObjectInUseProtection"
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Add the finalizer to a new object."""
-        if request.operation is not Operation.CREATE or request.call.subresource:
+        if request.operation is not Operation.CREATE or request.scope.subresource:
             return
-        storage = request.resource.home
+        storage = request.resource.storage_resource
         finalizer = _FINALIZERS.get((storage.group, storage.plural))
-        if finalizer is None or (storage.group and not storage.services.caps.enabled("VolumeAttributesClass")):
+        if finalizer is None or (
+            storage.group and not storage.dependencies.capabilities.enabled("VolumeAttributesClass")
+        ):
             return
-        metadata = request.given["metadata"]
+        metadata = request.new["metadata"]
         if finalizer not in metadata.get("finalizers", ()):
             metadata["finalizers"] = [*metadata.get("finalizers", ()), finalizer]

@@ -2,22 +2,22 @@
 
 from typing import Final
 
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
-_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-class TaintNodesByCondition(Plugin):
+class TaintNodesByCondition(AdmissionPlugin):
     """Adds the not-ready taint to every new node, so that no pod is scheduled before the node reports ready."""
 
     # upstream 1.36: plugin/pkg/admission/nodetaint/admission.go
     name = "TaintNodesByCondition"
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Taint a new node; the node lifecycle controller removes the taint."""
-        if request.operation is not Operation.CREATE or not request.about("", "nodes"):
+        if request.operation is not Operation.CREATE or not request.is_for("", "nodes"):
             return
-        spec = request.given.setdefault("spec", {})
+        spec = request.new.setdefault("spec", {})
         taints = spec.get("taints") or []
-        if not any((one.get("key"), one.get("effect")) == tuple(_TAINT.values()) for one in taints):
-            spec["taints"] = [*taints, dict(_TAINT)]
+        if not any((one.get("key"), one.get("effect")) == tuple(_NOT_READY_TAINT.values()) for one in taints):
+            spec["taints"] = [*taints, dict(_NOT_READY_TAINT)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mockkube.api.types import Object, ReadOnlyObject
 
 
-def merge(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:
+def merge_tolerations(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:
     """Return both sets without tolerations that another one covers; of equal ones the first stays."""
     # upstream 1.36: pkg/util/tolerations/tolerations.go
     every = [*first, *second]
@@ -17,7 +17,7 @@ def merge(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:
     return merged
 
 
-def within(tolerations: Sequence[Object], allowed: Sequence[Object]) -> bool:
+def are_allowed(tolerations: Sequence[Object], allowed: Sequence[Object]) -> bool:
     """Return whether each toleration is covered by an allowed one; an empty list allows everything."""
     if not allowed:
         return True

@@ -10,19 +10,26 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.aggregation.resource_lists import readable
-from mockkube.apiserver.aggregation.routes import NoRoute, answers, port_of, route, service_of, slices_of
-from mockkube.apiserver.aggregation.transport import Transport, Unreachable, identify
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.aggregation.resource_lists import parse_resource_list
+from mockkube.apiserver.aggregation.routes import (
+    NoEndpoint,
+    find_endpoint_slices,
+    find_port,
+    find_service,
+    has_ready_endpoint,
+    resolve_endpoint,
+)
+from mockkube.apiserver.aggregation.transport import ServerUnreachable, Transport, set_user_headers
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry.registry import Registry
 
-AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS,))
-_SECONDS: Final = 5.0
-_ANSWER_BYTES_MAX: Final = 3 * 1024 * 1024
+AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS_GROUP,))
+_CHECK_SECONDS: Final = 5.0
+_RESPONSE_BYTES_MAX: Final = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Availability:
     """Result of a check: status, reason and message of the condition, and the resources that the server serves."""
 
     available: bool
@@ -31,65 +38,69 @@ class Finding:
     resources: list[Object] | None = None
 
 
-async def find(registry: Registry, transport: Transport, spec: ReadOnlyObject) -> Finding:
+async def check_availability(registry: Registry, transport: Transport, spec: ReadOnlyObject) -> Availability:
     """Check the server that the spec of an APIService describes."""
-    missing = _missing(registry, spec["service"])
+    missing = _check_service(registry, spec["service"])
     if missing is not None:
         return missing
     try:
-        where = route(registry, spec["service"])
-    except NoRoute as error:
-        return _failed(str(error))
+        where = resolve_endpoint(registry, spec["service"])
+    except NoEndpoint as error:
+        return _failed_discovery(str(error))
     group, version = spec.get("group", ""), spec["version"]
     url = f"{where.url}/apis/{group}/{version}" if group else f"{where.url}/api/{version}"
     headers: CIMultiDict[str] = CIMultiDict(Accept="application/json")
-    identify(headers, AGGREGATOR)
+    set_user_headers(headers, AGGREGATOR)
     try:
-        async with transport.sent("GET", URL(url), spec, headers=headers, seconds=_SECONDS) as response:
+        async with transport.send("GET", URL(url), spec, headers=headers, seconds=_CHECK_SECONDS) as response:
             if not 200 <= response.status < 300:
                 why = f"bad status from {url}: {response.status}"
-                return _failed(f"failing or missing response from {url}: {why}")
-            resources = await _told(response)
-    except Unreachable as error:
-        return _failed(f'failing or missing response from {url}: Get "{url}": {error}')
-    return Finding(available=True, reason="Passed", message="all checks passed", resources=resources)
+                return _failed_discovery(f"failing or missing response from {url}: {why}")
+            resources = await _read_resources(response)
+    except ServerUnreachable as error:
+        return _failed_discovery(f'failing or missing response from {url}: Get "{url}": {error}')
+    return Availability(available=True, reason="Passed", message="all checks passed", resources=resources)
 
 
-def _missing(registry: Registry, reference: ReadOnlyObject) -> Finding | None:
+def _check_service(registry: Registry, reference: ReadOnlyObject) -> Availability | None:
     """Return what the service lacks, None if it can be connected to."""
     shown = f'service/{reference["name"]} in "{reference["namespace"]}"'
-    service = service_of(registry, reference)
+    service = find_service(registry, reference)
     if service is None:
-        return Finding(available=False, reason="ServiceNotFound", message=f"{shown} is not present")
+        return Availability(available=False, reason="ServiceNotFound", message=f"{shown} is not present")
     # upstream only checks ports and endpoints of ClusterIP services.
     if service["spec"].get("type") != "ClusterIP":
         return None
     number = reference.get("port") or 443
-    port = port_of(service, number)
+    port = find_port(service, number)
     if port is None:
-        return Finding(available=False, reason="ServicePortError", message=f"{shown} is not listening on port {number}")
-    slices = list(slices_of(registry, service))
+        return Availability(
+            available=False, reason="ServicePortError", message=f"{shown} is not listening on port {number}"
+        )
+    slices = list(find_endpoint_slices(registry, service))
     if not slices:
-        return Finding(available=False, reason="EndpointsNotFound", message=f"cannot find endpointslices for {shown}")
+        return Availability(
+            available=False, reason="EndpointsNotFound", message=f"cannot find endpointslices for {shown}"
+        )
     called = port.get("name", "")
-    if not any(answers(one, called) for one in slices):
+    if not any(has_ready_endpoint(one, called) for one in slices):
         why = f'endpointslices for {shown} have no addresses with port name "{called}"'
-        return Finding(available=False, reason="MissingEndpoints", message=why)
+        return Availability(available=False, reason="MissingEndpoints", message=why)
     return None
 
 
-def _failed(why: str) -> Finding:
-    return Finding(available=False, reason="FailedDiscoveryCheck", message=why)
+def _failed_discovery(why: str) -> Availability:
+    return Availability(available=False, reason="FailedDiscoveryCheck", message=why)
 
 
-async def _told(response: aiohttp.ClientResponse) -> list[Object] | None:
+async def _read_resources(response: aiohttp.ClientResponse) -> list[Object] | None:
     """Return the resources of the discovery response; None if it is malformed, too large or incomplete."""
     text = bytearray()
     try:
         async for part in response.content.iter_any():
             text += part
-            if len(text) > _ANSWER_BYTES_MAX:
+            if len(text) > _RESPONSE_BYTES_MAX:
                 return None
-        return readable(orjson.loads(text))
+        return parse_resource_list(orjson.loads(text))
     except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
         return None

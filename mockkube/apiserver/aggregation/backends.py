@@ -10,18 +10,18 @@ from mockkube.api.errors import Conflict, NotFound
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_condition_true
-from mockkube.apiserver.aggregation.availability import Finding, find
-from mockkube.apiserver.aggregation.routes import SERVICE_NAME
-from mockkube.apiserver.aggregation.transport import FrontProxy, Transport
+from mockkube.apiserver.aggregation.availability import Availability, check_availability
+from mockkube.apiserver.aggregation.routes import SERVICE_NAME_LABEL
+from mockkube.apiserver.aggregation.transport import FrontProxyCredentials, Transport
 from mockkube.apiserver.post_start_hooks.registrations import API_SERVICES
-from mockkube.apiserver.post_start_hooks.rounds import Rounds
+from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
 from mockkube.apiserver.registry import updating
-from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Change, ChangeType, Record
-from mockkube.apiserver.registry.elsewhere import Backend
+from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeType
+from mockkube.apiserver.registry.elsewhere import AggregatedApi
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 # Servers are checked again after this time even if no object has changed: they may fail without one.
 RESYNC_SECONDS: Final = 30.0
@@ -31,126 +31,126 @@ _SLICES: Final = ("discovery.k8s.io", "endpointslices")
 _SERVICES: Final = ("", "services")
 
 
-class Backends:
+class AvailabilityController:
     """Follows APIServices with a service; writes their condition Available (upstream: AvailableConditionController)."""
 
-    def __init__(self, registry: Registry, proxy: FrontProxy | None) -> None:
+    def __init__(self, registry: Registry, proxy: FrontProxyCredentials | None) -> None:
         self._registry = registry
         self.transport = Transport(proxy)
-        self.known = registry.elsewhere
-        self.rounds = Rounds(self._look, registry.services.clock, registry.services.cache.bad)
+        self.aggregated_apis = registry.aggregated_apis
+        self.queue = RetryQueue(self._sync, registry.dependencies.clock, registry.dependencies.watch_cache.bad_objects)
 
     def start(self) -> None:
         """Read the stored APIServices and listen for changes."""
-        for record in self._home.collection.records.values():
-            bad = self._registry.services.cache.bad
-            bad.attempt("Backends", "apiservices", record.name, partial(self._learn, record), None)
-        for (group, plural), listener in self._heeded():
-            self._stored(group, plural).collection.listeners[listener] = None
+        for record in self._api_services.collection.records.values():
+            bad = self._registry.dependencies.watch_cache.bad_objects
+            bad.attempt("Backends", "apiservices", record.name, partial(self._add, record), None)
+        for (group, plural), listener in self._listeners():
+            self._find_resource(group, plural).collection.listeners[listener] = None
 
     def stop(self) -> None:
         """Remove the listeners."""
-        for (group, plural), listener in self._heeded():
-            self._stored(group, plural).collection.listeners.pop(listener, None)
+        for (group, plural), listener in self._listeners():
+            self._find_resource(group, plural).collection.listeners.pop(listener, None)
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
+    def coroutines(self) -> list[Coroutine[Any, Any, None]]:
         """Return the coroutines to run until they are cancelled."""
-        return [self.rounds.run(), self._resync()]
+        return [self.queue.run(), self._resync()]
 
     async def _resync(self) -> None:
         while True:
-            await self._registry.services.clock.sleep(RESYNC_SECONDS)
-            self._look_at_all()
+            await self._registry.dependencies.clock.sleep(RESYNC_SECONDS)
+            self._enqueue_all()
 
-    def _heeded(self) -> tuple[tuple[tuple[str, str], Any], ...]:
-        return (API_SERVICES, self._changed), (_SERVICES, self._service_changed), (_SLICES, self._slice_changed)
+    def _listeners(self) -> tuple[tuple[tuple[str, str], Any], ...]:
+        return (API_SERVICES, self._on_api_service), (_SERVICES, self._on_service), (_SLICES, self._on_endpoint_slice)
 
-    def _stored(self, group: str, plural: str) -> Resource:
-        resource = self._registry.stored(group, plural)
+    def _find_resource(self, group: str, plural: str) -> Resource:
+        resource = self._registry.find_storage_resource(group, plural)
         assert resource is not None, f"every server has {plural}"
         return resource
 
     @property
-    def _home(self) -> Resource:
-        return self._stored(*API_SERVICES)
+    def _api_services(self) -> Resource:
+        return self._find_resource(*API_SERVICES)
 
-    def _changed(self, change: Change) -> None:
+    def _on_api_service(self, change: CacheChange) -> None:
         if change.type is ChangeType.DELETED:
-            self._forget(change.record.name)
+            self._remove(change.record.name)
         else:
-            self._learn(change.record)
+            self._add(change.record)
 
-    def _service_changed(self, change: Change) -> None:
-        self._look_behind(change.record.namespace, change.record.name)
+    def _on_service(self, change: CacheChange) -> None:
+        self._enqueue_by_service(change.record.namespace, change.record.name)
 
-    def _slice_changed(self, change: Change) -> None:
-        if self.known:
+    def _on_endpoint_slice(self, change: CacheChange) -> None:
+        if self.aggregated_apis:
             for record in (change.record, change.previous):
                 if record is not None:
-                    self._look_behind(record.namespace, record.labels.get(SERVICE_NAME, ""))
+                    self._enqueue_by_service(record.namespace, record.labels.get(SERVICE_NAME_LABEL, ""))
 
-    def _look_behind(self, namespace: str, name: str) -> None:
+    def _enqueue_by_service(self, namespace: str, name: str) -> None:
         """Enqueue the APIServices of a service."""
-        for (group, version), backend in self.known.items():
+        for (group, version), backend in self.aggregated_apis.items():
             service = backend.spec["service"]
             if (service["namespace"], service["name"]) == (namespace, name):
-                self.rounds.add(f"{version}.{group}")
+                self.queue.add(f"{version}.{group}")
 
-    def _look_at_all(self) -> None:
-        self.rounds.add(*(f"{version}.{group}" for group, version in self.known))
+    def _enqueue_all(self) -> None:
+        self.queue.add(*(f"{version}.{group}" for group, version in self.aggregated_apis))
 
-    def _learn(self, record: Record) -> None:
+    def _add(self, record: CachedObject) -> None:
         """Take over an APIService; its stored condition decides whether it is available."""
         obj = record.load()
         spec = obj["spec"]
         if spec.get("service") is None:
-            self._forget(record.name)
+            self._remove(record.name)
             return
         key = spec.get("group", ""), spec["version"]
-        before = self.known.get(key)
+        before = self.aggregated_apis.get(key)
         available = is_condition_true(_conditions(obj), _AVAILABLE)
         # An unavailable server's resources are dropped: aggregated discovery then lists its version as stale.
         resources = before.resources if before is not None and available else None
-        self.known[key] = Backend(spec, available, resources)
+        self.aggregated_apis[key] = AggregatedApi(spec, available, resources)
         if before is None or before.spec != spec:
-            self._registry.edition += 1
-            self.rounds.add(record.name)
-        elif before.available != available:
-            self._registry.edition += 1
+            self._registry.generation += 1
+            self.queue.add(record.name)
+        elif before.is_available != available:
+            self._registry.generation += 1
 
-    def _forget(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         version, _, group = name.partition(".")
-        if self.known.pop((group, version), None) is not None:
-            self._registry.edition += 1
+        if self.aggregated_apis.pop((group, version), None) is not None:
+            self._registry.generation += 1
 
-    async def _look(self, name: str) -> None:
+    async def _sync(self, name: str) -> None:
         """Check the server of an APIService and write the result."""
         version, _, group = name.partition(".")
-        backend = self.known.get((group, version))
+        backend = self.aggregated_apis.get((group, version))
         if backend is None:
             return
-        availability = await find(self._registry, self.transport, backend.spec)
-        await self._say(name, availability)
-        present = self.known.get((group, version))
+        availability = await check_availability(self._registry, self.transport, backend.spec)
+        await self._update_condition(name, availability)
+        present = self.aggregated_apis.get((group, version))
         # The APIService may have changed during the check, whose result is then outdated.
         if present is not None and present.spec == backend.spec and present.resources != availability.resources:
-            self.known[group, version] = replace(present, resources=availability.resources)
-            self._registry.edition += 1
+            self.aggregated_apis[group, version] = replace(present, resources=availability.resources)
+            self._registry.generation += 1
         # Other reasons end with a change of a service or slice, which enqueues the APIService; a server that does not
         # answer changes no object.
         if availability.reason == "FailedDiscoveryCheck":
-            self.rounds.add_after(RETRY_SECONDS, name)
+            self.queue.add_after(RETRY_SECONDS, name)
 
-    async def _say(self, name: str, found: Finding) -> None:
+    async def _update_condition(self, name: str, found: Availability) -> None:
         """Write the condition unless it is stored already."""
-        record = self._home.record("", name)
-        if record is None or _said(record.load(), found):
+        record = self._api_services.get_cached("", name)
+        if record is None or _has_condition(record.load(), found):
             return
-        at = render_time(self._registry.services.clock.now())
-        call = Call(APISERVER, name=name, subresource="status", user_agent=MANAGER)
-        options = WriteOptions(field_manager=MANAGER)
+        at = render_time(self._registry.dependencies.clock.now())
+        call = RequestScope(APISERVER_USER, name=name, subresource="status", user_agent=FIELD_MANAGER)
+        options = WriteOptions(field_manager=FIELD_MANAGER)
         try:
-            await updating.update(self._home, call, lambda now: _with(now, found, at), options)
+            await updating.update(self._api_services, call, lambda now: _with_condition(now, found, at), options)
         except (NotFound, Conflict):
             return  # the other write has enqueued the APIService again
 
@@ -159,16 +159,16 @@ def _conditions(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     return (obj.get("status") or {}).get("conditions") or ()
 
 
-def _condition(found: Finding) -> Object:
+def _build_condition(found: Availability) -> Object:
     return make_condition(_AVAILABLE, holds=found.available, reason=found.reason, message=found.message)
 
 
-def _said(obj: ReadOnlyObject, found: Finding) -> bool:
+def _has_condition(obj: ReadOnlyObject, found: Availability) -> bool:
     present = find_condition(_conditions(obj), _AVAILABLE)
-    return present is not None and present == {**present, **_condition(found)}
+    return present is not None and present == {**present, **_build_condition(found)}
 
 
-def _with(obj: Object, found: Finding, at: str) -> Object:
+def _with_condition(obj: Object, found: Availability, at: str) -> Object:
     """Return the APIService with the condition."""
-    conditions = with_condition(_conditions(obj), _condition(found), at)
+    conditions = with_condition(_conditions(obj), _build_condition(found), at)
     return {**obj, "status": {**(obj.get("status") or {}), "conditions": conditions}}

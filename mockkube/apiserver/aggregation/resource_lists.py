@@ -7,7 +7,7 @@ from typing import Any
 from mockkube.api.types import Object, ReadOnlyObject
 
 
-def version_of(version: str, resources: Iterable[ReadOnlyObject] | None) -> Object:
+def to_version_discovery(version: str, resources: Iterable[ReadOnlyObject] | None) -> Object:
     """Return the APIVersionDiscovery of a version with these resources; stale without any."""
     if resources is None:
         return {"version": version, "freshness": "Stale"}
@@ -17,16 +17,16 @@ def version_of(version: str, resources: Iterable[ReadOnlyObject] | None) -> Obje
         if "/" in one["name"]:
             subresources.append(one)
         else:
-            discovered[one["name"]] = _resource(one)
+            discovered[one["name"]] = _to_resource_discovery(one)
     # Handled after all resources: a list may name a subresource before its resource.
     for one in subresources:
         name, _, sub = one["name"].partition("/")
         if name in discovered:
-            discovered[name].setdefault("subresources", []).append(_subresource(sub, one))
+            discovered[name].setdefault("subresources", []).append(_to_subresource_discovery(sub, one))
     return {"version": version, "resources": list(discovered.values()), "freshness": "Current"}
 
 
-def readable(document: Any) -> list[Object] | None:
+def parse_resource_list(document: Any) -> list[Object] | None:
     """Return the resources of an APIResourceList; None if the document is no such list."""
     resources = document.get("resources") if isinstance(document, dict) else None
     if not isinstance(resources, list):
@@ -34,10 +34,10 @@ def readable(document: Any) -> list[Object] | None:
     return [one for one in resources if isinstance(one, dict) and isinstance(one.get("name"), str)]
 
 
-def _resource(one: ReadOnlyObject) -> Object:
+def _to_resource_discovery(one: ReadOnlyObject) -> Object:
     discovered: Object = {
         "resource": one["name"],
-        "responseKind": _kind(one),
+        "responseKind": _response_kind(one),
         "scope": "Namespaced" if one.get("namespaced") else "Cluster",
         "singularResource": one.get("singularName", ""),
         "verbs": list(one.get("verbs") or ()),
@@ -45,9 +45,9 @@ def _resource(one: ReadOnlyObject) -> Object:
     return discovered | {name: list(one[name]) for name in ("shortNames", "categories") if one.get(name)}
 
 
-def _subresource(name: str, one: ReadOnlyObject) -> Object:
-    return {"subresource": name, "responseKind": _kind(one), "verbs": list(one.get("verbs") or ())}
+def _to_subresource_discovery(name: str, one: ReadOnlyObject) -> Object:
+    return {"subresource": name, "responseKind": _response_kind(one), "verbs": list(one.get("verbs") or ())}
 
 
-def _kind(one: ReadOnlyObject) -> Object:
+def _response_kind(one: ReadOnlyObject) -> Object:
     return {name: one.get(name, "") for name in ("group", "version", "kind")}

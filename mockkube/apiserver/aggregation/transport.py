@@ -21,11 +21,11 @@ from mockkube.apiserver.identity.user import User
 
 _CONTEXTS_MAX: Final = 64
 _UNESCAPED: Final = "!#$&'*+-.^_`|~"
-_SILENT: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_SKIPPED_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 @dataclass(frozen=True, slots=True)
-class FrontProxy:
+class FrontProxyCredentials:
     """Client certificate of the front proxy and the authority that signed it."""
 
     authority: Path
@@ -34,14 +34,14 @@ class FrontProxy:
     name: str = "front-proxy-client"
 
 
-class Unreachable(Exception):
+class ServerUnreachable(Exception):
     """An aggregated API server did not answer, or its certificate could not be verified."""
 
 
 class Transport:
     """Sends requests to aggregated API servers; its connections live until it is closed."""
 
-    def __init__(self, proxy: FrontProxy | None) -> None:
+    def __init__(self, proxy: FrontProxyCredentials | None) -> None:
         self._proxy = proxy
         self._session: aiohttp.ClientSession | None = None
         self._contexts: LRUCache[tuple[str, bool], ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
@@ -53,7 +53,7 @@ class Transport:
             self._session = None
 
     @asynccontextmanager
-    async def sent(
+    async def send(
         self,
         method: str,
         url: URL,
@@ -71,7 +71,7 @@ class Transport:
                 connector=connector,
                 # Bodies are passed on with their Content-Encoding, byte for byte.
                 auto_decompress=False,
-                skip_auto_headers=_SILENT,
+                skip_auto_headers=_SKIPPED_HEADERS,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         service = spec["service"]
@@ -80,7 +80,7 @@ class Transport:
             url,
             headers=headers,
             data=body,
-            ssl=self._context(spec),
+            ssl=self._ssl_context(spec),
             # The connection goes to an endpoint's address, but the certificate is issued for the service's name.
             server_hostname=f"{service['name']}.{service['namespace']}.svc",
             allow_redirects=False,
@@ -89,11 +89,11 @@ class Transport:
         try:
             response = await pending
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise Unreachable(_why(error)) from error
+            raise ServerUnreachable(_describe_error(error)) from error
         async with response:
             yield response
 
-    def _context(self, spec: ReadOnlyObject) -> ssl.SSLContext:
+    def _ssl_context(self, spec: ReadOnlyObject) -> ssl.SSLContext:
         """Return the TLS context with the CA bundle, or the machine's authorities; unverified if the spec says so."""
         bundle, insecure = spec.get("caBundle") or "", bool(spec.get("insecureSkipTLSVerify"))
         context = self._contexts.get((bundle, insecure))
@@ -101,7 +101,7 @@ class Transport:
             try:
                 context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() or None)
             except (ssl.SSLError, ValueError) as error:
-                raise Unreachable(f"unable to load root certificates: {error}") from error
+                raise ServerUnreachable(f"unable to load root certificates: {error}") from error
             if insecure:
                 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             if self._proxy is not None:
@@ -110,7 +110,7 @@ class Transport:
         return context
 
 
-def identify(headers: CIMultiDict[str], user: User) -> None:
+def set_user_headers(headers: CIMultiDict[str], user: User) -> None:
     """Replace the X-Remote headers by those of the user."""
     # A client must not pass a user of its own choice to a server that trusts these headers.
     for name in tuple(dict.fromkeys(headers)):
@@ -119,11 +119,11 @@ def identify(headers: CIMultiDict[str], user: User) -> None:
     headers["X-Remote-User"] = user.name
     if user.uid:
         headers["X-Remote-Uid"] = user.uid
-    for name, value in _many(user):
+    for name, value in _group_and_extra_headers(user):
         headers.add(name, value)
 
 
-def _many(user: User) -> Iterator[tuple[str, str]]:
+def _group_and_extra_headers(user: User) -> Iterator[tuple[str, str]]:
     for group in user.groups:
         yield "X-Remote-Group", group
     for key, values in user.extra.items():
@@ -131,11 +131,11 @@ def _many(user: User) -> Iterator[tuple[str, str]]:
             yield f"X-Remote-Extra-{quote(key, safe=_UNESCAPED)}", value
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return the text of a connection error in Go's words, if it is a common one."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as wrong):
-            return f"tls: failed to verify certificate: x509: {_distrust(wrong)}"
+            return f"tls: failed to verify certificate: x509: {_verification_error(wrong)}"
         case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
             return f"dial tcp {error.host}:{error.port}: connect: {os.strerror(number).lower()}"
         case TimeoutError():
@@ -144,7 +144,7 @@ def _why(error: Exception) -> str:
             return str(error) or "EOF"
 
 
-def _distrust(error: ssl.SSLCertVerificationError) -> str:
+def _verification_error(error: ssl.SSLCertVerificationError) -> str:
     text = error.verify_message
     unknown = ("self-signed" in text) or ("issuer" in text)
     return "certificate signed by unknown authority" if unknown else text

@@ -12,40 +12,40 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.identity.user import InvalidCredentials
 from mockkube.apiserver.registry.registry import Registry
 
-INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
-TOKEN: Final = "token"  # noqa: S105 - the key of a secret's data
-_CLAIM: Final = "kubernetes.io/serviceaccount/"
-_GONE: Final = "Token has been invalidated"
+INVALID_SINCE_LABEL: Final = "kubernetes.io/legacy-token-invalid-since"
+TOKEN_KEY: Final = "token"  # noqa: S105 - the key of a secret's data
+_CLAIM_PREFIX: Final = "kubernetes.io/serviceaccount/"
+_INVALIDATED: Final = "Token has been invalidated"
 
 
-class KeptTokens:
+class LegacyTokenValidator:
     """Validator of the claims of legacy tokens whose signature has been verified."""
 
     def __init__(self, registry: Registry, used: Callable[[str, str], None]) -> None:
         self._registry = registry
-        self._used = used
+        self._record_use = used
 
-    def judge(self, token: str, claims: Object) -> None:
+    def validate(self, token: str, claims: Object) -> None:
         """Raise InvalidCredentials unless the token is valid."""
-        namespace, account = claims[f"{_CLAIM}namespace"], claims[f"{_CLAIM}service-account.name"]
-        secret = self._stored("secrets", namespace, claims[f"{_CLAIM}secret.name"])
+        namespace, account = claims[f"{_CLAIM_PREFIX}namespace"], claims[f"{_CLAIM_PREFIX}service-account.name"]
+        secret = self._load("secrets", namespace, claims[f"{_CLAIM_PREFIX}secret.name"])
         if secret is None or secret["metadata"].get("deletionTimestamp"):
-            raise InvalidCredentials(_GONE)
-        if not compare_digest(kept_token(secret), token.encode("utf-8", "surrogateescape")):
+            raise InvalidCredentials(_INVALIDATED)
+        if not compare_digest(read_token(secret), token.encode("utf-8", "surrogateescape")):
             raise InvalidCredentials("Token does not match server's copy")
-        self._judge_account(namespace, account, claims[f"{_CLAIM}service-account.uid"])
+        self._validate_account(namespace, account, claims[f"{_CLAIM_PREFIX}service-account.uid"])
         name = secret["metadata"]["name"]
         # upstream: the last use is recorded even if the token has been marked invalid, and before it is rejected.
-        self._used(namespace, name)
-        if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
+        self._record_use(namespace, name)
+        if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE_LABEL):
             raise InvalidCredentials(
                 f"the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked "
                 "invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
-                f"'{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+                f"'{INVALID_SINCE_LABEL}' label from the secret to temporarily allow use of this token"
             )
 
-    def _judge_account(self, namespace: str, name: str, uid: str) -> None:
-        account = self._stored("serviceaccounts", namespace, name)
+    def _validate_account(self, namespace: str, name: str, uid: str) -> None:
+        account = self._load("serviceaccounts", namespace, name)
         if account is None:
             raise InvalidCredentials(NotFound.for_object("", "serviceaccounts", name).message)
         metadata = account["metadata"]
@@ -54,15 +54,15 @@ class KeptTokens:
         if metadata["uid"] != uid:
             raise InvalidCredentials(f"ServiceAccount UID ({metadata['uid']}) does not match claim ({uid})")
 
-    def _stored(self, plural: str, namespace: str, name: str) -> ReadOnlyObject | None:
-        resource = self._registry.stored("", plural)
-        record = resource.record(namespace, name) if resource is not None else None
+    def _load(self, plural: str, namespace: str, name: str) -> ReadOnlyObject | None:
+        resource = self._registry.find_storage_resource("", plural)
+        record = resource.get_cached(namespace, name) if resource is not None else None
         return None if record is None else record.load()
 
 
-def kept_token(secret: ReadOnlyObject) -> bytes:
+def read_token(secret: ReadOnlyObject) -> bytes:
     """Return the token of a secret; empty if it has none."""
     try:
-        return base64.b64decode((secret.get("data") or {}).get(TOKEN) or "")
+        return base64.b64decode((secret.get("data") or {}).get(TOKEN_KEY) or "")
     except binascii.Error:
         return b""

@@ -14,49 +14,51 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.labels import validate_label_name
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.authorizer import Attributes, Decision
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes, Decision
 
-_AT: Final = "spec.resourceAttributes"
-_PATH: Final[InternalShape] = (("Path", "path", ""), ("Verb", "verb", ""))
+_RESOURCE_PATH: Final = "spec.resourceAttributes"
+_NON_RESOURCE_FIELDS: Final[InternalShape] = (("Path", "path", ""), ("Verb", "verb", ""))
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-def complaints(review: ReadOnlyObject) -> list[FieldError]:
+def validate_review(review: ReadOnlyObject) -> list[FieldError]:
     """Validate a SelfSubjectAccessReview, SubjectAccessReview or LocalSubjectAccessReview."""
     spec, local = review.get("spec") or {}, review["kind"] == "LocalSubjectAccessReview"
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    shown = None if path is None else to_internal(path, _PATH)
+    shown = None if path is None else to_internal(path, _NON_RESOURCE_FIELDS)
     errors = []
     if resource is not None and path is not None:
         detail = "cannot be specified in combination with resourceAttributes"
         errors.append(invalid("spec.nonResourceAttributes", shown, detail))
     if resource is None and path is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        errors.append(invalid(_AT, None, detail))
+        errors.append(invalid(_RESOURCE_PATH, None, detail))
     if review["kind"] != "SelfSubjectAccessReview" and not (spec.get("user") or spec.get("groups")):
         errors.append(invalid("spec.user", "", "at least one of user or group must be specified"))
-    errors += _selector_complaints(resource or {})
-    errors += _metadata_complaints(review["metadata"], local=local)
+    errors += _validate_selectors(resource or {})
+    errors += _validate_metadata(review["metadata"], local=local)
     if local and resource is not None and resource.get("namespace", "") != review["metadata"].get("namespace", ""):
-        errors.append(invalid(f"{_AT}.namespace", resource.get("namespace", ""), "must match metadata.namespace"))
+        errors.append(
+            invalid(f"{_RESOURCE_PATH}.namespace", resource.get("namespace", ""), "must match metadata.namespace")
+        )
     if local and path is not None:
         errors.append(invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
     return errors
 
 
-def _metadata_complaints(metadata: ReadOnlyObject, *, local: bool) -> list[FieldError]:
+def _validate_metadata(metadata: ReadOnlyObject, *, local: bool) -> list[FieldError]:
     if not metadata.keys() - {"managedFields", "namespace" if local else "managedFields"}:
         return []
     return [invalid("metadata", dict(metadata), f"must be empty{' except for namespace' if local else ''}")]
 
 
-def _selector_complaints(resource: ReadOnlyObject) -> list[FieldError]:
+def _validate_selectors(resource: ReadOnlyObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for field in ("fieldSelector", "labelSelector"):
         selector = resource.get(field)
         if selector is None:
             continue
-        at = f"{_AT}.{field}"
+        at = f"{_RESOURCE_PATH}.{field}"
         raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
         if raw and requirements:
             errors.append(invalid(f"{at}.rawSelector", raw, "may not specified at the same time as requirements"))
@@ -64,11 +66,11 @@ def _selector_complaints(resource: ReadOnlyObject) -> list[FieldError]:
             detail = f"when {at} is specified, requirements or rawSelector is required"
             errors.append(required(f"{at}.requirements", detail))
         for index, one in enumerate(requirements):
-            errors += _requirement_complaints(one, f"{at}.requirements[{index}]", of_labels=field == "labelSelector")
+            errors += _validate_requirement(one, f"{at}.requirements[{index}]", of_labels=field == "labelSelector")
     return errors
 
 
-def _requirement_complaints(requirement: ReadOnlyObject, at: str, *, of_labels: bool) -> list[FieldError]:
+def _validate_requirement(requirement: ReadOnlyObject, at: str, *, of_labels: bool) -> list[FieldError]:
     """Validate a requirement; unknown operators are allowed, since newer clients may know more of them."""
     key, values = requirement.get("key", ""), requirement.get("values") or ()
     errors = [] if key or of_labels else [required(f"{at}.key", "must be specified")]
@@ -83,24 +85,24 @@ def _requirement_complaints(requirement: ReadOnlyObject, at: str, *, of_labels: 
     return errors
 
 
-def subject(spec: ReadOnlyObject) -> User:
+def review_user(spec: ReadOnlyObject) -> User:
     """Return the user whose access is reviewed."""
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
 
-def attributes(user: User, spec: ReadOnlyObject) -> Attributes:
+def to_attributes(user: User, spec: ReadOnlyObject) -> AuthorizationAttributes:
     """Return the attributes to authorize for a valid review."""
     resource = spec.get("resourceAttributes")
     if resource is None:
         path = spec["nonResourceAttributes"]
-        return Attributes(user, path.get("verb", ""), path=path.get("path", ""))
-    fields, _ = _field_requirements(resource.get("fieldSelector") or {})
+        return AuthorizationAttributes(user, path.get("verb", ""), path=path.get("path", ""))
+    fields, _ = _parse_field_requirements(resource.get("fieldSelector") or {})
     named = {name: resource.get(name, "") for name in ("verb", "group", "resource", "subresource", "namespace", "name")}
-    return Attributes(user, **named, fields=tuple(fields))
+    return AuthorizationAttributes(user, **named, field_requirements=tuple(fields))
 
 
-def status(decision: Decision, spec: ReadOnlyObject) -> Object:
+def make_status(decision: Decision, spec: ReadOnlyObject) -> Object:
     """Return the status of a review."""
     answer: Object = {"allowed": decision.allowed}
     if decision.reason:
@@ -113,16 +115,16 @@ def status(decision: Decision, spec: ReadOnlyObject) -> Object:
 def _evaluation_errors(resource: ReadOnlyObject) -> list[str]:
     """Return texts about selectors that were ignored."""
     errors = []
-    fields, bad_fields = _field_requirements(resource.get("fieldSelector") or {})
-    good_labels, bad_labels = _label_requirements(resource.get("labelSelector") or {})
+    fields, bad_fields = _parse_field_requirements(resource.get("fieldSelector") or {})
+    good_labels, bad_labels = _parse_label_requirements(resource.get("labelSelector") or {})
     for field, bad, some in (("fieldSelector", bad_fields, bool(fields)), ("labelSelector", bad_labels, good_labels)):
         if bad:
             # Ignoring a requirement makes the check stricter, so upstream reports it instead of failing.
-            errors.append(f"{_AT}.{field} {'partially ' if some else ''}ignored due to parse error")
+            errors.append(f"{_RESOURCE_PATH}.{field} {'partially ' if some else ''}ignored due to parse error")
     return errors
 
 
-def _field_requirements(selector: ReadOnlyObject) -> tuple[list[FieldRequirement], bool]:
+def _parse_field_requirements(selector: ReadOnlyObject) -> tuple[list[FieldRequirement], bool]:
     """Return the requirements that can be parsed, and whether there are others."""
     if raw := selector.get("rawSelector", ""):
         try:
@@ -138,7 +140,7 @@ def _field_requirements(selector: ReadOnlyObject) -> tuple[list[FieldRequirement
     return read, len(read) < len(given)
 
 
-def _label_requirements(selector: ReadOnlyObject) -> tuple[bool, bool]:
+def _parse_label_requirements(selector: ReadOnlyObject) -> tuple[bool, bool]:
     """Return whether there are requirements that can be parsed, and whether there are others."""
     if raw := selector.get("rawSelector", ""):
         try:

@@ -4,35 +4,35 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mockkube.apiserver.authorization.rules import ALL, Rule
+from mockkube.apiserver.authorization.rules import ALL, PolicyRule
 
 
-def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def find_missing(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Return the parts of the wanted rules that are not covered; parts that differ by verb are joined."""
-    return _compacted(uncovered(held, wanted))
+    return _compact(find_uncovered(held, wanted))
 
 
-def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def find_uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Return the smallest parts of the wanted rules that no held rule covers."""
-    parts = (part for rule in wanted for part in _parts(rule))
+    parts = (part for rule in wanted for part in _break_down(rule))
     return [part for part in parts if not any(_covers(rule, part) for rule in held)]
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _break_down(rule: PolicyRule) -> Iterator[PolicyRule]:
     """Break a rule down into parts with one verb, one resource and at most one name."""
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
-                whole = Rule((verb,), (group,), (resource,))
+                whole = PolicyRule((verb,), (group,), (resource,))
                 yield from (replace(whole, names=(name,)) for name in rule.names)
                 if not rule.names:
                     yield whole
     for url in rule.urls:
         for verb in rule.verbs:
-            yield Rule((verb,), urls=(url,))
+            yield PolicyRule((verb,), urls=(url,))
 
 
-def _covers(held: Rule, part: Rule) -> bool:
+def _covers(held: PolicyRule, part: PolicyRule) -> bool:
     # A held rule without names covers all names; a part without a name needs a rule without names.
     return (
         (ALL in held.verbs or part.verbs[0] in held.verbs)
@@ -43,23 +43,23 @@ def _covers(held: Rule, part: Rule) -> bool:
     )
 
 
-def _covers_resource(held: Rule, resource: str) -> bool:
+def _covers_resource(held: PolicyRule, resource: str) -> bool:
     if ALL in held.resources or resource in held.resources:
         return True
     _, slash, subresource = resource.partition("/")
     return bool(slash) and f"*/{subresource}" in held.resources
 
 
-def _covers_url(held: Rule, url: str) -> bool:
+def _covers_url(held: PolicyRule, url: str) -> bool:
     return any(url == own or (own.endswith(ALL) and url.startswith(own.rstrip(ALL))) for own in held.urls)
 
 
-def _compacted(parts: Iterable[Rule]) -> list[Rule]:
-    verbs: dict[Rule, list[str]] = {}
-    whole: list[Rule] = []
+def _compact(parts: Iterable[PolicyRule]) -> list[PolicyRule]:
+    verbs: dict[PolicyRule, list[str]] = {}
+    whole: list[PolicyRule] = []
     for part in parts:
         if part.urls:
             whole.append(part)
         else:
-            verbs.setdefault(Rule((), part.groups, part.resources, part.names), []).extend(part.verbs)
-    return whole + [Rule(tuple(some), rule.groups, rule.resources, rule.names) for rule, some in verbs.items()]
+            verbs.setdefault(PolicyRule((), part.groups, part.resources, part.names), []).extend(part.verbs)
+    return whole + [PolicyRule(tuple(some), rule.groups, rule.resources, rule.names) for rule, some in verbs.items()]

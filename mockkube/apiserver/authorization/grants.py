@@ -7,92 +7,92 @@ from typing import Final
 
 from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.authorization.roles import MissingRole, Roles, resource_of
-from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.authorization.roles import MissingRole, Roles, rbac_resource
+from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.cache import Change, ChangeType, Record
+from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.runtime.heavy_work import in_worker_thread
 
 # Users whose rules are cached; beyond it the whole cache is dropped.
-HOLDINGS_MAX: Final = 1024
+CACHED_USERS_MAX: Final = 1024
 
 # `User` or `Group`, and a name; a service account is a user.
-Subject = tuple[str, str]
+SubjectKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class BoundRole:
     """Binding of one subject to a role."""
 
     binding: str
     position: int
-    reference: ReadOnlyObject
+    role_ref: ReadOnlyObject
     namespace: str
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GrantedRule:
     """Rule of a user, with the binding and role it comes from."""
 
-    rule: Rule
+    rule: PolicyRule
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class UserRules:
     """Rules of a user in one namespace, and bound roles that do not exist."""
 
-    held: tuple[Held, ...]
-    missing: tuple[MissingRole, ...]
+    rules: tuple[GrantedRule, ...]
+    missing_roles: tuple[MissingRole, ...]
 
 
-class Grants:
+class BindingIndex:
     """Index of the bindings of a registry. It follows the watch cache from the first request on."""
 
     def __init__(self, registry: Registry, roles: Roles) -> None:
         self._roles = roles
         self._collections = tuple(
-            resource_of(registry, plural).collection for plural in ("clusterrolebindings", "rolebindings")
+            rbac_resource(registry, plural).collection for plural in ("clusterrolebindings", "rolebindings")
         )
-        self._following = False
-        self._index: dict[str, dict[Subject, dict[str, Grant]]] = {}
-        self._holdings: dict[tuple[str, tuple[str, ...], str], Holdings] = {}
-        self._holdings_at = 0
+        self._is_following = False
+        self._index: dict[str, dict[SubjectKey, dict[str, BoundRole]]] = {}
+        self._cache: dict[tuple[str, tuple[str, ...], str], UserRules] = {}
+        self._cache_revision = 0
 
-    def holdings(self, user: User, namespace: str) -> Holdings:
+    def rules_for(self, user: User, namespace: str) -> UserRules:
         """Return the rules of a user in a namespace, those of cluster role bindings first."""
         self._follow()
         if in_worker_thread():  # the index may change meanwhile, so what is found now is not remembered
             return self._resolve(user, namespace)
         revision = max(self._roles.revision, *(collection.revision for collection in self._collections))
         # Any change of a role or binding invalidates all cached rules: such changes are rare, requests are not.
-        if revision != self._holdings_at or len(self._holdings) >= HOLDINGS_MAX:
-            self._holdings, self._holdings_at = {}, revision
+        if revision != self._cache_revision or len(self._cache) >= CACHED_USERS_MAX:
+            self._cache, self._cache_revision = {}, revision
         key = (user.name, user.groups, namespace)
-        if key not in self._holdings:
-            self._holdings[key] = self._resolve(user, namespace)
-        return self._holdings[key]
+        if key not in self._cache:
+            self._cache[key] = self._resolve(user, namespace)
+        return self._cache[key]
 
-    def _resolve(self, user: User, namespace: str) -> Holdings:
-        held: list[Held] = []
+    def _resolve(self, user: User, namespace: str) -> UserRules:
+        held: list[GrantedRule] = []
         missing: list[MissingRole] = []
-        for grant in self._grants(user, namespace):
+        for grant in self._bound_roles(user, namespace):
             try:
-                rules = self._roles.rules(grant.reference, grant.namespace)
+                rules = self._roles.get_rules(grant.role_ref, grant.namespace)
             except MissingRole as error:
                 missing.append(error)
             else:
-                held += [Held(rule, grant.source) for rule in rules]
-        return Holdings(tuple(held), tuple(missing))
+                held += [GrantedRule(rule, grant.source) for rule in rules]
+        return UserRules(tuple(held), tuple(missing))
 
-    def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
+    def _bound_roles(self, user: User, namespace: str) -> Iterator[BoundRole]:
         """Yield the bindings of a user by name, each for the first of its subjects that matches."""
         subjects = [("User", user.name), *(("Group", group) for group in user.groups)]
         for scope in ("", namespace) if namespace else ("",):
             index = self._index.get(scope, {})
-            found: dict[str, Grant] = {}
+            found: dict[str, BoundRole] = {}
             for subject in subjects:
                 for key, grant in list(index.get(subject, {}).items()):
                     if key not in found or grant.position < found[key].position:
@@ -100,48 +100,50 @@ class Grants:
             yield from (found[key] for key in sorted(found))
 
     def _follow(self) -> None:
-        if self._following:
+        if self._is_following:
             return
-        self._following = True
+        self._is_following = True
         for collection in self._collections:
             for record in tuple(collection.records.values()):
                 self._add(record)
-            collection.listeners[self._changed] = None
+            collection.listeners[self._on_change] = None
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: CacheChange) -> None:
         if change.previous is not None:
             index = self._index.get(change.previous.namespace, {})
-            for subject, _ in _granted_before(change.previous):
+            for subject, _ in _previous_grants(change.previous):
                 index[subject].pop(change.previous.key, None)
         if change.type is not ChangeType.DELETED:
             self._add(change.record)
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: CachedObject) -> None:
         index = self._index.setdefault(record.namespace, {})
-        for subject, grant in self._grants_in(record):
+        for subject, grant in self._read_safely(record):
             index.setdefault(subject, {}).setdefault(record.key, grant)
 
-    def _grants_in(self, record: Record) -> list[tuple[Subject, Grant]]:
+    def _read_safely(self, record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
         """Return the grants of a binding; none if it cannot be read."""
         collection = self._collections[1 if record.namespace else 0]
-        return collection.bad.attempt("RBAC", collection.kind, record.place, lambda: _read_grants(record), [])
+        return collection.bad_objects.attempt(
+            "RBAC", collection.plural, record.display_name, lambda: _read_bound_roles(record), []
+        )
 
 
-def _granted_before(record: Record) -> list[tuple[Subject, Grant]]:
+def _previous_grants(record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
     try:
-        return _read_grants(record)
+        return _read_bound_roles(record)
     except Exception:  # it has granted nothing
         return []
 
 
-def _read_grants(record: Record) -> list[tuple[Subject, Grant]]:
-    grants = list(_grants_of(record))
+def _read_bound_roles(record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+    grants = list(_iter_bound_roles(record))
     # A malformed subject may be unhashable; it must fail here, before the index is changed.
     hash(tuple(subject for subject, _ in grants))
     return grants
 
 
-def _grants_of(record: Record) -> Iterator[tuple[Subject, Grant]]:
+def _iter_bound_roles(record: CachedObject) -> Iterator[tuple[SubjectKey, BoundRole]]:
     """Yield each subject of a binding with its grant."""
     binding = record.load()
     reference, namespace = binding.get("roleRef") or {}, record.namespace
@@ -149,13 +151,13 @@ def _grants_of(record: Record) -> Iterator[tuple[Subject, Grant]]:
     name = f"{record.name}/{namespace}" if namespace else record.name
     title = f"{kind} {quote(name)} of {reference.get('kind', '')} {quote(reference.get('name', ''))}"
     for position, subject in enumerate(binding.get("subjects") or ()):
-        named = _subject(subject, namespace)
+        named = _subject_key(subject, namespace)
         if named is not None:
-            source = f"{title} to {_described(subject, namespace)}"
-            yield named, Grant(record.key, position, reference, namespace, source)
+            source = f"{title} to {_describe_subject(subject, namespace)}"
+            yield named, BoundRole(record.key, position, reference, namespace, source)
 
 
-def _subject(subject: ReadOnlyObject, namespace: str) -> Subject | None:
+def _subject_key(subject: ReadOnlyObject, namespace: str) -> SubjectKey | None:
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind in ("User", "Group"):
         return kind, name
@@ -167,7 +169,7 @@ def _subject(subject: ReadOnlyObject, namespace: str) -> Subject | None:
     )
 
 
-def _described(subject: ReadOnlyObject, namespace: str) -> str:
+def _describe_subject(subject: ReadOnlyObject, namespace: str) -> str:
     kind, name = subject["kind"], subject.get("name", "")
     if kind == "ServiceAccount":
         name = f"{name}/{subject.get('namespace') or namespace}"

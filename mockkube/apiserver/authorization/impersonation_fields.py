@@ -9,17 +9,17 @@ from mockkube.api import names
 from mockkube.api.errors import aggregate_messages
 from mockkube.api.fields import FieldError, invalid, quote
 
-_PATH_FORM: Final = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
-_PATH: Final = re.compile(_PATH_FORM)
-_AT: Final = "extra.key"
+_EXTRA_PATH_PATTERN: Final = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
+_EXTRA_PATH: Final = re.compile(_EXTRA_PATH_PATTERN)
+_EXTRA_KEY: Final = "extra.key"
 
 
-def extra_complaint(extra: Mapping[str, tuple[str, ...]]) -> str:
+def find_extra_error(extra: Mapping[str, tuple[str, ...]]) -> str:
     """Return the error text for the first invalid entry; empty if all are valid."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        if errors := _key_complaints(key):
+        if errors := _validate_extra_key(key):
             return f"impersonating an invalid key in extra is not allowed: {aggregate_messages(errors)}"
         if key != key.lower():
             return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
@@ -28,12 +28,12 @@ def extra_complaint(extra: Mapping[str, tuple[str, ...]]) -> str:
     return ""
 
 
-def _key_complaints(key: str) -> list[FieldError]:
+def _validate_extra_key(key: str) -> list[FieldError]:
     host, slash, path = key.partition("/")
     if not (host and slash and path):
-        return [invalid(_AT, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    errors = [invalid(_AT, host, text) for text in names.check_dns_subdomain(host)]
-    if not _PATH.fullmatch(path):
-        why = f"Invalid path (regex used for validation is '{_PATH_FORM}')"
-        errors.append(invalid(_AT, path, why))
+        return [invalid(_EXTRA_KEY, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid(_EXTRA_KEY, host, text) for text in names.check_dns_subdomain(host)]
+    if not _EXTRA_PATH.fullmatch(path):
+        why = f"Invalid path (regex used for validation is '{_EXTRA_PATH_PATTERN}')"
+        errors.append(invalid(_EXTRA_KEY, path, why))
     return errors

@@ -8,23 +8,23 @@ is added again, unless they set the autoupdate annotation to "false".
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.authorization.covering import uncovered
-from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.authorization.covering import find_uncovered
+from mockkube.apiserver.authorization.rules import PolicyRule
 
-AUTO_UPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+AUTO_UPDATE_ANNOTATION: Final = "rbac.authorization.kubernetes.io/autoupdate"
 
 
-def protected(stored: ReadOnlyObject) -> bool:
+def is_protected(stored: ReadOnlyObject) -> bool:
     """Return whether an administrator has disabled updates of the object."""
-    return (stored["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "false"
+    return (stored["metadata"].get("annotations") or {}).get(AUTO_UPDATE_ANNOTATION) == "false"
 
 
-def refers_elsewhere(stored: ReadOnlyObject, expected: ReadOnlyObject) -> bool:
+def has_other_role(stored: ReadOnlyObject, expected: ReadOnlyObject) -> bool:
     """Return whether a binding refers to another role than expected, so that it must be replaced."""
     return bool(stored.get("roleRef") != expected.get("roleRef"))
 
 
-def reconciled(stored: ReadOnlyObject, expected: ReadOnlyObject) -> Object:
+def reconcile(stored: ReadOnlyObject, expected: ReadOnlyObject) -> Object:
     """Return the stored object with what it lacks; equal to it if it lacks nothing."""
     metadata = dict(stored["metadata"])
     for field in ("labels", "annotations"):
@@ -32,30 +32,33 @@ def reconciled(stored: ReadOnlyObject, expected: ReadOnlyObject) -> Object:
         metadata[field] = {**expected["metadata"][field], **(metadata.get(field) or {})}
     whole = {**stored, "metadata": metadata}
     if "roleRef" in expected:
-        return _with(whole, "subjects", _lacking_subjects(stored, expected))
-    whole = _with(whole, "rules", _lacking_rules(stored, expected))
+        return _append(whole, "subjects", _missing_subjects(stored, expected))
+    whole = _append(whole, "rules", _missing_rules(stored, expected))
     if expected.get("aggregationRule") != stored.get("aggregationRule"):
-        return _with_selectors(whole, expected.get("aggregationRule"))
+        return _add_selectors(whole, expected.get("aggregationRule"))
     return whole
 
 
-def _with(obj: Object, field: str, more: list[Object]) -> Object:
+def _append(obj: Object, field: str, more: list[Object]) -> Object:
     return {**obj, field: [*(obj.get(field) or ()), *more]} if more else obj
 
 
-def _lacking_subjects(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Object]:
+def _missing_subjects(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Object]:
     there = stored.get("subjects") or ()
     return [subject for subject in expected.get("subjects") or () if subject not in there]
 
 
-def _lacking_rules(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Object]:
+def _missing_rules(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Object]:
     there, wanted = stored.get("rules") or [], expected.get("rules") or []
     if there == wanted:
         return []
-    return [rule.to_object() for rule in uncovered([*map(Rule.read, there)], map(Rule.read, wanted))]
+    return [
+        rule.to_object()
+        for rule in find_uncovered([*map(PolicyRule.from_object, there)], map(PolicyRule.from_object, wanted))
+    ]
 
 
-def _with_selectors(role: Object, expected: ReadOnlyObject | None) -> Object:
+def _add_selectors(role: Object, expected: ReadOnlyObject | None) -> Object:
     """Return the role with the expected aggregation selectors added, or without aggregation if none is expected."""
     if expected is None:
         return {field: value for field, value in role.items() if field != "aggregationRule"}

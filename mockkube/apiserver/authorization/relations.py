@@ -9,66 +9,68 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.matching.pod_claims import volume_claims
 
-_MIRROR = "kubernetes.io/config.mirror"
+_MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 # Resources with a nodeName of their own, and their groups.
-_BY_FIELD = {
+_GROUPS_WITH_NODE_NAME = {
     "volumeattachments": "storage.k8s.io",
     "resourceslices": "resource.k8s.io",
     "podcertificaterequests": "certificates.k8s.io",
 }
 
 
-class Relations:
+class NodeRelations:
     """Relations between the objects of a registry and nodes."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    def related(self, node: str, plural: str, namespace: str, name: str) -> bool:
+    def is_related(self, node: str, plural: str, namespace: str, name: str) -> bool:
         """Return whether the object is related to the node."""
         match plural:
             case "pods":
-                return self._spec("", plural, namespace, name).get("nodeName") == node
+                return self._load_spec("", plural, namespace, name).get("nodeName") == node
             case "persistentvolumes":
-                return self._volume_used(node, self._spec("", plural, "", name))
-            case "secrets" if any(self._volume_used(node, spec) for spec in self._volumes_with(namespace, name)):
+                return self._uses_volume(node, self._load_spec("", plural, "", name))
+            case "secrets" if any(self._uses_volume(node, spec) for spec in self._volumes_with_secret(namespace, name)):
                 return True
             case "volumeattachments" | "resourceslices" | "podcertificaterequests":
-                return self._spec(_BY_FIELD[plural], plural, namespace, name).get("nodeName") == node
-        return any(name in _used(pod, plural) for pod in self._pods(node, namespace))
+                return self._load_spec(_GROUPS_WITH_NODE_NAME[plural], plural, namespace, name).get("nodeName") == node
+        return any(name in _used_names(pod, plural) for pod in self._pods(node, namespace))
 
-    def _spec(self, group: str, plural: str, namespace: str, name: str) -> ReadOnlyObject:
-        resource = self._registry.stored(group, plural)
-        record = resource.record(namespace, name) if resource is not None else None
+    def _load_spec(self, group: str, plural: str, namespace: str, name: str) -> ReadOnlyObject:
+        resource = self._registry.find_storage_resource(group, plural)
+        record = resource.get_cached(namespace, name) if resource is not None else None
         return {} if record is None else record.load().get("spec") or {}
 
     def _pods(self, node: str, namespace: str) -> Iterator[ReadOnlyObject]:
         """Yield the pods on the node, except for mirror pods."""
-        pods = self._registry.stored("", "pods")
+        pods = self._registry.find_storage_resource("", "pods")
         assert pods is not None, "every server has pods"
         for record in pods.collection.range(pods.prefix(namespace)):
             if record.fields.get("spec.nodeName") == node:
                 pod = record.load()
                 # The kubelet creates mirror pods, so they must not give it access to anything.
-                if _MIRROR not in (pod["metadata"].get("annotations") or {}):
+                if _MIRROR_ANNOTATION not in (pod["metadata"].get("annotations") or {}):
                     yield pod
 
-    def _volume_used(self, node: str, volume: ReadOnlyObject) -> bool:
+    def _uses_volume(self, node: str, volume: ReadOnlyObject) -> bool:
         claim = volume.get("claimRef") or {}
         name = claim.get("name", "")
-        return any(name in _used(pod, "persistentvolumeclaims") for pod in self._pods(node, claim.get("namespace", "")))
+        return any(
+            name in _used_names(pod, "persistentvolumeclaims") for pod in self._pods(node, claim.get("namespace", ""))
+        )
 
-    def _volumes_with(self, namespace: str, secret: str) -> Iterator[ReadOnlyObject]:
+    def _volumes_with_secret(self, namespace: str, secret: str) -> Iterator[ReadOnlyObject]:
         """Yield the bound volumes that need a secret to be mounted."""
-        volumes = self._registry.stored("", "persistentvolumes")
+        volumes = self._registry.find_storage_resource("", "persistentvolumes")
         assert volumes is not None, "every server has persistent volumes"
         for record in tuple(volumes.collection.records.values()):
             spec = record.load()["spec"]
-            if spec.get("claimRef") and (namespace, secret) in _secrets_of_volume(spec):
+            if spec.get("claimRef") and (namespace, secret) in _volume_secrets(spec):
                 yield spec
 
 
-def _secrets_of_volume(spec: ReadOnlyObject) -> Iterator[tuple[str, str]]:
+def _volume_secrets(spec: ReadOnlyObject) -> Iterator[tuple[str, str]]:
     # upstream 1.36: pkg/api/v1/persistentvolume/util.go
     for source in spec.values():
         if not isinstance(source, dict):
@@ -82,7 +84,7 @@ def _secrets_of_volume(spec: ReadOnlyObject) -> Iterator[tuple[str, str]]:
             yield secret_namespace, source["secretName"]
 
 
-def _used(pod: ReadOnlyObject, plural: str) -> set[str]:
+def _used_names(pod: ReadOnlyObject, plural: str) -> set[str]:
     """Return the names of the objects of a resource that a pod uses in its namespace."""
     match plural:
         case "serviceaccounts":
@@ -90,15 +92,15 @@ def _used(pod: ReadOnlyObject, plural: str) -> set[str]:
         case "secrets":
             return set(visit_pod_secret_names(pod["spec"]))
         case "configmaps":
-            return set(_config_maps(pod["spec"]))
+            return set(_config_map_names(pod["spec"]))
         case "persistentvolumeclaims":
             return {claim.name for claim in volume_claims(pod)}
         case "resourceclaims":
-            return set(_resource_claims(pod))
+            return set(_resource_claim_names(pod))
     return set()
 
 
-def _config_maps(spec: ReadOnlyObject) -> Iterator[str]:
+def _config_map_names(spec: ReadOnlyObject) -> Iterator[str]:
     # upstream 1.36: pkg/api/v1/pod/util.go, VisitPodConfigmapNames
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(group) or ():
@@ -113,7 +115,7 @@ def _config_maps(spec: ReadOnlyObject) -> Iterator[str]:
                 yield source["name"]
 
 
-def _resource_claims(pod: ReadOnlyObject) -> Iterator[str]:
+def _resource_claim_names(pod: ReadOnlyObject) -> Iterator[str]:
     status = pod.get("status") or {}
     for claim in pod["spec"].get("resourceClaims") or ():
         if claim.get("resourceClaimName"):

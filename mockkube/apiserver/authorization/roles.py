@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.authorization.rules import Rule
-from mockkube.apiserver.registry.cache import Change, Record
+from mockkube.apiserver.authorization.rules import PolicyRule
+from mockkube.apiserver.registry.cache import CacheChange, CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
 
@@ -24,11 +24,11 @@ class MissingRole(Exception):
         self.name = name
 
 
-class _Gathered(local):
+class _AggregatedRules(local):
     """Rules of aggregated roles at a revision. Each thread has its own, because computing them changes it."""
 
     def __init__(self) -> None:
-        self.rules: dict[str, tuple[Rule, ...]] = {}
+        self.rules: dict[str, tuple[PolicyRule, ...]] = {}
         self.revision = 0
 
 
@@ -36,14 +36,14 @@ class Roles:
     """Roles and cluster roles of a registry."""
 
     def __init__(self, registry: Registry) -> None:
-        self._resources = {plural: resource_of(registry, plural) for plural in ("roles", "clusterroles")}
+        self._resources = {plural: rbac_resource(registry, plural) for plural in ("roles", "clusterroles")}
         # Compiled rules by key; None for an aggregated role, whose rules change with other roles.
-        self._compiled: dict[str, tuple[Record, tuple[Rule, ...] | None]] = {}
-        self._gathered = _Gathered()
+        self._compiled: dict[str, tuple[CachedObject, tuple[PolicyRule, ...] | None]] = {}
+        self._aggregated_rules = _AggregatedRules()
         for resource in self._resources.values():
-            resource.collection.listeners[self._forget] = None
+            resource.collection.listeners[self._on_change] = None
 
-    def _forget(self, change: Change) -> None:
+    def _on_change(self, change: CacheChange) -> None:
         self._compiled.pop(change.record.key, None)
 
     @property
@@ -51,63 +51,63 @@ class Roles:
         """Revision of the newest change of any role."""
         return max(resource.collection.revision for resource in self._resources.values())
 
-    def rules(self, reference: ReadOnlyObject, namespace: str) -> Sequence[Rule]:
+    def get_rules(self, reference: ReadOnlyObject, namespace: str) -> Sequence[PolicyRule]:
         """Return the rules of the role that a binding in this namespace refers to; raise MissingRole."""
         plural = "roles" if reference.get("kind") == "Role" else "clusterroles"
         name = reference.get("name", "")
-        record = self._resources[plural].record(namespace, name)
+        record = self._resources[plural].get_cached(namespace, name)
         if record is None:
             raise MissingRole(plural, name)
-        return self._rules(record)
+        return self._get_compiled(record)
 
-    def _rules(self, record: Record) -> tuple[Rule, ...]:
+    def _get_compiled(self, record: CachedObject) -> tuple[PolicyRule, ...]:
         compiled = self._compiled.get(record.key)
         if compiled is None or compiled[0] is not record:
-            nothing: tuple[Rule, ...] | None = ()
-            own = self._attempt(record, lambda: _compile(record.load()), nothing)
+            nothing: tuple[PolicyRule, ...] | None = ()
+            own = self._read_safely(record, lambda: _compile(record.load()), nothing)
             compiled = self._compiled[record.key] = (record, own)
         rules = compiled[1]
-        return self._aggregated(record) if rules is None else rules
+        return self._get_aggregated(record) if rules is None else rules
 
-    def _attempt(self, record: Record, read: Callable[[], T], otherwise: T) -> T:
+    def _read_safely(self, record: CachedObject, read: Callable[[], T], otherwise: T) -> T:
         """Return what is read of a role; a role that cannot be read grants nothing."""
         collection = self._resources["roles" if record.namespace else "clusterroles"].collection
-        return collection.bad.attempt("RBAC", collection.kind, record.place, read, otherwise)
+        return collection.bad_objects.attempt("RBAC", collection.plural, record.display_name, read, otherwise)
 
-    def _aggregated(self, record: Record) -> tuple[Rule, ...]:
+    def _get_aggregated(self, record: CachedObject) -> tuple[PolicyRule, ...]:
         """Return the rules of an aggregated role, cached until a cluster role changes."""
         # differs: upstream a controller writes the rules into the role; here they apply whatever controllers run.
         revision = self._resources["clusterroles"].collection.revision
-        known = self._gathered
+        known = self._aggregated_rules
         if revision != known.revision:
             known.rules, known.revision = {}, revision
         if record.key not in known.rules:
             known.rules[record.key] = ()  # a role that gathers itself adds nothing
-            known.rules[record.key] = self._gather(record)
+            known.rules[record.key] = self._aggregate(record)
         return known.rules[record.key]
 
-    def _gather(self, record: Record) -> tuple[Rule, ...]:
+    def _aggregate(self, record: CachedObject) -> tuple[PolicyRule, ...]:
         # upstream 1.36: pkg/controller/clusterroleaggregation
-        found: dict[Rule, None] = {}
-        for selector in self._attempt(record, lambda: selectors_of(record.load()), list[LabelSelector]()):
+        found: dict[PolicyRule, None] = {}
+        for selector in self._read_safely(record, lambda: aggregation_selectors(record.load()), list[LabelSelector]()):
             for other in tuple(self._resources["clusterroles"].collection.records.values()):
                 if other is not record and selector.matches(other.labels):
-                    found |= dict.fromkeys(self._rules(other))
+                    found |= dict.fromkeys(self._get_compiled(other))
         return tuple(found)
 
 
-def _compile(role: ReadOnlyObject) -> tuple[Rule, ...] | None:
-    return None if role.get("aggregationRule") else tuple(map(Rule.read, role.get("rules") or ()))
+def _compile(role: ReadOnlyObject) -> tuple[PolicyRule, ...] | None:
+    return None if role.get("aggregationRule") else tuple(map(PolicyRule.from_object, role.get("rules") or ()))
 
 
-def selectors_of(role: ReadOnlyObject) -> list[LabelSelector]:
+def aggregation_selectors(role: ReadOnlyObject) -> list[LabelSelector]:
     """Return the selectors of an aggregation rule."""
     rule = role.get("aggregationRule") or {}
     return [from_label_selector(selector) for selector in rule.get("clusterRoleSelectors") or ()]
 
 
-def resource_of(registry: Registry, plural: str) -> Resource:
+def rbac_resource(registry: Registry, plural: str) -> Resource:
     """Return a resource of this group, which every server has."""
-    resource = registry.stored(GROUP, plural)
+    resource = registry.find_storage_resource(GROUP, plural)
     assert resource is not None, f"every server has {plural}"
     return resource

@@ -7,13 +7,13 @@ from typing import Final
 
 from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry.authorizer import Attributes
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 
 ALL: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """Rule of a role (upstream: PolicyRule)."""
 
     verbs: tuple[str, ...]
@@ -23,7 +23,7 @@ class Rule:
     urls: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, rule: ReadOnlyObject) -> "Rule":
+    def from_object(cls, rule: ReadOnlyObject) -> "PolicyRule":
         """Read the rule of a role object."""
         names = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
         return cls(*(tuple(rule.get(name) or ()) for name in names))
@@ -39,24 +39,24 @@ class Rule:
         }
         return {name: list(values) for name, values in parts.items() if values}
 
-    def allows(self, asked: Attributes) -> bool:
+    def allows(self, attributes: AuthorizationAttributes) -> bool:
         """Return whether the rule allows the request."""
         # hot: per request and rule of its user
-        if asked.verb not in self.verbs and ALL not in self.verbs:
+        if attributes.verb not in self.verbs and ALL not in self.verbs:
             return False
-        if asked.path is not None:
-            return any(_url_matches(url, asked.path) for url in self.urls)
-        if asked.group not in self.groups and ALL not in self.groups:
+        if attributes.path is not None:
+            return any(_matches_url(url, attributes.path) for url in self.urls)
+        if attributes.group not in self.groups and ALL not in self.groups:
             return False
-        if self.names and asked.name not in self.names:
+        if self.names and attributes.name not in self.names:
             return False
-        return self._names_resource(asked)
+        return self._matches_resource(attributes)
 
-    def _names_resource(self, asked: Attributes) -> bool:
+    def _matches_resource(self, attributes: AuthorizationAttributes) -> bool:
         resources = self.resources
-        if ALL in resources or asked.combined in resources:
+        if ALL in resources or attributes.combined_resource in resources:
             return True
-        return bool(asked.subresource) and f"*/{asked.subresource}" in resources
+        return bool(attributes.subresource) and f"*/{attributes.subresource}" in resources
 
     def __str__(self) -> str:
         """Return the rule as Go prints it in messages."""
@@ -67,15 +67,15 @@ class Rule:
             "ResourceNames": self.names,
             "Verbs": self.verbs,
         }
-        return f"{{{', '.join(f'{name}:{go_list(values)}' for name, values in parts.items() if values)}}}"
+        return f"{{{', '.join(f'{name}:{format_go_list(values)}' for name, values in parts.items() if values)}}}"
 
 
-def go_list(texts: Iterable[str]) -> str:
+def format_go_list(texts: Iterable[str]) -> str:
     """Return texts as Go prints a list of quoted strings."""
     return f"[{' '.join(map(quote, texts))}]"
 
 
-def _url_matches(pattern: str, path: str) -> bool:
+def _matches_url(pattern: str, path: str) -> bool:
     if pattern in (ALL, path):
         return True
     return pattern.endswith(ALL) and path.startswith(pattern.rstrip(ALL))

@@ -11,27 +11,27 @@ from mockkube_cel.golang.gotime import parse_duration, parse_timestamp
 from mockkube_cel.values import CelError, Duration
 
 from mockkube.api.custom.structural import Structural
-from mockkube.apiserver.custom.cel_types import escape
+from mockkube.apiserver.custom.cel_types import escape_name
 
-_NANOS: Final = {"d": 86_400_000_000_000, "w": 7 * 86_400_000_000_000}
+_UNIT_NANOSECONDS: Final = {"d": 86_400_000_000_000, "w": 7 * 86_400_000_000_000}
 _GO_TYPES: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (list, "[]interface {}"))
-_DAYS: Final = re.compile(r"(\d+)\s*([dw])")
+_DAYS_AND_WEEKS: Final = re.compile(r"(\d+)\s*([dw])")
 
 
 def to_cel(value: Any, schema: Structural) -> Any:
     """Return the CEL value; an error value if it does not fit the schema."""
     if value is None:
-        return None if schema.nullable else CelError("invalid data, got null for schema with nullable=false")
-    if schema.int_or_string:
+        return None if schema.is_nullable else CelError("invalid data, got null for schema with nullable=false")
+    if schema.is_int_or_string:
         fits = isinstance(value, str) or type(value) is int
         return value if fits else CelError("invalid data, expected XIntOrString value to be either a string or integer")
     match schema.type:
         case "object":
-            return _object(value, schema)
+            return _convert_object(value, schema)
         case "array":
-            return _list(value, schema)
+            return _convert_list(value, schema)
         case "string":
-            return _text(value, schema.raw.get("format", ""))
+            return _convert_string(value, schema.raw.get("format", ""))
         case "number":
             fits = isinstance(value, int | float) and not isinstance(value, bool)
             return float(value) if fits else CelError(f"invalid data, expected float, got {_go_type(value)}")
@@ -42,22 +42,24 @@ def to_cel(value: Any, schema: Structural) -> Any:
     return value
 
 
-def _object(value: Any, schema: Structural) -> Any:
+def _convert_object(value: Any, schema: Structural) -> Any:
     if not isinstance(value, dict):
         return CelError("invalid data, expected a map for the provided schema with type=object")
-    if schema.embedded:
-        schema = schema.whole()
+    if schema.is_embedded_resource:
+        schema = schema.with_object_fields()
     if schema.properties:
         known = (
-            (escape(name), item, schema.properties[name]) for name, item in value.items() if name in schema.properties
+            (escape_name(name), item, schema.properties[name])
+            for name, item in value.items()
+            if name in schema.properties
         )
         return {identifier: to_cel(item, each) for identifier, item, each in known if identifier is not None}
-    if schema.additional is not None:
-        return {name: to_cel(item, schema.additional) for name, item in value.items()}
+    if schema.additional_properties is not None:
+        return {name: to_cel(item, schema.additional_properties) for name, item in value.items()}
     return {}
 
 
-def _list(value: Any, schema: Structural) -> Any:
+def _convert_list(value: Any, schema: Structural) -> Any:
     if not isinstance(value, list):
         return CelError("invalid data, expected an array for the provided schema with type=array")
     if schema.items is None:
@@ -65,12 +67,12 @@ def _list(value: Any, schema: Structural) -> Any:
     return [to_cel(item, schema.items) for item in value]
 
 
-def _text(value: Any, form: str) -> Any:
+def _convert_string(value: Any, form: str) -> Any:
     if not isinstance(value, str):
         return CelError(f"invalid data, expected string, got {_go_type(value)}")
     match form:
         case "duration":
-            return _duration(value)
+            return _parse_duration(value)
         case "date":
             found = parse_timestamp(f"{value}T00:00:00Z")
             return found or CelError(f"Invalid date formatted string {value}")
@@ -84,11 +86,11 @@ def _text(value: Any, form: str) -> Any:
     return value
 
 
-def _duration(text: str) -> Duration | CelError:
+def _parse_duration(text: str) -> Duration | CelError:
     """Parse a duration in Go's units, or in days and weeks."""
     if (found := parse_duration(text)) is not None:
         return found
-    days = [int(count) * _NANOS[unit] for count, unit in _DAYS.findall(text.lower())]
+    days = [int(count) * _UNIT_NANOSECONDS[unit] for count, unit in _DAYS_AND_WEEKS.findall(text.lower())]
     return Duration(sum(days)) if days else CelError(f"Invalid duration {text}: unable to parse {text} as duration")
 
 

@@ -7,88 +7,90 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.custom.definition import Definition
+from mockkube.api.custom.definition import Crd
 from mockkube.api.errors import ApiError
 from mockkube.api.fields import FieldError
 from mockkube.api.patching.gotext import go_type_name, json_kind_name
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
-from mockkube.apiserver.registry.resource import Services, result_without_reason
-from mockkube.apiserver.registry.webhook_calls import CallFailed
+from mockkube.apiserver.registry.resource import RegistryDependencies, error_without_reason
+from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 
 _GROUP: Final = "apiextensions.k8s.io"
 _KIND: Final = "ConversionReview"
 _SCHEME: Final = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
-_VERSIONS: Final = ("v1", "v1beta1")
-_SECONDS: Final = 30.0
+_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+_TIMEOUT_SECONDS: Final = 30.0
 # Metadata that a webhook may change; everything else is kept as before.
-_CHANGEABLE: Final = ("labels", "annotations")
+_MUTABLE_METADATA: Final = ("labels", "annotations")
 
 
-class _Bad(Exception):
+class _InvalidResponse(Exception):
     """Error for an invalid response of a conversion webhook; the text has the reason."""
 
 
-class Converter:
+class ConversionWebhook:
     """Conversion webhook of one CRD."""
 
-    def __init__(self, definition: Definition, services: Services) -> None:
+    def __init__(self, definition: Crd, services: RegistryDependencies) -> None:
         self._services = services
         self._kind = definition.kind
         self._list_kind: str = definition.names.get("listKind") or f"{definition.kind}List"
         webhook: ReadOnlyObject = definition.conversion["webhook"]
         self._client: ReadOnlyObject = webhook["clientConfig"]
-        self._version = next((one for one in webhook["conversionReviewVersions"] if one in _VERSIONS), "")
+        self._version = next((one for one in webhook["conversionReviewVersions"] if one in _REVIEW_VERSIONS), "")
 
     async def convert(self, objects: Sequence[ReadOnlyObject], target: str) -> list[Object]:
         """Convert objects of other versions to this apiVersion, with a single call."""
         if not objects:
             return []
-        about = f"conversion webhook for {self._about(objects, target)}"
+        about = f"conversion webhook for {self._describe(objects, target)}"
         if not self._version:
-            raise failed("no supported conversion review versions")
-        uid = self._services.chance.new_uid()
+            raise conversion_failed("no supported conversion review versions")
+        uid = self._services.random.new_uid()
         try:
-            answer = await self._services.call_webhook(self._client, self._review(objects, target, uid), _SECONDS)
-            converted = self._objects(answer, uid)
-        except (CallFailed, _Bad) as error:
-            raise failed(f"{about} failed: {error}") from error
+            answer = await self._services.call_webhook(
+                self._client, self._make_review(objects, target, uid), _TIMEOUT_SECONDS
+            )
+            converted = self._converted_objects(answer, uid)
+        except (WebhookCallError, _InvalidResponse) as error:
+            raise conversion_failed(f"{about} failed: {error}") from error
         if len(converted) != len(objects):
-            raise failed(f"{about} returned {len(converted)} objects, expected {len(objects)}")
+            raise conversion_failed(f"{about} returned {len(converted)} objects, expected {len(objects)}")
         indices = range(len(objects)) if len(objects) > 1 else (None,)
         pairs = zip(objects, converted, indices, strict=True)
-        return [self._checked(before, after, target, about, index) for before, after, index in pairs]
+        return [self._check_object(before, after, target, about, index) for before, after, index in pairs]
 
-    def _about(self, objects: Sequence[ReadOnlyObject], target: str) -> str:
+    def _describe(self, objects: Sequence[ReadOnlyObject], target: str) -> str:
         if len(objects) == 1:
             return f"{objects[0]['apiVersion']}, Kind={self._kind}"
         return f"{target}, Kind={self._list_kind}"
 
-    def _review(self, objects: Sequence[ReadOnlyObject], target: str, uid: str) -> Object:
+    def _make_review(self, objects: Sequence[ReadOnlyObject], target: str, uid: str) -> Object:
         request = {"uid": uid, "desiredAPIVersion": target, "objects": list(objects)}
         response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
         return {
             "kind": _KIND, "apiVersion": f"{_GROUP}/{self._version}", "request": request, "response": response,
         }  # fmt: skip
 
-    def _objects(self, answer: Any, uid: str) -> Sequence[Any]:
+    def _converted_objects(self, answer: Any, uid: str) -> Sequence[Any]:
         """Return the converted objects of a response."""
         given = answer if isinstance(answer, dict) else {}
         _check_review(given, self._version)
         response = given.get("response")
         if not isinstance(response, dict):
-            raise _Bad("no response provided")
+            raise _InvalidResponse("no response provided")
         # Reviews of v1beta1 do not require the uid in the response.
         if self._version == "v1" and response.get("uid", "") != uid:
-            raise _Bad(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+            raise _InvalidResponse(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
         result = response.get("result") or {}
         if result.get("status") != "Success":
             status = result.get("status", "")
-            raise _Bad(result.get("message") or f"response.result.status was '{status}', not 'Success'")
+            raise _InvalidResponse(result.get("message") or f"response.result.status was '{status}', not 'Success'")
         return response.get("convertedObjects") or ()
 
-    def _checked(self, before: ReadOnlyObject, after: Any, target: str, about: str, index: int | None) -> Object:
+    def _check_object(self, before: ReadOnlyObject, after: Any, target: str, about: str, index: int | None) -> Object:
         """Return a converted object with its original metadata, except for what may change.
 
         `index`: its position, if several objects were converted.
@@ -96,40 +98,40 @@ class Converter:
         of_many = index is not None
         at = f"at index {index or 0}"
         what = f"converted object {at}" if of_many else "object"
-        if why := _unreadable(after):
-            raise failed(f"{about} returned invalid {what}: {why}" if of_many else why)
-        with _told(f"{about} returned invalid {what if of_many else f'object {at}'}"):
+        if why := _find_object_error(after):
+            raise conversion_failed(f"{about} returned invalid {what}: {why}" if of_many else why)
+        with _raise_failures(f"{about} returned invalid {what if of_many else f'object {at}'}"):
             _check_kind(before, after, target)
-        with _told(f"{about} returned invalid {what}"):
+        with _raise_failures(f"{about} returned invalid {what}"):
             _check_identity(before, after)
-        with _told(f"{about} returned invalid metadata{f' in object {at}' if of_many else ''}"):
-            return {**after, "metadata": _metadata(before, after)}
+        with _raise_failures(f"{about} returned invalid metadata{f' in object {at}' if of_many else ''}"):
+            return {**after, "metadata": _merge_metadata(before, after)}
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _raise_failures(where: str) -> Iterator[None]:
     try:
         yield
-    except _Bad as error:
-        raise failed(f"{where}: {error}") from error
+    except _InvalidResponse as error:
+        raise conversion_failed(f"{where}: {error}") from error
 
 
-def failed(why: str) -> ApiError:
+def conversion_failed(why: str) -> ApiError:
     """Return the error of a failed conversion."""
-    return result_without_reason(500, why)
+    return error_without_reason(500, why)
 
 
 def _check_review(answer: ReadOnlyObject, version: str) -> None:
     """Check that the response is a review in the version of the request."""
     given, kind = answer.get("apiVersion", ""), answer.get("kind", "")
-    if kind != _KIND or given not in [f"{_GROUP}/{one}" for one in _VERSIONS]:
-        raise _Bad(f'no kind "{kind}" is registered for version "{given}" in scheme "{_SCHEME}"')
+    if kind != _KIND or given not in [f"{_GROUP}/{one}" for one in _REVIEW_VERSIONS]:
+        raise _InvalidResponse(f'no kind "{kind}" is registered for version "{given}" in scheme "{_SCHEME}"')
     if given != f"{_GROUP}/{version}":
         other = given.rpartition("/")[2]
-        raise _Bad(f"converting ({other}.{_KIND}) to ({version}.{_KIND}): unknown conversion")
+        raise _InvalidResponse(f"converting ({other}.{_KIND}) to ({version}.{_KIND}): unknown conversion")
 
 
-def _unreadable(after: Any) -> str:
+def _find_object_error(after: Any) -> str:
     """Return why a converted value is no object; empty if it is one."""
     if not isinstance(after, dict):
         return f"json: cannot unmarshal {json_kind_name(after)} into Go value of type map[string]interface {{}}"
@@ -138,9 +140,9 @@ def _unreadable(after: Any) -> str:
 
 def _check_kind(before: ReadOnlyObject, after: ReadOnlyObject, target: str) -> None:
     if after.get("apiVersion", "") != target:
-        raise _Bad(f"invalid groupVersion (expected {target}, received {after.get('apiVersion', '')})")
+        raise _InvalidResponse(f"invalid groupVersion (expected {target}, received {after.get('apiVersion', '')})")
     if after["kind"] != before["kind"]:
-        raise _Bad(f"invalid kind (expected {before['kind']}, received {after['kind']})")
+        raise _InvalidResponse(f"invalid kind (expected {before['kind']}, received {after['kind']})")
 
 
 def _check_identity(before: ReadOnlyObject, after: ReadOnlyObject) -> None:
@@ -149,33 +151,35 @@ def _check_identity(before: ReadOnlyObject, after: ReadOnlyObject) -> None:
     for name, word in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         expected, actual = before["metadata"].get(name, ""), given.get(name, "")
         if expected != actual:
-            raise _Bad(f"must have the same {word}: {expected} != {actual}")
+            raise _InvalidResponse(f"must have the same {word}: {expected} != {actual}")
 
 
-def _metadata(before: ReadOnlyObject, after: ReadOnlyObject) -> Object:
+def _merge_metadata(before: ReadOnlyObject, after: ReadOnlyObject) -> Object:
     if "metadata" not in after:
-        raise _Bad("missing metadata in converted object")
+        raise _InvalidResponse("missing metadata in converted object")
     given, metadata = after["metadata"], dict(before["metadata"])
     if not isinstance(given, dict):
-        raise _Bad(f"invalid metadata of type {go_type_name(given)} in converted object")
-    for name in _CHANGEABLE:
+        raise _InvalidResponse(f"invalid metadata of type {go_type_name(given)} in converted object")
+    for name in _MUTABLE_METADATA:
         texts = given.get(name)
         if texts is None:
             metadata.pop(name, None)
             continue
         if not isinstance(texts, dict):
-            raise _Bad(f"invalid metadata.{name} of type {go_type_name(texts)} in converted object")
+            raise _InvalidResponse(f"invalid metadata.{name} of type {go_type_name(texts)} in converted object")
         for key, text in texts.items():
             if not isinstance(text, str):
-                raise _Bad(f"metadata.{name}[{key}] must be a string, but is {go_type_name(text)} in converted object")
-        if texts != metadata.get(name, {}) and (errors := _complaints(name, texts)):
+                raise _InvalidResponse(
+                    f"metadata.{name}[{key}] must be a string, but is {go_type_name(text)} in converted object"
+                )
+        if texts != metadata.get(name, {}) and (errors := _validate_metadata_texts(name, texts)):
             joined = ", ".join(map(str, errors))
-            raise _Bad(f"[{joined}]" if len(errors) > 1 else joined)
+            raise _InvalidResponse(f"[{joined}]" if len(errors) > 1 else joined)
         metadata[name] = texts
     return metadata
 
 
-def _complaints(name: str, texts: Mapping[str, str]) -> list[FieldError]:
+def _validate_metadata_texts(name: str, texts: Mapping[str, str]) -> list[FieldError]:
     if name == "labels":
         return validate_labels(texts, "metadata.labels")
     return validate_annotations(texts, "metadata.annotation")

@@ -8,67 +8,67 @@ from typing import TYPE_CHECKING
 
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.cache import Change, Collection
-from mockkube.apiserver.registry.creation import DEFINITIONS
+from mockkube.apiserver.registry.cache import CacheChange, Collection
+from mockkube.apiserver.registry.creation import CRDS
 from mockkube.apiserver.registry.registry import Registry
 
 if TYPE_CHECKING:
-    from mockkube.apiserver.custom.definitions import Definitions
+    from mockkube.apiserver.custom.definitions import CrdController
 
 
-class DefinitionsOnDemand:
+class LazyCrdController:
     """CRD controller that is created with the first CRD."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._definitions: Definitions | None = None
-        self._beginning = asyncio.Lock()
-        self._wanted = asyncio.Event()
+        self._controller: CrdController | None = None
+        self._start_lock = asyncio.Lock()
+        self._has_crds = asyncio.Event()
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """True if a CRD is queued or being processed."""
-        return self._wanted.is_set() if self._definitions is None else self._definitions.busy
+        return self._has_crds.is_set() if self._controller is None else self._controller.is_busy
 
-    def published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
+    def openapi_schemas(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
         """Return the OpenAPI schemas of the served versions."""
-        return {} if self._definitions is None else self._definitions.published()
+        return {} if self._controller is None else self._controller.openapi_schemas()
 
     async def start(self) -> None:
         """Serve the existing CRDs, or wait for the first one."""
         if self._collection.records:
-            await self._begun()
+            await self._get_controller()
         else:
-            self._collection.listeners[self._first] = None
+            self._collection.listeners[self._on_first_crd] = None
 
-    async def ensure(self, name: str) -> None:
+    async def sync(self, name: str) -> None:
         """Reconcile one CRD: accept its names and serve it, or finalize it."""
-        await (await self._begun()).ensure(name)
+        await (await self._get_controller()).sync(name)
 
     async def run(self) -> None:
         """Reconcile changed CRDs until cancelled."""
-        await self._wanted.wait()
-        await (await self._begun()).run()
+        await self._has_crds.wait()
+        await (await self._get_controller()).run()
 
     @property
     def _collection(self) -> Collection:
-        resource = self._registry.stored(*DEFINITIONS)
+        resource = self._registry.find_storage_resource(*CRDS)
         assert resource is not None, "every server has definitions"
         return resource.collection
 
-    def _first(self, _change: Change) -> None:
-        del self._collection.listeners[self._first]
-        self._wanted.set()
+    def _on_first_crd(self, _change: CacheChange) -> None:
+        del self._collection.listeners[self._on_first_crd]
+        self._has_crds.set()
 
-    async def _begun(self) -> Definitions:
+    async def _get_controller(self) -> CrdController:
         """Return the controller, started; concurrent callers wait for its start."""
-        async with self._beginning:
-            if self._definitions is None:
+        async with self._start_lock:
+            if self._controller is None:
                 # Imported late: most clusters of tests have no CRDs, and CEL takes long to import.
-                from mockkube.apiserver.custom.definitions import Definitions
+                from mockkube.apiserver.custom.definitions import CrdController
 
-                definitions = Definitions(self._registry)
+                definitions = CrdController(self._registry)
                 await definitions.start()
-                self._definitions = definitions
-                self._wanted.set()
-            return self._definitions
+                self._controller = definitions
+                self._has_crds.set()
+            return self._controller

@@ -8,38 +8,38 @@ from typing import Final
 from mockkube.api.custom.structural import Structural
 from mockkube.api.fields import map_entry_path
 
-_STEP: Final = re.compile(r"\.([^.\[\]]+)|\['((?:\\.|[^'\\])*)'\]")
+_PATH_STEP: Final = re.compile(r"\.([^.\[\]]+)|\['((?:\\.|[^'\\])*)'\]")
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
-class BadPath(ValueError):
+class FieldPathError(ValueError):
     """Error for a path that cannot be parsed or does not exist in the schema."""
 
 
-def resolve(path: str, schema: Structural) -> str:
+def resolve_field_path(path: str, schema: Structural) -> str:
     """Return the path as field errors write it; raise FieldPathError."""
     at, start = "", 0
     while start < len(path):
-        step = _STEP.match(path, start)
+        step = _PATH_STEP.match(path, start)
         if step is None:
-            raise BadPath(path)
-        name = step[1] if step[1] is not None else _unescaped(step[2])
+            raise FieldPathError(path)
+        name = step[1] if step[1] is not None else _unescape(step[2])
         if schema.properties:
             at = f"{at}.{name}" if at else name
             child = schema.properties.get(name)
         else:
-            at, child = map_entry_path(at, name), schema.additional
+            at, child = map_entry_path(at, name), schema.additional_properties
         if child is None:
-            raise BadPath(path)
+            raise FieldPathError(path)
         schema, start = child, step.end()
     return at
 
 
-def _unescaped(text: str) -> str:
-    def replaced(found: re.Match[str]) -> str:
+def _unescape(text: str) -> str:
+    def replace(found: re.Match[str]) -> str:
         letter = found[1]
         if letter not in _ESCAPES:
-            raise BadPath(text)
+            raise FieldPathError(text)
         return _ESCAPES[letter]
 
-    return re.sub(r"\\(.)", replaced, text)
+    return re.sub(r"\\(.)", replace, text)

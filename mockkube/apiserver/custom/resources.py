@@ -2,45 +2,61 @@
 
 from dataclasses import replace
 
-from mockkube.api.custom.codec import CustomCodec
-from mockkube.api.custom.definition import CustomVersion, Definition
-from mockkube.apiserver.admission.chain import Chain
-from mockkube.apiserver.custom.conversion import Converter
-from mockkube.apiserver.custom.converted import Conversions, ConvertedResource, ConvertedTrackers
-from mockkube.apiserver.custom.resource import CustomResource, CustomTrackers, Ending
-from mockkube.apiserver.registry.resource import Services
+from mockkube.api.custom.codec import CustomResourceCodec
+from mockkube.api.custom.definition import Crd, CrdVersion
+from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.custom.conversion import ConversionWebhook
+from mockkube.apiserver.custom.converted import ConversionCache, WebhookConvertedResource, WebhookFieldsUpdaters
+from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CrdTerminating, CustomResource
+from mockkube.apiserver.registry.resource import RegistryDependencies
 
 
-def resources_of(definition: Definition, services: Services, *, ending: bool = False) -> list[CustomResource]:
+def build_resources(
+    definition: Crd, services: RegistryDependencies, *, is_terminating: bool = False
+) -> list[CustomResource]:
     """Return a resource for each version, the storage version first."""
-    codec = CustomCodec(definition, services.codec)
-    admission = Chain([*services.admission.plugins, Ending()]) if ending else services.admission
+    codec = CustomResourceCodec(definition, services.codec)
+    admission = (
+        AdmissionChain([*services.admission.plugins, CrdTerminating()]) if is_terminating else services.admission
+    )
     # The dependencies are copied with the CRD's codec; everything else is shared with the server.
     own = replace(services, codec=codec, admission=admission)
-    storage = definition.home
-    versions = [storage, *(version for version in definition.served() if version is not storage)]
-    made = _converted if definition.converts else _renamed
-    resources = made(definition, versions, codec, own, ending=ending)
+    storage = definition.storage_version
+    versions = [storage, *(version for version in definition.served_versions() if version is not storage)]
+    made = _with_webhook if definition.uses_conversion_webhook else _without_webhook
+    resources = made(definition, versions, codec, own, is_terminating=is_terminating)
     for resource in resources:
-        resource.home = resources[0]
+        resource.storage_resource = resources[0]
     return resources
 
 
-def _renamed(
-    definition: Definition, versions: list[CustomVersion], codec: CustomCodec, services: Services, *, ending: bool
+def _without_webhook(
+    definition: Crd,
+    versions: list[CrdVersion],
+    codec: CustomResourceCodec,
+    services: RegistryDependencies,
+    *,
+    is_terminating: bool,
 ) -> list[CustomResource]:
     """Return resources of versions without conversion: they differ only by name and schema."""
-    own = replace(services, trackers=CustomTrackers(definition, codec))
-    return [CustomResource(definition, version, codec, own, ending=ending) for version in versions]
+    own = replace(services, managed_fields_updaters=CrdFieldsUpdaters(definition, codec))
+    return [CustomResource(definition, version, codec, own, is_terminating=is_terminating) for version in versions]
 
 
-def _converted(
-    definition: Definition, versions: list[CustomVersion], codec: CustomCodec, services: Services, *, ending: bool
+def _with_webhook(
+    definition: Crd,
+    versions: list[CrdVersion],
+    codec: CustomResourceCodec,
+    services: RegistryDependencies,
+    *,
+    is_terminating: bool,
 ) -> list[CustomResource]:
     """Return resources of versions that a webhook converts."""
-    conversions = Conversions(Converter(definition, services), codec)
-    own = replace(services, trackers=ConvertedTrackers(definition, codec, conversions))
+    conversions = ConversionCache(ConversionWebhook(definition, services), codec)
+    own = replace(services, managed_fields_updaters=WebhookFieldsUpdaters(definition, codec, conversions))
     return [
-        ConvertedResource(definition, version, codec, own, ending=ending, conversions=conversions)
+        WebhookConvertedResource(
+            definition, version, codec, own, is_terminating=is_terminating, conversions=conversions
+        )
         for version in versions
     ]

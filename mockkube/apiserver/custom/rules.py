@@ -11,8 +11,8 @@ from mockkube_cel.schema import Schema
 
 from mockkube.api.custom.structural import Structural
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.custom.cel_types import REQUEST_BYTES_MAX, Declared, Declarer, Sizes
-from mockkube.apiserver.custom.field_paths import BadPath, resolve
+from mockkube.apiserver.custom.cel_types import REQUEST_BYTES_MAX, DeclType, DeclTypeBuilder, SizeLimits
+from mockkube.apiserver.custom.field_paths import FieldPathError, resolve_field_path
 from mockkube.matching.cel.environment import kubernetes_environment
 
 SELF: Final = "self"
@@ -21,7 +21,7 @@ _TYPE_NAME: Final = "selfType"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     """Compiled rule, with its message expression and the field that its error is reported at."""
 
     raw: ReadOnlyObject
@@ -46,36 +46,36 @@ class Rule:
         return "" if self.message.type == types.STRING else "messageExpression must evaluate to a string"
 
     @property
-    def uses_old(self) -> bool:
+    def uses_old_self(self) -> bool:
         """True if the rule is a transition rule, which compares with the old value."""
         return OLD_SELF in self.compiled.names
 
     @property
-    def optional_old(self) -> bool:
+    def has_optional_old_self(self) -> bool:
         """True if a transition rule is also evaluated without an old value."""
         return bool(self.raw.get("optionalOldSelf"))
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """Text of the rule in errors."""
         return str(self.raw.get("message") or self.raw["rule"]).strip()
 
 
 @dataclass(slots=True, eq=False)
-class Rules:
+class SchemaRules:
     """Compiled rules of a schema and of the schemas within it. `declared` is None if it has no CEL type."""
 
     schema: Structural
-    whole: bool
-    declared: Declared | None
-    own: list[Rule] = field(default_factory=list)
-    items: "Rules | None" = None
-    properties: "dict[str, Rules]" = field(default_factory=dict)
-    additional: "Rules | None" = None
-    all_of: "list[Rules]" = field(default_factory=list)
+    is_resource_root: bool
+    declared: DeclType | None
+    own: list[ValidationRule] = field(default_factory=list)
+    items: "SchemaRules | None" = None
+    properties: "dict[str, SchemaRules]" = field(default_factory=dict)
+    additional: "SchemaRules | None" = None
+    all_of: "list[SchemaRules]" = field(default_factory=list)
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         """True if there is a rule in the schema or within it."""
         return bool(self.own or self.items or self.properties or self.additional or self.all_of)
 
@@ -96,60 +96,68 @@ def has_rules(raw: Any) -> bool:
     return False
 
 
-def compile_rules(schema: Structural, *, whole: bool) -> Rules | None:
+def compile_rules(schema: Structural, *, is_resource_root: bool) -> SchemaRules | None:
     """Compile the rules of a schema; None if it has none. `is_resource_root`: the schema describes a whole object."""
     # Most schemas have no rules; this search is much cheaper than declaring their types.
     if not has_rules(schema.raw):
         return None
-    return _compile(schema, schema.raw, whole=whole)
+    return _compile(schema, schema.raw, is_resource_root=is_resource_root)
 
 
-def _compile(schema: Structural, validations: ReadOnlyObject, *, whole: bool) -> Rules | None:
+def _compile(schema: Structural, validations: ReadOnlyObject, *, is_resource_root: bool) -> SchemaRules | None:
     """Compile the rules in `validations`, which is the schema itself or part of its allOf."""
-    found = Rules(schema, whole, None)
+    found = SchemaRules(schema, is_resource_root, None)
     texts = validations.get("x-kubernetes-validations") or ()
     if texts:
-        found.declared, environments = _environments(schema, whole=whole)
+        found.declared, environments = _make_environments(schema, is_resource_root=is_resource_root)
         if found.declared is not None:
-            found.own = [_rule(raw, schema, environments[bool(raw.get("optionalOldSelf"))]) for raw in texts]
-    _compile_within(found, schema, validations)
+            found.own = [_compile_rule(raw, schema, environments[bool(raw.get("optionalOldSelf"))]) for raw in texts]
+    _compile_members(found, schema, validations)
     for each in validations.get("allOf") or ():
-        if has_rules(each) and (inner := _compile(schema, each, whole=whole)):
+        if has_rules(each) and (inner := _compile(schema, each, is_resource_root=is_resource_root)):
             found.all_of.append(inner)
-    return found if found.any else None
+    return found if found.has_any else None
 
 
-def _compile_within(found: Rules, schema: Structural, validations: ReadOnlyObject) -> None:
+def _compile_members(found: SchemaRules, schema: Structural, validations: ReadOnlyObject) -> None:
     items, more = validations.get("items") or {}, validations.get("additionalProperties") or {}
     if schema.items is not None and has_rules(items):
-        found.items = _compile(schema.items, items, whole=schema.items.embedded)
-    if schema.additional is not None and has_rules(more):
-        found.additional = _compile(schema.additional, more, whole=schema.additional.embedded)
+        found.items = _compile(schema.items, items, is_resource_root=schema.items.is_embedded_resource)
+    if schema.additional_properties is not None and has_rules(more):
+        found.additional = _compile(
+            schema.additional_properties, more, is_resource_root=schema.additional_properties.is_embedded_resource
+        )
     for name, each in (validations.get("properties") or {}).items():
         own = schema.properties.get(name)
-        if own is not None and has_rules(each) and (inner := _compile(own, each, whole=own.embedded)):
+        if (
+            own is not None
+            and has_rules(each)
+            and (inner := _compile(own, each, is_resource_root=own.is_embedded_resource))
+        ):
             found.properties[name] = inner
 
 
-def _environments(schema: Structural, *, whole: bool) -> tuple[Declared | None, tuple[Environment, ...]]:
+def _make_environments(
+    schema: Structural, *, is_resource_root: bool
+) -> tuple[DeclType | None, tuple[Environment, ...]]:
     """Return the type of the schema, and environments without and with an optional `oldSelf`."""
-    declarer = Declarer()
-    declared = declarer.declare(schema, _TYPE_NAME, whole=whole)
+    declarer = DeclTypeBuilder()
+    declared = declarer.build(schema, _TYPE_NAME, is_resource_root=is_resource_root)
     if declared is None:
         return None, ()
     old = (declared.type, types.optional_of(declared.type))
     schemas = (Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages) for one in old)
-    return declared, tuple(kubernetes_environment(one, Sizes(declared)) for one in schemas)
+    return declared, tuple(kubernetes_environment(one, SizeLimits(declared)) for one in schemas)
 
 
-def _rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> Rule:
+def _compile_rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> ValidationRule:
     text = raw.get("messageExpression", "")
     message = environment.compile(text, boolean=False) if text else None
-    return Rule(raw, environment.compile(raw["rule"], boolean=False), message, _field(raw, schema))
+    return ValidationRule(raw, environment.compile(raw["rule"], boolean=False), message, _resolve_field(raw, schema))
 
 
-def _field(raw: ReadOnlyObject, schema: Structural) -> str:
+def _resolve_field(raw: ReadOnlyObject, schema: Structural) -> str:
     try:
-        return resolve(raw.get("fieldPath", ""), schema)
-    except BadPath:
+        return resolve_field_path(raw.get("fieldPath", ""), schema)
+    except FieldPathError:
         return ""

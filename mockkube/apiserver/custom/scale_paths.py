@@ -13,38 +13,38 @@ _REPLICAS_MAX: Final = 2**31 - 1
 _GO_TYPES: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (list, "[]interface {}"))
 
 
-class Misplaced(ValueError):
+class ScalePathError(ValueError):
     """Error for a value that does not fit a scale; the text is upstream's."""
 
 
-def steps(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """Return the field names of a path."""
     return path.removeprefix(".").split(".")
 
 
-def replicas_at(obj: ReadOnlyObject, path: str) -> int | None:
+def read_replicas(obj: ReadOnlyObject, path: str) -> int | None:
     """Return the number at a path; None if there is nothing. Raise ScalePathError."""
-    found = _find(obj, steps(path))
+    found = _find(obj, split_path(path))
     if found is _ABSENT:
         return None
     if isinstance(found, bool) or not isinstance(found, int):
-        raise Misplaced(_wrong(steps(path), found, "int64"))
+        raise ScalePathError(_type_error_text(split_path(path), found, "int64"))
     return found
 
 
-def text_at(obj: ReadOnlyObject, path: str) -> str:
+def read_text(obj: ReadOnlyObject, path: str) -> str:
     """Return the string at a path; empty if there is nothing. Raise ScalePathError."""
-    found = _find(obj, steps(path))
+    found = _find(obj, split_path(path))
     if found is _ABSENT:
         return ""
     if not isinstance(found, str):
-        raise Misplaced(_wrong(steps(path), found, "string"))
+        raise ScalePathError(_type_error_text(split_path(path), found, "string"))
     return found
 
 
 def with_replicas(obj: ReadOnlyObject, path: str, replicas: int) -> Object:
     """Return the object with this number at the path."""
-    return _placed(obj, steps(path), replicas)
+    return _set_at(obj, split_path(path), replicas)
 
 
 _ABSENT: Final = object()
@@ -54,21 +54,21 @@ def _find(obj: ReadOnlyObject, names: list[str]) -> Any:
     found: Any = obj
     for index, name in enumerate(names):
         if not isinstance(found, Mapping):
-            raise Misplaced(_wrong(names[: index + 1], found, "map[string]interface{}"))
+            raise ScalePathError(_type_error_text(names[: index + 1], found, "map[string]interface{}"))
         if name not in found:
             return _ABSENT
         found = found[name]
     return found
 
 
-def _placed(obj: ReadOnlyObject, names: list[str], value: int) -> Object:
+def _set_at(obj: ReadOnlyObject, names: list[str], value: int) -> Object:
     if len(names) == 1:
         return {**obj, names[0]: value}
     inner = obj.get(names[0], {})
-    return {**obj, names[0]: _placed(inner if isinstance(inner, Mapping) else {}, names[1:], value)}
+    return {**obj, names[0]: _set_at(inner if isinstance(inner, Mapping) else {}, names[1:], value)}
 
 
-def _wrong(names: list[str], value: Any, wanted: str) -> str:
+def _type_error_text(names: list[str], value: Any, wanted: str) -> str:
     kind = next((name for python, name in _GO_TYPES if isinstance(value, python)), "map[string]interface {}")
     kind = "<nil>" if value is None else kind
     shown = "<nil>" if value is None else value
@@ -82,15 +82,15 @@ def validate_scale(obj: ReadOnlyObject, paths: Paths, *, status_only: bool = Fal
     yield from _validate_replicas(obj, paths["statusReplicasPath"])
     if path := paths.get("labelSelectorPath"):
         try:
-            text_at(obj, path)
-        except Misplaced as error:
+            read_text(obj, path)
+        except ScalePathError as error:
             yield invalid(path, "", str(error))
 
 
 def _validate_replicas(obj: ReadOnlyObject, path: str) -> Iterator[FieldError]:
     try:
-        replicas = replicas_at(obj, path) or 0
-    except Misplaced as error:
+        replicas = read_replicas(obj, path) or 0
+    except ScalePathError as error:
         yield invalid(path, 0, str(error))
         return
     if replicas < 0:

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, Final
 
 from mockkube.api import names
-from mockkube.api.custom.correlation import Correlated
-from mockkube.api.custom.definition import CustomVersion, Definition
+from mockkube.api.custom.correlation import CorrelatedObject
+from mockkube.api.custom.definition import Crd, CrdVersion
 from mockkube.api.custom.list_types import validate_lists
 from mockkube.api.custom.metadata import validate_embedded
-from mockkube.api.custom.outcomes import NOWHERE
+from mockkube.api.custom.outcomes import NO_FIELD
 from mockkube.api.custom.validation import validate
 from mockkube.api.fields import ErrorType, FieldError, invalid, quote
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
@@ -19,40 +19,40 @@ from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
 from mockkube.apiserver.custom import rule_verdicts
-from mockkube.apiserver.custom.rule_verdicts import Verdict
-from mockkube.apiserver.custom.rules import Rules, compile_rules
+from mockkube.apiserver.custom.rule_verdicts import RuleResult
+from mockkube.apiserver.custom.rules import SchemaRules, compile_rules
 from mockkube.apiserver.custom.scale_paths import validate_scale
 from mockkube.runtime.heavy_work import spend
 
 # Estimated microseconds to compile the rules of a schema, for each of its bytes; charged to the request's budget.
-_COMPILE_UNITS: Final = 4
+_COMPILE_MICROSECONDS_PER_BYTE: Final = 4
 # Error types after which no rules are evaluated: rules may rely on types and limits of the schema.
-_BLOCKING: Final = frozenset(
+_BLOCKING_ERRORS: Final = frozenset(
     (ErrorType.NOT_SUPPORTED, ErrorType.REQUIRED, ErrorType.TOO_LONG, ErrorType.TOO_MANY, ErrorType.TYPE_INVALID)
 )
-_UNCHECKED: Final = (
+_RULES_SKIPPED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
-_RATCHETING: Final = "CRDValidationRatcheting"
+_RATCHETING_GATE: Final = "CRDValidationRatcheting"
 
 
-class CustomStrategy(Strategy):
+class CustomResourceStrategy(Strategy):
     """Strategy of the objects of one version."""
 
     allow_unconditional_update = False
     requires_qualified_finalizers = False
 
-    def __init__(self, definition: Definition, version: CustomVersion) -> None:
-        self._definition = definition
+    def __init__(self, definition: Crd, version: CrdVersion) -> None:
+        self._crd = definition
         self._version = version
-        self._fields = [(path.removeprefix("."), _read(path)) for path in version.selectable]
+        self._fields = [(path.removeprefix("."), _compile_path(path)) for path in version.selectable_paths]
         self.selectable_field_names = tuple(name for name, _ in self._fields)
 
     @cached_property
-    def _rules(self) -> Rules | None:
-        spend(_COMPILE_UNITS * self._version.size)
-        return compile_rules(self._version.structural, whole=True)
+    def _rules(self) -> SchemaRules | None:
+        spend(_COMPILE_MICROSECONDS_PER_BYTE * self._version.schema_bytes)
+        return compile_rules(self._version.structural, is_resource_root=True)
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop the status if it is a subresource; set the first generation."""
@@ -70,35 +70,37 @@ class CustomStrategy(Strategy):
             if "status" in old:
                 new["status"] = old["status"]
         generation = old["metadata"].get("generation", 0)
-        new["metadata"]["generation"] = generation if _content(new) == _content(old) else generation + 1
+        new["metadata"]["generation"] = (
+            generation if _without_metadata(new) == _without_metadata(old) else generation + 1
+        )
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a new object: kind, schema, lists, rules."""
         if errors := self._validate_kind(obj):
             return errors
-        seen, version = self._seen(obj), self._version
-        errors = validate(seen, version.checks)
+        seen, version = self._with_api_version(obj), self._version
+        errors = validate(seen, version.validation_schema)
         errors += self._validate_scale(seen)
         errors += validate_embedded(seen, version.structural)
         errors += validate_lists(seen, version.structural)
-        return errors + self._judge_rules(errors, seen, None, None).errors
+        return errors + self._evaluate_rules(errors, seen, None, None).errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a change; with ratcheting, errors in unchanged parts are ignored."""
         if errors := self._validate_kind(new):
             return errors
-        seen, before, structural = self._seen(new), self._seen(old), self._version.structural
-        correlated = Correlated(seen, before, structural) if context.caps.enabled(_RATCHETING) else None
+        seen, before, structural = self._with_api_version(new), self._with_api_version(old), self._version.structural
+        correlated = CorrelatedObject(seen, before, structural) if context.caps.enabled(_RATCHETING_GATE) else None
         if context.subresource == "status":
             errors = self._validate_status(seen, correlated)
         else:
-            errors = validate(seen, self._version.checks, correlated)
+            errors = validate(seen, self._version.validation_schema, correlated)
             errors += self._validate_scale(seen)
             errors += validate_embedded(seen, structural)
         # upstream: duplicates that exist already do not block updates.
         if not list(validate_lists(before, structural)):
             errors += validate_lists(seen, structural)
-        return errors + self._judge_rules(errors, seen, before, correlated).errors
+        return errors + self._evaluate_rules(errors, seen, before, correlated).errors
 
     def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return warnings about finalizer names that may collide."""
@@ -107,10 +109,10 @@ class CustomStrategy(Strategy):
     def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return warnings about new finalizers, and about rules that unchanged parts violate."""
         warnings: list[str] = []
-        if self._rules is not None and context.caps.enabled(_RATCHETING):
-            seen, before = self._seen(new), self._seen(old)
-            correlated = Correlated(seen, before, self._version.structural)
-            warnings += self._judge_rules([], seen, before, correlated).warnings
+        if self._rules is not None and context.caps.enabled(_RATCHETING_GATE):
+            seen, before = self._with_api_version(new), self._with_api_version(old)
+            correlated = CorrelatedObject(seen, before, self._version.structural)
+            warnings += self._evaluate_rules([], seen, before, correlated).warnings
         if context.subresource == "status":
             return warnings
         known = old["metadata"].get("finalizers") or ()
@@ -119,39 +121,43 @@ class CustomStrategy(Strategy):
 
     def selectable_fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return the values of the selectable fields of the CRD."""
-        return {name: _first(path, obj) for name, path in self._fields}
+        return {name: _first_value(path, obj) for name, path in self._fields}
 
-    def _seen(self, obj: ReadOnlyObject) -> ReadOnlyObject:
+    def _with_api_version(self, obj: ReadOnlyObject) -> ReadOnlyObject:
         """Return the object in this version, as rules and errors show it."""
         return {**obj, "apiVersion": self._version.api_version}
 
     def _validate_kind(self, obj: ReadOnlyObject) -> list[FieldError]:
-        kind = self._definition.kind
+        kind = self._crd.kind
         return [] if obj["kind"] == kind else [invalid("kind", obj["kind"], f"must be {kind}")]
 
     def _validate_scale(self, obj: ReadOnlyObject) -> list[FieldError]:
-        paths = self._version.scale
+        paths = self._version.scale_paths
         return [] if paths is None else list(validate_scale(obj, paths))
 
-    def _validate_status(self, obj: ReadOnlyObject, correlated: Correlated | None) -> list[FieldError]:
+    def _validate_status(self, obj: ReadOnlyObject, correlated: CorrelatedObject | None) -> list[FieldError]:
         errors: list[FieldError] = []
-        checks, paths = self._version.status_checks, self._version.scale
+        checks, paths = self._version.status_validation_schema, self._version.scale_paths
         if checks is not None and "status" in obj:
-            known = correlated.key("status") if correlated is not None else None
+            known = correlated.get_field("status") if correlated is not None else None
             errors += validate(obj["status"], checks, known, root="status")
         return errors if paths is None else [*errors, *validate_scale(obj, paths, status_only=True)]
 
-    def _judge_rules(
-        self, errors: list[FieldError], new: ReadOnlyObject, old: ReadOnlyObject | None, correlated: Correlated | None
-    ) -> Verdict:
+    def _evaluate_rules(
+        self,
+        errors: list[FieldError],
+        new: ReadOnlyObject,
+        old: ReadOnlyObject | None,
+        correlated: CorrelatedObject | None,
+    ) -> RuleResult:
         if self._rules is None:
-            return Verdict()
-        if any(error.type in _BLOCKING for error in errors):
-            return Verdict([invalid(NOWHERE, None, _UNCHECKED)])
-        return rule_verdicts.judge(self._rules, new, old, correlated=correlated)
+            return RuleResult()
+        if any(error.type in _BLOCKING_ERRORS for error in errors):
+            return RuleResult([invalid(NO_FIELD, None, _RULES_SKIPPED)])
+        return rule_verdicts.evaluate_rules(self._rules, new, old, correlated=correlated)
 
 
-def _content(obj: ReadOnlyObject) -> Object:
+def _without_metadata(obj: ReadOnlyObject) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
 
 
@@ -179,14 +185,14 @@ def _finalizer_warnings(finalizers: Any) -> Iterator[str]:
             yield f"{at}: {quote(name)}: {why} with other finalizer writers"
 
 
-def _read(path: str) -> CompiledJsonPath | None:
+def _compile_path(path: str) -> CompiledJsonPath | None:
     try:
         return compile_path(path)
     except PathError:
         return None
 
 
-def _first(path: CompiledJsonPath | None, obj: ReadOnlyObject) -> str:
+def _first_value(path: CompiledJsonPath | None, obj: ReadOnlyObject) -> str:
     """Return the first value at a path as text; empty if there is none."""
     try:
         found = path.find(obj) if path is not None else []

@@ -9,57 +9,57 @@ from aiohttp import web
 
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering
-from mockkube.apiserver.http.exchange import Exchange
+from mockkube.apiserver.http.exchange import RequestContext
 from mockkube.apiserver.http.negotiation import Representation
-from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ResourceRequest:
     """Request for a resource, parsed and authorized, with the resource that serves it."""
 
     registry: Registry
     resource: Resource
-    target: Target
-    exchange: Exchange
-    call: Call
+    info: RequestInfo
+    context: RequestContext
+    scope: RequestScope
 
     @property
     def representation(self) -> Representation:
         """Output format; raise NotAcceptable if the client accepts none."""
-        accept = self.exchange.accept
+        accept = self.context.accept
         # Nearly all clients but kubectl and controllers end here, so the plain case skips the negotiation.
         if accept in ("", negotiation.JSON):
-            return negotiation.PLAIN
+            return negotiation.PLAIN_JSON
         resource = self.resource
-        speaks = resource.services.protobuf.supports(resource.api_version, resource.kind.kind)
-        return negotiation.negotiate(
+        speaks = resource.dependencies.protobuf.supports(resource.api_version, resource.kind.kind)
+        return negotiation.negotiate_output(
             accept,
-            watch=self.target.watch,
-            listing=self.target.verb == "list",
+            watch=self.info.watch,
+            is_list=self.info.verb == "list",
             protobuf=speaks,
-            tabular=resource.tabular,
+            tabular=resource.has_table,
         )
 
-    async def heavy(self, size: int, work: Callable[[], T]) -> T:
+    async def run_heavy_work(self, size_bytes: int, work: Callable[[], T]) -> T:
         """Return the result of `work`, run in a thread if it handles many bytes."""
-        return await self.resource.services.heavy.run(size, work)
+        return await self.resource.dependencies.heavy_work.run(size_bytes, work)
 
-    async def answer(self, record: Record, *, status: int = 200) -> web.Response:
+    async def respond_object(self, record: CachedObject, *, status: int = 200) -> web.Response:
         """Build a response with a stored object, converted to the requested version."""
         representation = self.representation
-        record = await self.resource.seen(record)
-        self.exchange.warnings = self.call.warnings
-        show = partial(rendering.show_object, self.resource, record, representation, self.exchange.view())
-        body = await self.heavy(len(record.tail), show)
-        return self.exchange.respond(body, status=status, media=representation.media)
+        record = await self.resource.convert_for_reading(record)
+        self.context.warnings = self.scope.warnings
+        show = partial(rendering.render_object, self.resource, record, representation, self.context.output_options())
+        body = await self.run_heavy_work(len(record.tail), show)
+        return self.context.respond(body, status=status, media=representation.media)
 
-    def say(self, value: Object, *, status: int = 200) -> web.Response:
+    def respond_unstored(self, value: Object, *, status: int = 200) -> web.Response:
         """Build a response with a Status or another object that is not stored."""
-        self.exchange.warnings = self.call.warnings
-        return self.exchange.json(value, status=status, representation=self.representation)
+        self.context.warnings = self.scope.warnings
+        return self.context.respond_json(value, status=status, representation=self.representation)

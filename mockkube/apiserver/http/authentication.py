@@ -12,12 +12,12 @@ from aiohttp.web import BaseRequest
 
 from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.identity.user import (
-    ANONYMOUS,
-    AUDIENCE,
+    ANONYMOUS_USER,
     CREDENTIAL_ID,
-    Authenticated,
+    DEFAULT_AUDIENCE,
+    AuthenticatedUser,
     InvalidCredentials,
-    TokenReviewer,
+    TokenAuthenticatorFunction,
     User,
     with_authenticated_group,
 )
@@ -37,16 +37,16 @@ class Authenticator:
         self,
         tokens: Mapping[str, User],
         *,
-        reviewers: Iterable[TokenReviewer] = (),
-        anonymous: User | None = ANONYMOUS,
-        audiences: Iterable[str] = (AUDIENCE,),
+        reviewers: Iterable[TokenAuthenticatorFunction] = (),
+        anonymous: User | None = ANONYMOUS_USER,
+        audiences: Iterable[str] = (DEFAULT_AUDIENCE,),
     ) -> None:
-        self._tokens = [(_as_bytes(token), with_authenticated_group(user)) for token, user in tokens.items()]
+        self._tokens = [(_encode_token(token), with_authenticated_group(user)) for token, user in tokens.items()]
         self._reviewers = tuple(reviewers)
         self._anonymous = anonymous
         self._audiences = tuple(audiences)
 
-    def knowing(self, *reviewers: TokenReviewer) -> "Authenticator":
+    def with_reviewers(self, *reviewers: TokenAuthenticatorFunction) -> "Authenticator":
         """Return a copy with further reviewers."""
         more = copy(self)
         more._reviewers = (*self._reviewers, *reviewers)
@@ -60,24 +60,24 @@ class Authenticator:
         """
         token = bearer_token(request.headers.get("Authorization", ""))
         try:
-            if (user := _certified(request)) is not None:
+            if (user := _authenticate_certificate(request)) is not None:
                 return user
         except InvalidCredentials:
             # upstream's union authenticator tries the next authenticator after a failed certificate.
             if token is None:
                 raise
-        return self._anonymous if token is None else self.review(token).user
+        return self._anonymous if token is None else self.authenticate_token(token).user
 
-    def review(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
+    def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> AuthenticatedUser:
         """Return the user of a token for one of the audiences, by default the API's; else raise InvalidCredentials."""
         requested = tuple(audiences) or self._audiences
-        presented, found = _as_bytes(token), None
+        presented, found = _encode_token(token), None
         for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing
             if compare_digest(known, presented):
                 found = user
         own = tuple(audience for audience in self._audiences if audience in requested)
         if found is not None and own:
-            return Authenticated(found, own)
+            return AuthenticatedUser(found, own)
         # Reviewers that reject the token add their reason, as upstream aggregates the errors of all authenticators.
         errors = ["invalid bearer token"]
         for reviewer in self._reviewers:
@@ -128,7 +128,7 @@ def is_client_certificate(encoded: bytes) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usage and not any(issues)
 
 
-def _certified(request: BaseRequest) -> User | None:
+def _authenticate_certificate(request: BaseRequest) -> User | None:
     """Return the user of the connection's client certificate, whose issuer the TLS handshake has verified."""
     transport = request.transport
     if transport is None or not (certificate := transport.get_extra_info("peercert")):
@@ -140,5 +140,5 @@ def _certified(request: BaseRequest) -> User | None:
     return None if user is None else with_authenticated_group(user)
 
 
-def _as_bytes(token: str) -> bytes:
+def _encode_token(token: str) -> bytes:
     return token.encode("utf-8", "surrogateescape")  # headers carry undecodable bytes as surrogates

@@ -9,70 +9,74 @@ from aiohttp import web
 from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
-from mockkube.apiserver.http.asked import Asked
-from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.http.asked import ResourceRequest
+from mockkube.apiserver.http.paths import RequestInfo
 from mockkube.apiserver.registry import encoding, listing, options
-from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.listing import Listed
+from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.listing import ListResult
 from mockkube.apiserver.registry.resource import Resource
 
 KIND: Final = ("", "componentstatuses")
-_WELL: Final = "ok"
+_HEALTHY: Final = "ok"
 _PORTS: Final[Mapping[str, tuple[str, int]]] = {
     "scheduler": ("kube-scheduler", 10259),
     "controller-manager": ("kube-controller-manager", 10257),
 }
 
 
-def handler_of(target: Target) -> Callable[[Asked], Awaitable[web.StreamResponse]]:
+def find_handler(info: RequestInfo) -> Callable[[ResourceRequest], Awaitable[web.StreamResponse]]:
     """Return the handler of a verb; raise MethodNotAllowed if there is none."""
-    match target.verb:
-        case "get" if target.name:
-            return get
+    match info.verb:
+        case "get" if info.name:
+            return get_component_status
         case "list":
-            return list_
+            return list_component_statuses
         case "watch":
             raise MethodNotAllowed.for_verb("", "componentstatuses", "watch")
     raise MethodNotAllowed
 
 
-async def get(asked: Asked) -> web.StreamResponse:
+async def get_component_status(request: ResourceRequest) -> web.StreamResponse:
     """Answer with one component status."""
-    for obj in _statuses(asked.resource):
-        if obj["metadata"]["name"] == asked.call.name:
-            return await asked.answer(_record(asked.resource, obj))
-    raise NotFound.for_object("", "componentstatus", asked.call.name)
+    for obj in _build_statuses(request.resource):
+        if obj["metadata"]["name"] == request.scope.name:
+            return await request.respond_object(_encode_status(request.resource, obj))
+    raise NotFound.for_object("", "componentstatus", request.scope.name)
 
 
-async def list_(asked: Asked) -> web.StreamResponse:
+async def list_component_statuses(request: ResourceRequest) -> web.StreamResponse:
     """Answer with the selected component statuses."""
-    representation = asked.representation
-    wanted = options.list_options(asked.exchange.query)
-    chosen = listing.selector(asked.resource, wanted)
-    records = [_record(asked.resource, obj) for obj in _statuses(asked.resource)]
-    found = Listed([record for record in records if chosen is None or chosen(record)], 0)
-    body = rendering.show_list(asked.resource, found, representation, asked.exchange.view())
-    return asked.exchange.respond(body, media=representation.media)
+    representation = request.representation
+    wanted = options.parse_list_options(request.context.query)
+    chosen = listing.build_filter(request.resource, wanted)
+    records = [_encode_status(request.resource, obj) for obj in _build_statuses(request.resource)]
+    found = ListResult([record for record in records if chosen is None or chosen(record)], 0)
+    body = rendering.render_list(request.resource, found, representation, request.context.output_options())
+    return request.context.respond(body, media=representation.media)
 
 
-def _statuses(resource: Resource) -> list[Object]:
-    runs = resource.services.runs
-    messages = {name: _WELL if runs(component) else _refused(port) for name, (component, port) in _PORTS.items()}
-    return [_status(name, text) for name, text in {**messages, "etcd-0": _WELL}.items()]
+def _build_statuses(resource: Resource) -> list[Object]:
+    runs = resource.dependencies.is_component_running
+    messages = {
+        name: _HEALTHY if runs(component) else _connection_refused(port) for name, (component, port) in _PORTS.items()
+    }
+    return [_build_status(name, text) for name, text in {**messages, "etcd-0": _HEALTHY}.items()]
 
 
-def _refused(port: int) -> str:
+def _connection_refused(port: int) -> str:
     """Return upstream's message for a component that does not listen."""
     address = f"127.0.0.1:{port}"
     return f'Get "https://{address}/healthz": dial tcp {address}: connect: connection refused'
 
 
-def _status(name: str, said: str) -> Object:
-    healthy = "True" if said == _WELL else "False"
-    return {"metadata": {"name": name}, "conditions": [{"type": "Healthy", "status": healthy, "message": said}]}
+def _build_status(name: str, message: str) -> Object:
+    healthy = "True" if message == _HEALTHY else "False"
+    return {"metadata": {"name": name}, "conditions": [{"type": "Healthy", "status": healthy, "message": message}]}
 
 
-def _record(resource: Resource, obj: Object) -> Record:
+def _encode_status(resource: Resource, obj: Object) -> CachedObject:
     head = {"kind": resource.kind.kind, "apiVersion": resource.api_version}
-    body = encoding.dumps(encoding.ordered({**obj, **head}))
-    return Record("", obj["metadata"]["name"], "", 0, resource.head, body[len(resource.head) :], resource.index)
+    body = encoding.dumps(encoding.order_fields({**obj, **head}))
+    return CachedObject(
+        "", obj["metadata"]["name"], "", 0, resource.head, body[len(resource.head) :], resource.get_attributes
+    )

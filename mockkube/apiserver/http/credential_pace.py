@@ -6,7 +6,7 @@ from aiohttp import web
 from cachetools import LRUCache
 
 from mockkube.api.errors import TooManyRequests
-from mockkube.apiserver.http.protocol import Handler
+from mockkube.apiserver.http.protocol import HttpHandler
 from mockkube.runtime.clock import Clock
 
 # Rejected credentials of one peer that are answered without delay: a client with an outdated token is not punished.
@@ -19,17 +19,17 @@ WAIT_SECONDS_MAX: Final = 2.0
 PEERS_MAX: Final = 1024
 
 
-class CredentialPace:
+class FailedAuthenticationThrottle:
     """Handler that passes requests on and delays their 401 responses.
 
     Requests with valid credentials never wait, whatever else their address sends. Each peer costs one number, and at
     most `WAIT_SECONDS_MAX / INTERVAL_SECONDS` delayed responses.
     """
 
-    def __init__(self, handler: Handler, clock: Clock) -> None:
+    def __init__(self, handler: HttpHandler, clock: Clock) -> None:
         self._handler = handler
         self._clock = clock
-        self._slots: LRUCache[str, float] = LRUCache(PEERS_MAX)
+        self._next_times: LRUCache[str, float] = LRUCache(PEERS_MAX)
         """Time at which the last response to each peer is sent."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -37,26 +37,26 @@ class CredentialPace:
         response = await self._handler(request)
         if response.status != web.HTTPUnauthorized.status_code or response.prepared:
             return response
-        wait = self._next_slot(request.remote or "")
+        wait = self._reserve_delay(request.remote or "")
         if wait is None:
-            return _too_many()
+            return _too_many_requests()
         if wait > 0:
             await self._clock.sleep(wait)
         return response
 
-    def _next_slot(self, peer: str) -> float | None:
+    def _reserve_delay(self, peer: str) -> float | None:
         """Return the delay of the peer's next response and count it; None if too many wait."""
         now = self._clock.monotonic()
         # A token bucket in one number: the time lies at most the burst in the past, and each response moves it on.
         earliest = now - BURST_MAX * INTERVAL_SECONDS
-        slot = max(self._slots.get(peer, earliest), earliest) + INTERVAL_SECONDS
+        slot = max(self._next_times.get(peer, earliest), earliest) + INTERVAL_SECONDS
         if slot - now > WAIT_SECONDS_MAX:
             return None
-        self._slots[peer] = slot
+        self._next_times[peer] = slot
         return slot - now
 
 
-def _too_many() -> web.Response:
+def _too_many_requests() -> web.Response:
     error = TooManyRequests("too many requests with bad credentials, please try again later", details={})
     response = web.json_response(error.status(), status=error.code, headers={"Retry-After": "1"})
     response.force_close()

@@ -13,8 +13,8 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import ApiError, BadRequest, Forbidden, UnsupportedMediaType
-from mockkube.apiserver.http.negotiation import UNKNOWN_FORMAT
-from mockkube.apiserver.http.protocol import Handler
+from mockkube.apiserver.http.negotiation import UNKNOWN_BODY_FORMAT
+from mockkube.apiserver.http.protocol import HttpHandler
 
 # Media types that a page may send to any site without a preflight request; the empty one is an untyped Blob's.
 _SIMPLE_MEDIA: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
@@ -25,43 +25,43 @@ _OTHER_SITES: Final = ("cross-site", "same-site")
 class CrossSiteGuard:
     """Handler that passes requests on, except those that a page of another site may have caused."""
 
-    handler: Handler
+    handler: HttpHandler
     allowed_hosts: Collection[str] = ()
     """Host names, besides those of loopback, that clients may use and whose pages may send requests."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer the request, or refuse it with a Status."""
-        error = refusal(request, self.allowed_hosts)
+        error = check_cross_site(request, self.allowed_hosts)
         if error is None:
             return await self.handler(request)
         return web.json_response(error.status(), status=error.code)
 
 
-def refusal(request: web.BaseRequest, allowed_hosts: Collection[str] = ()) -> ApiError | None:
+def check_cross_site(request: web.BaseRequest, allowed_hosts: Collection[str] = ()) -> ApiError | None:
     """Return the error for a request that another site may have caused, else None."""
     host = request.headers.get("Host")
     if host is None:
         # only HTTP/1.0 may leave it out, which no browser speaks
         return None if request.version.minor == 0 else BadRequest("missing required Host header")
-    name = host_name(host)
+    name = parse_host_name(host)
     if not (is_loopback(name) or name in allowed_hosts):
-        return _forbidden(
+        return _forbidden_error(
             f"the Host header names {host!r}, and without TLS this server answers to loopback addresses only: "
             "use 127.0.0.1 or localhost, give the name with --allowed-hosts, or serve TLS"
         )
-    if (why := _from_another_site(request, host, allowed_hosts)) is not None:
-        return _forbidden(f"{why}, and without TLS this server refuses requests of other sites")
-    return _untyped_body(request)
+    if (why := _find_other_site(request, host, allowed_hosts)) is not None:
+        return _forbidden_error(f"{why}, and without TLS this server refuses requests of other sites")
+    return _check_body_media_type(request)
 
 
-def _forbidden(why: str) -> Forbidden:
+def _forbidden_error(why: str) -> Forbidden:
     return Forbidden(f"forbidden: {why}", details={})
 
 
-def _from_another_site(request: web.BaseRequest, host: str, allowed_hosts: Collection[str]) -> str | None:
+def _find_other_site(request: web.BaseRequest, host: str, allowed_hosts: Collection[str]) -> str | None:
     origin = request.headers.get("Origin")
-    if origin is not None and _authority(origin) != host.lower().removesuffix(":80"):
-        if host_name(origin.partition("://")[2]) in allowed_hosts:
+    if origin is not None and _parse_origin(origin) != host.lower().removesuffix(":80"):
+        if parse_host_name(origin.partition("://")[2]) in allowed_hosts:
             return None  # the user has named that site
         return f"the Origin header names {origin!r}"
     # A simple GET carries no Origin header, but current browsers say where it comes from.
@@ -69,15 +69,15 @@ def _from_another_site(request: web.BaseRequest, host: str, allowed_hosts: Colle
     return f"the Sec-Fetch-Site header says {site!r}" if site.lower() in _OTHER_SITES else None
 
 
-def _untyped_body(request: web.BaseRequest) -> ApiError | None:
+def _check_body_media_type(request: web.BaseRequest) -> ApiError | None:
     """Return the error for a body whose media type needs no preflight request."""
     if not request.body_exists:
         return None
     media = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return UnsupportedMediaType(UNKNOWN_FORMAT) if media in _SIMPLE_MEDIA else None
+    return UnsupportedMediaType(UNKNOWN_BODY_FORMAT) if media in _SIMPLE_MEDIA else None
 
 
-def host_name(host: str) -> str:
+def parse_host_name(host: str) -> str:
     """Return the name or address of a Host header, without its port and the brackets of IPv6."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
@@ -95,7 +95,7 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-def _authority(origin: str) -> str:
+def _parse_origin(origin: str) -> str:
     """Return host and port of an origin over plain HTTP; empty for any other, like `null`."""
     scheme, _, authority = origin.lower().partition("://")
     return authority.removesuffix(":80") if scheme == "http" else ""

@@ -16,13 +16,13 @@ from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering, warning_headers
-from mockkube.apiserver.http.large import CompressedBody, LargeBody, size_of
-from mockkube.apiserver.http.negotiation import JSON, PLAIN, PROTOBUF, YAML, Representation
-from mockkube.apiserver.http.rendering import View
-from mockkube.apiserver.http.streams import Streams
+from mockkube.apiserver.http.large import CompressedBody, LargeBody, total_size
+from mockkube.apiserver.http.negotiation import JSON, PLAIN_JSON, PROTOBUF, YAML, Representation
+from mockkube.apiserver.http.rendering import OutputOptions
+from mockkube.apiserver.http.streams import OpenWatches
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.bulk import Bulk
-from mockkube.apiserver.registry.options import Query, first, flag
+from mockkube.apiserver.registry.bulk import CompressibleBytes
+from mockkube.apiserver.registry.options import Query, first_value, parse_bool
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 # Longest time in which a body must arrive completely.
@@ -38,14 +38,14 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(slots=True)
-class Exchange:
+class RequestContext:
     """HTTP request, its user, and the warnings for its response."""
 
     request: web.BaseRequest
     user: User
     query: Query
     warnings: list[str] = field(default_factory=list)
-    streams: Streams = field(default_factory=Streams)
+    open_watches: OpenWatches = field(default_factory=OpenWatches)
     protobuf: ProtobufSerializer | None = None
     """Encoder of objects that are not stored, for clients that prefer protobuf; None: JSON."""
     audit_id: str = ""
@@ -61,16 +61,16 @@ class Exchange:
         """User-Agent header."""
         return self.request.headers.get("User-Agent", "")
 
-    def view(self) -> View:
+    def output_options(self) -> OutputOptions:
         """Return the output options of the query; browsers and curl get indented JSON by default."""
         if "pretty" in self.query:
-            pretty = flag(self.query, "pretty")
+            pretty = parse_bool(self.query, "pretty")
         else:
             # upstream guesses from the user agent that a person reads the response.
             pretty = self.user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
-        return View(pretty=pretty, include=first(self.query, "includeObject"))
+        return OutputOptions(pretty=pretty, include=first_value(self.query, "includeObject"))
 
-    async def body(self) -> bytes:
+    async def read_body(self) -> bytes:
         """Return the whole request body; raise TooLarge beyond 3 MiB."""
         request = self.request
         if not request.body_exists:
@@ -79,7 +79,7 @@ class Exchange:
         if (request.content_length or 0) > BODY_BYTES_MAX:
             raise _too_large()
         parts, size = [], 0
-        async with aclosing(self.parts()) as coming:
+        async with aclosing(self.read_parts()) as coming:
             async for part in coming:
                 size += len(part)
                 if size > BODY_BYTES_MAX:
@@ -87,7 +87,7 @@ class Exchange:
                 parts.append(part)
         return b"".join(parts)
 
-    async def parts(self) -> AsyncGenerator[bytes, None]:
+    async def read_parts(self) -> AsyncGenerator[bytes, None]:
         """Yield the request body as it arrives.
 
         Raise Timeout if the client pauses or takes too long, BadRequest if the connection breaks off.
@@ -112,7 +112,9 @@ class Exchange:
                 raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from error
             yield part
 
-    def respond(self, body: bytes | Sequence[Bulk], *, status: int = 200, media: str = JSON) -> web.Response:
+    def respond(
+        self, body: bytes | Sequence[CompressibleBytes], *, status: int = 200, media: str = JSON
+    ) -> web.Response:
         """Build a response with the common headers, compressed if the client accepts gzip and the body is large."""
         headers: CIMultiDict[str] = CIMultiDict()
         headers["Content-Type"] = media
@@ -120,39 +122,43 @@ class Exchange:
         if self.audit_id:
             headers["Audit-Id"] = self.audit_id
         if self.warnings:
-            headers.extend(("Warning", header) for header in warning_headers.headers(self.warnings))
+            headers.extend(("Warning", header) for header in warning_headers.format_warning_headers(self.warnings))
         if isinstance(body, bytes) and len(body) < LARGE_BYTES_MIN:
             return web.Response(body=body, status=status, headers=headers)
-        parts = (Bulk(body),) if isinstance(body, bytes) else body
-        return web.Response(body=self._large(parts, headers), status=status, headers=headers)
+        parts = (CompressibleBytes(body),) if isinstance(body, bytes) else body
+        return web.Response(body=self._large_body(parts, headers), status=status, headers=headers)
 
-    def _large(self, parts: Sequence[Bulk], headers: CIMultiDict[str]) -> bytes | LargeBody:
-        size = size_of(parts)
+    def _large_body(self, parts: Sequence[CompressibleBytes], headers: CIMultiDict[str]) -> bytes | LargeBody:
+        size = total_size(parts)
         # upstream 1.36: apiserver/pkg/endpoints/handlers/responsewriters/writers.go, defaultGzipThresholdBytes
         if size >= GZIP_BYTES_MIN and "gzip" in self.request.headers.get("Accept-Encoding", ""):
             headers["Vary"] = "Accept-Encoding"
             headers["Content-Encoding"] = "gzip"
             return CompressedBody(parts)
-        return LargeBody(parts) if size >= LARGE_BYTES_MIN else b"".join(part.plain for part in parts)
+        return LargeBody(parts) if size >= LARGE_BYTES_MIN else b"".join(part.data for part in parts)
 
-    def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
+    def respond_json(
+        self, value: Any, *, status: int = 200, representation: Representation = PLAIN_JSON
+    ) -> web.Response:
         """Build a response with a JSON value in the negotiated format."""
         if representation.media == PROTOBUF:
             if self.protobuf is not None and self.protobuf.supports(value.get("apiVersion", ""), value["kind"]):
                 return self.respond(self.protobuf.encode(value), status=status, media=PROTOBUF)
-            representation = PLAIN
-        body = rendering.to_bytes(value, representation, pretty=self.view().pretty)
+            representation = PLAIN_JSON
+        body = rendering.encode_value(value, representation, pretty=self.output_options().pretty)
         return self.respond(body, status=status, media=representation.media)
 
-    def nothing_here(self) -> web.Response:
+    def respond_not_found(self) -> web.Response:
         """Build the plain text response of a path that does not exist."""
         response = self.respond(b"404 page not found\n", status=404, media=TEXT)
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
-    def error(self, error: ApiError) -> web.Response:
+    def respond_error(self, error: ApiError) -> web.Response:
         """Build a response with the Status of an error."""
-        response = self.json(error.status(), status=error.code, representation=negotiation.for_error(self.accept))
+        response = self.respond_json(
+            error.status(), status=error.code, representation=negotiation.negotiate_error(self.accept)
+        )
         if error.retry_after_seconds:
             response.headers["Retry-After"] = str(error.retry_after_seconds)
         return response
@@ -171,33 +177,35 @@ def parse_query(text: str) -> Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RequestDocument:
     """Request body and its parsed value."""
 
     text: bytes
     value: Any
     media: str
-    marked: DuplicateFields = NO_DUPLICATES
+    yaml_repeats: DuplicateFields = NO_DUPLICATES
 
-    def repeats(self) -> DuplicateFields:
+    def find_repeats(self) -> DuplicateFields:
         """Return the fields that occur more than once."""
         # The YAML parser reports repeated keys itself; JSON is only searched for them when field validation needs it.
-        return documents.find_duplicate_fields(self.text, self.value) if self.media == JSON else self.marked
+        return documents.find_duplicate_fields(self.text, self.value) if self.media == JSON else self.yaml_repeats
 
 
-def read_document(text: bytes, content_type: str, protobuf: ProtobufSerializer, expected: GroupVersionKind) -> Document:
+def parse_document(
+    text: bytes, content_type: str, protobuf: ProtobufSerializer, expected: GroupVersionKind
+) -> RequestDocument:
     """Parse a body in the format of its content type.
 
     Raise documents.Unreadable, or wire.Malformed for protobuf, if it cannot be parsed.
     """
-    media = negotiation.body_media(content_type)
+    media = negotiation.parse_content_type(content_type)
     if media == PROTOBUF:
-        return Document(text, protobuf.decode(text, expected).value, media)
+        return RequestDocument(text, protobuf.decode(text, expected).value, media)
     # The YAML parser finds repeated keys while it reads; for JSON see `find_repeats`.
     if media == YAML:
         read = documents.parse_yaml(text)
-        return Document(text, read.value, media, read.duplicates)
-    return Document(text, documents.parse_json(text), media)
+        return RequestDocument(text, read.value, media, read.duplicates)
+    return RequestDocument(text, documents.parse_json(text), media)
 
 
 def status_success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Object:

@@ -8,91 +8,91 @@ from aiohttp import web
 
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from mockkube.apiserver.http import bodies, component_statuses, rendering, streaming
-from mockkube.apiserver.http.asked import Asked
-from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.http.asked import ResourceRequest
+from mockkube.apiserver.http.paths import RequestInfo
 from mockkube.apiserver.registry import creation, deletion, listing, options, patching, updating
 from mockkube.apiserver.registry.patching import PatchType
-from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
+from mockkube.apiserver.registry.resource import RequestScope, Resource, plain_version_errors
 
-Handler = Callable[[Asked], Awaitable[web.StreamResponse]]
+ResourceHandler = Callable[[ResourceRequest], Awaitable[web.StreamResponse]]
 
 
-async def get(asked: Asked) -> web.StreamResponse:
+async def get(request: ResourceRequest) -> web.StreamResponse:
     """Answer with one object."""
-    resource, scope = asked.resource, asked.call
+    resource, scope = request.resource, request.scope
     # upstream negotiates the output media type first, so 406 comes before any other error.
-    _ = asked.representation
-    if options.flag(asked.exchange.query, "export"):
+    _ = request.representation
+    if options.parse_bool(request.context.query, "export"):
         raise BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
-    with bare_version_error():
-        revision = options.revision_of(options.first(asked.exchange.query, "resourceVersion"))
+    with plain_version_errors():
+        revision = options.parse_resource_version(options.first_value(request.context.query, "resourceVersion"))
     # A resource version of a get is a minimum: wait until the cache has reached it.
     if revision:
-        await listing.wait_for(resource, revision)
-    await resource.services.cache.fresh()
-    record = resource.record(scope.namespace, scope.name)
+        await listing.wait_for_revision(resource, revision)
+    await resource.dependencies.watch_cache.wait_until_fresh()
+    record = resource.get_cached(scope.namespace, scope.name)
     if record is None:
         raise NotFound.for_object(resource.group, resource.plural, scope.name)
-    return await asked.answer(record)
+    return await request.respond_object(record)
 
 
-async def list_(asked: Asked) -> web.StreamResponse:
+async def list_objects(request: ResourceRequest) -> web.StreamResponse:
     """Answer with a collection."""
-    representation = asked.representation
-    wanted = options.list_options(asked.exchange.query)
-    options.judge_list_options(wanted)
-    listed = await listing.page(asked.resource, asked.call.namespace, wanted)
-    show = partial(rendering.show_list, asked.resource, listed, representation, asked.exchange.view())
+    representation = request.representation
+    wanted = options.parse_list_options(request.context.query)
+    options.validate_list_options(wanted)
+    listed = await listing.list_page(request.resource, request.scope.namespace, wanted)
+    show = partial(rendering.render_list, request.resource, listed, representation, request.context.output_options())
     # A large list is rendered in a thread so that the event loop can answer other requests meanwhile.
-    body = await asked.heavy(
-        rendering.work_on_list(asked.resource, listed, representation, asked.exchange.view()), show
+    body = await request.run_heavy_work(
+        rendering.estimate_list_work(request.resource, listed, representation, request.context.output_options()), show
     )
-    return asked.exchange.respond(body, media=representation.media)
+    return request.context.respond(body, media=representation.media)
 
 
-async def watch(asked: Asked) -> web.StreamResponse:
+async def watch(request: ResourceRequest) -> web.StreamResponse:
     """Stream the changes of a collection or of one object."""
-    representation = asked.representation
-    wanted = options.list_options({**asked.exchange.query, "watch": ["true"]})
-    options.judge_list_options(wanted)
-    return await streaming.stream(asked.resource, asked.call, wanted, representation, asked.exchange)
+    representation = request.representation
+    wanted = options.parse_list_options({**request.context.query, "watch": ["true"]})
+    options.validate_list_options(wanted)
+    return await streaming.serve_watch(request.resource, request.scope, wanted, representation, request.context)
 
 
-async def create(asked: Asked) -> web.StreamResponse:
+async def create(request: ResourceRequest) -> web.StreamResponse:
     """Create the object of the body."""
     # As upstream, an Accept header that cannot be satisfied is refused before the body is read.
-    _ = asked.representation
-    given = await asked.exchange.body()
-    wanted = options.write_options(asked.exchange.query, "CreateOptions")
-    obj = await bodies.decode_body(asked, given, wanted)
-    return await asked.answer(await creation.create(asked.resource, asked.call, obj, wanted), status=201)
+    _ = request.representation
+    given = await request.context.read_body()
+    wanted = options.parse_write_options(request.context.query, "CreateOptions")
+    obj = await bodies.decode_body(request, given, wanted)
+    return await request.respond_object(await creation.create(request.resource, request.scope, obj, wanted), status=201)
 
 
-async def update(asked: Asked) -> web.StreamResponse:
+async def update(request: ResourceRequest) -> web.StreamResponse:
     """Replace the object with the one of the body."""
-    _ = asked.representation
-    given = await asked.exchange.body()
-    wanted = options.write_options(asked.exchange.query, "UpdateOptions")
-    obj = await bodies.decode_body(asked, given, wanted)
-    updated = await updating.replace(asked.resource, asked.call, obj, wanted)
-    return await asked.answer(updated.record, status=201 if updated.created else 200)
+    _ = request.representation
+    given = await request.context.read_body()
+    wanted = options.parse_write_options(request.context.query, "UpdateOptions")
+    obj = await bodies.decode_body(request, given, wanted)
+    updated = await updating.replace(request.resource, request.scope, obj, wanted)
+    return await request.respond_object(updated.record, status=201 if updated.is_created else 200)
 
 
-async def patch(asked: Asked) -> web.StreamResponse:
+async def patch(request: ResourceRequest) -> web.StreamResponse:
     """Apply a patch to the object."""
-    _ = asked.representation
-    kind = patch_type(asked)
-    given = await asked.exchange.body()
-    wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
+    _ = request.representation
+    kind = get_patch_type(request)
+    given = await request.context.read_body()
+    wanted = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
     write = patching.apply if kind is PatchType.APPLY else patching.patch
-    updated = await write(asked.resource, asked.call, await bodies.read_patch(asked, kind, given), wanted)
-    return await asked.answer(updated.record, status=201 if updated.created else 200)
+    updated = await write(request.resource, request.scope, await bodies.decode_patch(request, kind, given), wanted)
+    return await request.respond_object(updated.record, status=201 if updated.is_created else 200)
 
 
-def patch_type(asked: Asked) -> PatchType:
+def get_patch_type(request: ResourceRequest) -> PatchType:
     """Return the patch type of the Content-Type header; raise UnsupportedMediaType if the kind does not accept it."""
-    known = asked.resource.patch_types
-    media = asked.exchange.request.headers.get("Content-Type", "").partition(";")[0].strip()
+    known = request.resource.patch_types
+    media = request.context.request.headers.get("Content-Type", "").partition(";")[0].strip()
     if media in known:
         return PatchType(media)
     # upstream: go-restful refuses an unknown type for built-in kinds; custom resources, which have no strategic merge
@@ -103,40 +103,40 @@ def patch_type(asked: Asked) -> PatchType:
     raise UnsupportedMediaType(f"{what}: {', '.join(known)}")
 
 
-async def delete(asked: Asked) -> web.StreamResponse:
+async def delete(request: ResourceRequest) -> web.StreamResponse:
     """Delete one object."""
-    wanted = options.delete_options(asked.exchange.query, await bodies.delete_body(asked))
-    deleted = await deletion.delete(asked.resource, asked.call, wanted)
+    wanted = options.parse_delete_options(request.context.query, await bodies.read_delete_options(request))
+    deleted = await deletion.delete(request.resource, request.scope, wanted)
     # upstream: 202 only if orphanDependents=false was given. Any object that stays for its dependents would deserve it,
     # but that would break clients.
-    status = 202 if not deleted.gone and wanted.orphan_dependents is False else 200
+    status = 202 if not deleted.is_gone and wanted.orphan_dependents is False else 200
     if deleted.record is not None:
-        return await asked.answer(deleted.record, status=status)
-    return asked.say(deleted.status or {}, status=status)
+        return await request.respond_object(deleted.record, status=status)
+    return request.respond_unstored(deleted.status or {}, status=status)
 
 
-async def delete_collection(asked: Asked) -> web.StreamResponse:
+async def delete_collection(request: ResourceRequest) -> web.StreamResponse:
     """Delete the selected objects and answer with their list."""
-    resource, scope = asked.resource, asked.call
-    selected = options.list_options(asked.exchange.query)
-    options.judge_list_options(selected)
-    wanted = options.delete_options(asked.exchange.query, await bodies.delete_body(asked))
-    listed = await listing.page(resource, scope.namespace, selected)
+    resource, scope = request.resource, request.scope
+    selected = options.parse_list_options(request.context.query)
+    options.validate_list_options(selected)
+    wanted = options.parse_delete_options(request.context.query, await bodies.read_delete_options(request))
+    listed = await listing.list_page(resource, scope.namespace, selected)
     for record in listed.records:
         # The scope names one object, so each deletion gets one of its own.
-        one = Call(scope.user, record.namespace, record.name, user_agent=scope.user_agent)
+        one = RequestScope(scope.user, record.namespace, record.name, user_agent=scope.user_agent)
         try:
             await deletion.delete(resource, one, wanted)
         except NotFound:
             continue
-    representation = asked.representation
-    body = rendering.show_list(resource, listed, representation, asked.exchange.view())
-    return asked.exchange.respond(body, media=representation.media)
+    representation = request.representation
+    body = rendering.render_list(resource, listed, representation, request.context.output_options())
+    return request.context.respond(body, media=representation.media)
 
 
-HANDLERS: Final[Mapping[str, Handler]] = {
+HANDLERS: Final[Mapping[str, ResourceHandler]] = {
     "get": get,
-    "list": list_,
+    "list": list_objects,
     "watch": watch,
     "create": create,
     "update": update,
@@ -146,21 +146,21 @@ HANDLERS: Final[Mapping[str, Handler]] = {
 }
 
 
-def handler_of(target: Target, resource: Resource) -> Handler:
+def find_handler(info: RequestInfo, resource: Resource) -> ResourceHandler:
     """Return the handler of a verb; raise MethodNotAllowed or NotFound if the resource has none at this path."""
-    if bool(target.namespace) != resource.kind.namespaced:
-        if target.namespace and resource.plural != "namespaces":
+    if bool(info.namespace) != resource.kind.namespaced:
+        if info.namespace and resource.plural != "namespaces":
             raise NotFound.for_path()
-        if not target.namespace and target.name:
+        if not info.namespace and info.name:
             raise NotFound.for_path()
-        if not target.namespace and target.verb not in ("list", "watch"):
+        if not info.namespace and info.verb not in ("list", "watch"):
             raise MethodNotAllowed
     if (resource.group, resource.plural) == component_statuses.KIND:
-        return component_statuses.handler_of(target)
+        return component_statuses.find_handler(info)
     # A verb with a name where none belongs, or without one where it is needed, has no route upstream: 405.
-    needs_name = target.verb in ("get", "update", "patch", "delete")
-    if target.verb == "watch" and "watch" in resource.kind.verbs:
+    needs_name = info.verb in ("get", "update", "patch", "delete")
+    if info.verb == "watch" and "watch" in resource.kind.verbs:
         return watch
-    if target.verb not in resource.kind.verbs or needs_name != bool(target.name):
+    if info.verb not in resource.kind.verbs or needs_name != bool(info.name):
         raise MethodNotAllowed
-    return HANDLERS[target.verb]
+    return HANDLERS[info.verb]

@@ -9,7 +9,7 @@ from mockkube.apiserver.registry.options import Query
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """Named health check."""
 
     name: str
@@ -17,7 +17,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HealthReport:
     """Response of a health endpoint."""
 
     code: int
@@ -25,7 +25,7 @@ class Report:
 
 
 # Post-start hooks of upstream. They are done before this server answers requests, so their checks always pass.
-_HOOKS: Final = (
+_POST_START_HOOK_CHECKS: Final = (
     *(f"poststarthook/{name}" for name in (
         "start-apiserver-admission-initializer", "generic-apiserver-start-informers",
         "priority-and-fairness-config-consumer", "priority-and-fairness-filter", "storage-object-count-tracker-hook",
@@ -43,29 +43,33 @@ _HOOKS: Final = (
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
 )  # fmt: skip
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_HOOKS, "shutdown"),
-    "livez": ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS),
-    "healthz": ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS),
+_CHECK_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_POST_START_HOOK_CHECKS, "shutdown"),
+    "livez": ("ping", "log", "loopback-serving-certificate", "etcd", *_POST_START_HOOK_CHECKS),
+    "healthz": ("ping", "log", "loopback-serving-certificate", "etcd", *_POST_START_HOOK_CHECKS),
 }
-ENDPOINTS: Final = tuple(_NAMES)
+ENDPOINTS: Final = tuple(_CHECK_NAMES)
 
 
-def checks_of(endpoint: str, known: Sequence[Check]) -> list[Check]:
+def endpoint_checks(endpoint: str, known: Sequence[HealthCheck]) -> list[HealthCheck]:
     """Return the checks of an endpoint in upstream's order; only those of `known` can fail."""
     by_name = {check.name: check for check in known}
-    return [by_name.get(name) or Check(name) for name in _NAMES[endpoint]]
+    return [by_name.get(name) or HealthCheck(name) for name in _CHECK_NAMES[endpoint]]
 
 
-def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> Report | None:
+def run_checks(endpoint: str, name: str, checks: Sequence[HealthCheck], query: Query) -> HealthReport | None:
     """Run the checks of an endpoint, or only the named one; return None if it does not exist."""
     # upstream 1.36: apiserver/pkg/server/healthz/healthz.go
-    checks = checks_of(endpoint, checks)
+    checks = endpoint_checks(endpoint, checks)
     if name:
         named = [check for check in checks if check.name == name]
         if not named:
             return None
-        return Report(200, "ok") if named[0].healthy() else Report(500, f"internal server error: {name} failed\n")
+        return (
+            HealthReport(200, "ok")
+            if named[0].healthy()
+            else HealthReport(500, f"internal server error: {name} failed\n")
+        )
     # An excluded check counts as passed, and an unknown one is only a warning, as upstream.
     excluded = set(query.get("exclude", ()))
     lines, failed = [], []
@@ -81,7 +85,7 @@ def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> R
     if unknown := sorted(excluded - {check.name for check in checks}):
         lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(quote, unknown))}")
     if failed:
-        return Report(500, "\n".join([*lines, f"{endpoint} check failed\n"]))
+        return HealthReport(500, "\n".join([*lines, f"{endpoint} check failed\n"]))
     if "verbose" in query:
-        return Report(200, "\n".join([*lines, f"{endpoint} check passed\n"]))
-    return Report(200, "ok")
+        return HealthReport(200, "\n".join([*lines, f"{endpoint} check passed\n"]))
+    return HealthReport(200, "ok")

@@ -13,7 +13,7 @@ from typing import Final
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
-from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.apiserver.registry.bulk import CompressibleBytes
 
 BLOCK_BYTES: Final = 96 << 10
 _GZIP_HEAD: Final = b"\x1f\x8b\x08\0\0\0\0\0\x04\xff"
@@ -24,19 +24,19 @@ _LAST_BLOCK: Final = b"\x03\0"
 class LargeBody(Payload):
     """Response body of several parts that are not joined."""
 
-    def __init__(self, parts: Sequence[Bulk]) -> None:
+    def __init__(self, parts: Sequence[CompressibleBytes]) -> None:
         super().__init__(parts)
         self._parts = parts
-        self._size = size_of(parts)
+        self._size = total_size(parts)
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return the whole body as text."""
-        return b"".join(part.plain for part in self._parts).decode(encoding, errors)
+        return b"".join(part.data for part in self._parts).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
         """Write the parts in blocks, waiting while the client does not read."""
         for part in self._parts:
-            await _write(writer, part.plain)
+            await _write(writer, part.data)
 
 
 class CompressedBody(LargeBody):
@@ -50,14 +50,14 @@ class CompressedBody(LargeBody):
         await writer.write(_GZIP_HEAD)
         check = 0
         for part in self._parts:
-            await _write(writer, await asyncio.to_thread(part.deflated))
-            check = await asyncio.to_thread(zlib.crc32, part.plain, check)
-        await writer.write(_LAST_BLOCK + struct.pack("<II", check, size_of(self._parts) & 0xFFFFFFFF))
+            await _write(writer, await asyncio.to_thread(part.deflate))
+            check = await asyncio.to_thread(zlib.crc32, part.data, check)
+        await writer.write(_LAST_BLOCK + struct.pack("<II", check, total_size(self._parts) & 0xFFFFFFFF))
 
 
-def size_of(parts: Sequence[Bulk]) -> int:
+def total_size(parts: Sequence[CompressibleBytes]) -> int:
     """Return the uncompressed size of the parts in bytes."""
-    return sum(len(part.plain) for part in parts)
+    return sum(len(part.data) for part in parts)
 
 
 async def _write(writer: AbstractStreamWriter, content: bytes) -> None:

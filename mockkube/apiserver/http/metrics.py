@@ -14,14 +14,14 @@ from mockkube.features.gates import GateState
 from mockkube.features.versions import binary_version
 
 # Python writes a whole number as `1.0`, Go as `1`.
-_WHOLE: Final = re.compile(rb'(^[^#].* \d+|le="\d+)\.0(?=$|")', re.MULTILINE)
-_METHODS: Final = {"create": "POST", "update": "PUT"}
+_WHOLE_NUMBER: Final = re.compile(rb'(^[^#].* \d+|le="\d+)\.0(?=$|")', re.MULTILINE)
+_METHOD_LABELS: Final = {"create": "POST", "update": "PUT"}
 
 
 def verb_label(verb: str) -> str:
     """Return the `verb` label of a request."""
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
-    return _METHODS.get(verb, verb.upper())
+    return _METHOD_LABELS.get(verb, verb.upper())
 
 
 def dry_run_label(given: Sequence[str]) -> str:
@@ -37,7 +37,7 @@ def scope_label(verb: str, namespace: str, name: str) -> str:
     return "namespace" if namespace else "cluster"
 
 
-class Metrics:
+class ApiServerMetrics:
     """Metrics of one API server."""
 
     def __init__(self) -> None:
@@ -56,7 +56,9 @@ class Metrics:
         return self._requests.render() + render(self.registry)
 
 
-def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Iterable[GateState]) -> None:
+def register_version_and_gates(
+    registry: CollectorRegistry, effective_version: EffectiveVersion, gates: Iterable[GateState]
+) -> None:
     """Register the metrics of the compatibility version and the feature gates."""
     # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
     versions = Gauge(
@@ -67,12 +69,15 @@ def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Ite
         registry=registry,
     )
     versions.labels(
-        binary_version(standing.binary), "kube", str(standing.emulated), str(standing.min_compatibility)
+        binary_version(effective_version.binary),
+        "kube",
+        str(effective_version.emulated),
+        str(effective_version.min_compatibility),
     ).set(1)
-    registry.register(_Gates(tuple(gates)))
+    registry.register(_FeatureGateCollector(tuple(gates)))
 
 
-class _Gates(Collector):
+class _FeatureGateCollector(Collector):
     """Collector of kubernetes_feature_enabled; it builds the hundreds of gates only when it is scraped."""
 
     def __init__(self, gates: Sequence[GateState]) -> None:
@@ -93,4 +98,4 @@ class _Gates(Collector):
 
 def render(registry: CollectorRegistry) -> bytes:
     """Return the metrics of a registry in Prometheus' text format."""
-    return _WHOLE.sub(rb"\1", generate_latest(registry))
+    return _WHOLE_NUMBER.sub(rb"\1", generate_latest(registry))

@@ -11,27 +11,31 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _SERVED: Final = (JSON, YAML, PROTOBUF)
-_ROUTED: Final = (*_SERVED, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_SERVED_WITH_WATCH: Final = (
+    *_SERVED,
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+)
 _TRANSFORMS: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
-NONE_ACCEPTED: Final = f"only the following media types are accepted: {', '.join(_SERVED)}"
-UNKNOWN_FORMAT: Final = (
+ACCEPTED_MEDIA_TYPES: Final = f"only the following media types are accepted: {', '.join(_SERVED)}"
+UNKNOWN_BODY_FORMAT: Final = (
     f"the body of the request was in an unknown format - accepted media types include: {', '.join(_SERVED)}"
 )
-_NONE_STREAMED: Final = (
+_STREAMED_MEDIA_TYPES: Final = (
     "only the following media types are accepted: application/json;stream=watch, "
     "application/vnd.kubernetes.protobuf;stream=watch"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class AcceptClause:
     """One media type of an Accept header with its parameters."""
 
     media: str
     parameters: tuple[tuple[str, str], ...]
     quality: float
 
-    def parameter(self, name: str) -> str:
+    def get_parameter(self, name: str) -> str:
         """Return the value of a parameter, empty if it is missing."""
         return dict(self.parameters).get(name, "")
 
@@ -46,11 +50,11 @@ class Representation:
     """Version of the meta.k8s.io kind named by `transform`."""
 
 
-PLAIN: Final = Representation()
+PLAIN_JSON: Final = Representation()
 
 
 @cache_short_texts(maxsize=512)
-def clauses(accept: str) -> tuple[Clause, ...]:
+def parse_accept(accept: str) -> tuple[AcceptClause, ...]:
     """Return the media types of an Accept header, the preferred ones first."""
     found = []
     for text in accept.split(","):
@@ -58,13 +62,13 @@ def clauses(accept: str) -> tuple[Clause, ...]:
         if not media:
             continue
         pairs = [(name.strip(), value.strip()) for name, _, value in (part.partition("=") for part in rest)]
-        quality = next((_quality(value) for name, value in pairs if name == "q"), 1.0)
-        found.append(Clause(media, tuple(pair for pair in pairs if pair[0] != "q"), quality))
+        quality = next((_parse_quality(value) for name, value in pairs if name == "q"), 1.0)
+        found.append(AcceptClause(media, tuple(pair for pair in pairs if pair[0] != "q"), quality))
     # The sort is stable: media types of equal quality keep the order of the header.
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
-def _quality(text: str) -> float:
+def _parse_quality(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -72,8 +76,8 @@ def _quality(text: str) -> float:
 
 
 @cache_short_texts(maxsize=512)
-def negotiate(
-    accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False, tabular: bool = True
+def negotiate_output(
+    accept: str, *, watch: bool = False, is_list: bool = False, protobuf: bool = False, tabular: bool = True
 ) -> Representation:
     """Choose the format of a response; raise NotAcceptable if the client accepts none.
 
@@ -81,39 +85,39 @@ def negotiate(
     `tabular`: the objects can be shown as a table.
     """
     if accept in ("", JSON):
-        return PLAIN
-    offered = clauses(accept)
+        return PLAIN_JSON
+    offered = parse_accept(accept)
     # upstream: go-restful refuses what no route produces, in its own words, before the API's negotiation runs.
     if not any(clause.media in (*_SERVED, "*/*") for clause in offered):
-        raise unroutable(_ROUTED if watch or listing else _SERVED)
+        raise route_not_acceptable(_SERVED_WITH_WATCH if watch or is_list else _SERVED)
     for clause in offered:
-        if (chosen := _chosen(clause, protobuf=protobuf, tabular=tabular)) is not None:
+        if (chosen := _select_representation(clause, protobuf=protobuf, tabular=tabular)) is not None:
             # YAML has no framing for a stream.
             if watch and chosen.media == YAML:
-                raise NotAcceptable(_NONE_STREAMED)
+                raise NotAcceptable(_STREAMED_MEDIA_TYPES)
             return chosen
-    raise NotAcceptable(NONE_ACCEPTED)
+    raise NotAcceptable(ACCEPTED_MEDIA_TYPES)
 
 
-def unroutable(offered: Sequence[str] = (JSON,)) -> NotAcceptable:
+def route_not_acceptable(offered: Sequence[str] = (JSON,)) -> NotAcceptable:
     """Return go-restful's error for a client that accepts none of a path's media types."""
     return NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", details={})
 
 
 def accepts_json(accept: str) -> bool:
     """Return whether the client accepts JSON."""
-    return accept == "" or any(clause.media in (JSON, "*/*") for clause in clauses(accept))
+    return accept == "" or any(clause.media in (JSON, "*/*") for clause in parse_accept(accept))
 
 
-def _chosen(clause: Clause, *, protobuf: bool, tabular: bool) -> Representation | None:
+def _select_representation(clause: AcceptClause, *, protobuf: bool, tabular: bool) -> Representation | None:
     # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go, AllowsMediaTypeTransform
     media = {"*/*": JSON, "application/*": JSON}.get(clause.media, clause.media)
-    if media not in _SERVED or clause.parameter("stream") not in ("", "watch"):
+    if media not in _SERVED or clause.get_parameter("stream") not in ("", "watch"):
         return None
-    transform = clause.parameter("as")
+    transform = clause.get_parameter("as")
     if not transform:
         return Representation(media) if protobuf or media != PROTOBUF else None
-    group, version = clause.parameter("g"), clause.parameter("v")
+    group, version = clause.get_parameter("g"), clause.get_parameter("v")
     if transform not in _TRANSFORMS or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
     # upstream: Table has no protobuf message, as its cells are of any type.
@@ -122,19 +126,22 @@ def _chosen(clause: Clause, *, protobuf: bool, tabular: bool) -> Representation 
     return Representation(media, transform, version)
 
 
-def for_error(accept: str) -> Representation:
+def negotiate_error(accept: str) -> Representation:
     """Return the format of an error: YAML or protobuf if the client prefers it, else JSON."""
-    for clause in clauses(accept):
-        if not clause.parameter("as") and (chosen := _chosen(clause, protobuf=True, tabular=True)) is not None:
+    for clause in parse_accept(accept):
+        if (
+            not clause.get_parameter("as")
+            and (chosen := _select_representation(clause, protobuf=True, tabular=True)) is not None
+        ):
             return chosen
-    return PLAIN
+    return PLAIN_JSON
 
 
-def body_media(content_type: str) -> str:
+def parse_content_type(content_type: str) -> str:
     """Return the media type of a body: JSON, YAML or protobuf; raise UnsupportedMediaType for others."""
     if content_type in ("", JSON):
         return JSON
     media = content_type.partition(";")[0].strip().lower()
     if media in _SERVED:
         return media
-    raise UnsupportedMediaType(UNKNOWN_FORMAT)
+    raise UnsupportedMediaType(UNKNOWN_BODY_FORMAT)

@@ -9,7 +9,7 @@ _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestInfo:
     """Verb and resource of a request; fields that the path does not name are empty."""
 
     verb: str
@@ -22,11 +22,11 @@ class Target:
     rest: str = ""
     """Path after the subresource, for a proxy."""
     watch: bool = False
-    misplaced: bool = False
+    has_empty_segment: bool = False
     """Whether the path has an empty segment: it cannot be served, although its resource may exist."""
 
 
-def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
+def parse_request_info(method: str, path: str, *, watch: bool = False) -> RequestInfo | None:
     """Parse a path below `/api/v1` or `/apis/GROUP/VERSION`; return None if it names no resource."""
     parts = path.split("/")[1:]
     if not parts:
@@ -48,7 +48,7 @@ def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
     if legacy:
         parts = parts[1:]
     misplaced = "" in parts
-    namespace, resource, parts = _resource(parts)
+    namespace, resource, parts = _split_namespace(parts)
     name = parts[0] if parts else ""
     subresource = parts[1] if len(parts) > 1 else ""
     if verb == "get" and not subresource and (legacy or not name):
@@ -56,10 +56,10 @@ def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
     if verb == "delete" and not name:
         verb = "deletecollection"
     rest = "/".join(parts[2:])
-    return Target(verb, group, version, resource, namespace, name, subresource, rest, verb == "watch", misplaced)
+    return RequestInfo(verb, group, version, resource, namespace, name, subresource, rest, verb == "watch", misplaced)
 
 
-def _resource(parts: list[str]) -> tuple[str, str, list[str]]:
+def _split_namespace(parts: list[str]) -> tuple[str, str, list[str]]:
     """Return namespace, resource and the remaining segments."""
     if parts[0] != "namespaces" or len(parts) < 2:
         return "", parts[0], parts[1:]

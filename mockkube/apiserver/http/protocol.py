@@ -14,7 +14,7 @@ from mockkube.api.errors import MethodNotAllowed
 
 # The parser's message shows the whole request line: it is well-formed, but for a method the parser does not know.
 _REQUEST_LINE: Final = re.compile(r"b'[!#$%&*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.[01]")
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+HttpHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 # Longest time for the head of a request, from the connection's start or the head's own first byte on.
 HEADER_SECONDS_MAX: Final = 32.0
@@ -30,7 +30,7 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 
 
-class RequestHandler(web.RequestHandler):
+class ConnectionHandler(web.RequestHandler):
     """One connection; bytes that are not HTTP are answered in upstream's words and end it."""
 
     _header_deadline: asyncio.TimerHandle | None = None
@@ -39,11 +39,11 @@ class RequestHandler(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the timer for the head of the first request."""
         super().connection_made(transport)
-        self._begin_head()
+        self._start_header_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop the timer of the connection."""
-        self._end_head()
+        self._stop_header_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -52,20 +52,20 @@ class RequestHandler(web.RequestHandler):
         heads = self._request_count
         super().data_received(data)
         if self._request_count != heads:
-            self._end_head()
+            self._stop_header_timer()
         # The handler task waits for a request, so these bytes belong to a head and not to a body.
         elif self._waiter is not None and not self._waiter.done():
             if self._header_deadline is None:
-                self._begin_head()
+                self._start_header_timer()
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX and self.transport is not None:
                 self.transport.write(_HEAD_TOO_LARGE)
                 self.force_close()
 
-    def _begin_head(self) -> None:
+    def _start_header_timer(self) -> None:
         self._header_deadline = self._loop.call_later(HEADER_SECONDS_MAX, self.force_close)
 
-    def _end_head(self) -> None:
+    def _stop_header_timer(self) -> None:
         self._head_bytes = 0
         if self._header_deadline is not None:
             self._header_deadline.cancel()
@@ -89,12 +89,12 @@ class RequestHandler(web.RequestHandler):
             return web.Response(status=HTTPStatus.BAD_REQUEST)
         if exc is None or not isinstance(exc, http_exceptions.HttpProcessingError):
             return super().handle_error(request, status, exc, message)
-        response = _refusal(exc)
+        response = _malformed_request_response(exc)
         response.force_close()
         return response
 
 
-def _refusal(error: http_exceptions.HttpProcessingError) -> web.Response:
+def _malformed_request_response(error: http_exceptions.HttpProcessingError) -> web.Response:
     match error:
         case http_exceptions.BadHttpMethod() if _REQUEST_LINE.search(error.message):
             refused = MethodNotAllowed()
@@ -107,13 +107,13 @@ def _refusal(error: http_exceptions.HttpProcessingError) -> web.Response:
     return web.Response(status=status, text=f"{status.value} {status.phrase}")
 
 
-class Server(web.Server):
+class HttpServer(web.Server):
     """aiohttp server with a connection handler for each connection."""
 
-    def __init__(self, handler: Handler, **options: Any) -> None:
+    def __init__(self, handler: HttpHandler, **options: Any) -> None:
         super().__init__(handler)
         self._options = options
 
-    def __call__(self) -> RequestHandler:
+    def __call__(self) -> ConnectionHandler:
         """Return the handler of a new connection."""
-        return RequestHandler(self, loop=asyncio.get_running_loop(), **self._options)
+        return ConnectionHandler(self, loop=asyncio.get_running_loop(), **self._options)

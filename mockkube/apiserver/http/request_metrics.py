@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-_BOUNDS: Final = (
+_BUCKET_BOUNDS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 )  # fmt: skip
-_ENDS: Final = (*(f'le="{bound:g}"' for bound in _BOUNDS), 'le="+Inf"')
+_BUCKET_LABELS: Final = (*(f'le="{bound:g}"' for bound in _BUCKET_BOUNDS), 'le="+Inf"')
 _COUNTER: Final = "apiserver_request_total"
 _HISTOGRAM: Final = "apiserver_request_duration_seconds"
-_HEADS: Final = {
+_HELP_TEXTS: Final = {
     _COUNTER: "Counter of apiserver requests broken out for each verb, resource, scope and HTTP response code.",
     _HISTOGRAM: "Response latency distribution in seconds for each verb, resource and scope.",
 }
@@ -34,10 +34,10 @@ class RequestLabels(NamedTuple):
     version: str
 
     def __str__(self) -> str:
-        return ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(self._fields, self, strict=True))
+        return ",".join(f'{name}="{_escape_label(value)}"' for name, value in zip(self._fields, self, strict=True))
 
 
-def _escaped(value: str) -> str:
+def _escape_label(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
@@ -45,7 +45,7 @@ def _escaped(value: str) -> str:
 class _Durations:
     """Requests by bucket, and the sum of their seconds."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * len(_ENDS))
+    counts: list[int] = field(default_factory=lambda: [0] * len(_BUCKET_LABELS))
     seconds: float = 0.0
 
 
@@ -62,7 +62,7 @@ class RequestMetrics:
         durations = self._durations.get(labels)
         if durations is None:
             durations = self._durations[labels] = _Durations()
-        durations.counts[bisect_left(_BOUNDS, seconds)] += 1
+        durations.counts[bisect_left(_BUCKET_BOUNDS, seconds)] += 1
         durations.seconds += seconds
 
     def render(self) -> bytes:
@@ -70,13 +70,13 @@ class RequestMetrics:
         return "".join(f"{line}\n" for line in self._lines()).encode()
 
     def _lines(self) -> Iterator[str]:
-        yield from _head(_COUNTER, "counter")
+        yield from _metric_header(_COUNTER, "counter")
         for (labels, code), total in sorted(self._totals.items()):
             yield f'{_COUNTER}{{code="{code}",{labels}}} {total}'
-        yield from _head(_HISTOGRAM, "histogram")
+        yield from _metric_header(_HISTOGRAM, "histogram")
         for labels, durations in sorted(self._durations.items(), key=lambda item: item[0]):
             text, cumulative = str(labels), 0
-            for end, count in zip(_ENDS, durations.counts, strict=True):
+            for end, count in zip(_BUCKET_LABELS, durations.counts, strict=True):
                 # Buckets of Prometheus are cumulative; counting one bucket a request is cheaper than all above its
                 # bound.
                 cumulative += count
@@ -85,5 +85,5 @@ class RequestMetrics:
             yield f"{_HISTOGRAM}_count{{{text}}} {cumulative}"
 
 
-def _head(name: str, kind: str) -> tuple[str, str]:
-    return f"# HELP {name} {_HEADS[name]}", f"# TYPE {name} {kind}"
+def _metric_header(name: str, kind: str) -> tuple[str, str]:
+    return f"# HELP {name} {_HELP_TEXTS[name]}", f"# TYPE {name} {kind}"

@@ -12,22 +12,22 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authorization import access_reviews
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.http import bodies, subresources
-from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.asked import ResourceRequest
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.http.exchange import Exchange
-from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.http.plain import Review
+from mockkube.apiserver.http.exchange import RequestContext
+from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.http.plain import ReviewHandler
 from mockkube.apiserver.identity.user import InvalidCredentials, User
 from mockkube.apiserver.registry import creation, encoding, options, tracking
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 _AUTHENTICATION: Final = "authentication.k8s.io"
 _AUTHORIZATION: Final = "authorization.k8s.io"
-_FOREIGN_METADATA: Final = (
+_SERVER_METADATA: Final = (
     "selfLink",
     "uid",
     "creationTimestamp",
@@ -35,139 +35,143 @@ _FOREIGN_METADATA: Final = (
     "deletionGracePeriodSeconds",
 )
 
-Answer = Callable[[Object, User], Object]
+ReviewFunction = Callable[[Object, User], Object]
 """Function that fills in a decoded review, requested by a user."""
 
 
-def table(registry: Registry, authorizer: Authorizer, authenticator: Authenticator) -> dict[tuple[str, str], Review]:
+def review_handlers(
+    registry: Registry, authorizer: Authorizer, authenticator: Authenticator
+) -> dict[tuple[str, str], ReviewHandler]:
     """Return the handlers of create-only kinds by group and plural."""
-    functions: dict[tuple[str, str], Answer] = {
-        (_AUTHENTICATION, "SelfSubjectReview"): lambda _, user: _who(registry, user),
-        (_AUTHENTICATION, "TokenReview"): lambda review, _: _whose(authenticator, review),
-        (_AUTHORIZATION, "SelfSubjectAccessReview"): lambda review, user: _may(authorizer, review, user),
-        (_AUTHORIZATION, "SelfSubjectRulesReview"): lambda review, user: _all(authorizer, review, user),
+    functions: dict[tuple[str, str], ReviewFunction] = {
+        (_AUTHENTICATION, "SelfSubjectReview"): lambda _, user: _review_self_subject(registry, user),
+        (_AUTHENTICATION, "TokenReview"): lambda review, _: _review_token(authenticator, review),
+        (_AUTHORIZATION, "SelfSubjectAccessReview"): lambda review, user: _review_access(authorizer, review, user),
+        (_AUTHORIZATION, "SelfSubjectRulesReview"): lambda review, user: _review_rules(authorizer, review, user),
     }
     for name in ("SubjectAccessReview", "LocalSubjectAccessReview"):
-        functions[_AUTHORIZATION, name] = lambda review, _: _may(authorizer, review, None)
-    handlers: dict[tuple[str, str], Review] = {("", "bindings"): _binding(registry)}
+        functions[_AUTHORIZATION, name] = lambda review, _: _review_access(authorizer, review, None)
+    handlers: dict[tuple[str, str], ReviewHandler] = {("", "bindings"): _make_binding_handler(registry)}
     for kind in KINDS:
         if (answer := functions.get((kind.group, kind.kind))) is not None:
-            handlers[kind.group, kind.plural] = _review(registry, kind, answer)
+            handlers[kind.group, kind.plural] = _make_review_handler(registry, kind, answer)
     return handlers
 
 
-def _review(registry: Registry, kind: KindInfo, answer: Answer) -> Review:
+def _make_review_handler(registry: Registry, kind: KindInfo, answer: ReviewFunction) -> ReviewHandler:
     node = registry.schema.find_kind_type(kind.group, "v1", kind.kind)
     assert node is not None, f"every version has {kind.kind}"
-    resource = Resource(kind, "v1", node, Strategy, registry.services)
+    resource = Resource(kind, "v1", node, Strategy, registry.dependencies)
     # upstream: reviews have no table converter.
-    resource.tabular = False
+    resource.has_table = False
 
-    async def review(exchange: Exchange, target: Target) -> web.StreamResponse:
-        asked = _asked(registry, resource, exchange, target)
+    async def review(context: RequestContext, info: RequestInfo) -> web.StreamResponse:
+        asked = _make_request(registry, resource, context, info)
         _ = asked.representation
-        text = await exchange.body()
-        wanted = options.write_options(exchange.query, "CreateOptions")
+        text = await context.read_body()
+        wanted = options.parse_write_options(context.query, "CreateOptions")
         given = await bodies.decode_body(asked, text, wanted)
-        _place(given["metadata"], target.namespace)
+        _normalize_metadata(given["metadata"], info.namespace)
 
-        def answered() -> Record:
+        def build_review() -> CachedObject:
             # upstream stores nothing, but managedFields of a review come back as for a stored object.
-            question = tracking.track(resource, asked.call, None, given, wanted)
-            return _record(resource, answer(question, exchange.user))
+            question = tracking.update_managed_fields(resource, asked.scope, None, given, wanted)
+            return _encode_review(resource, answer(question, context.user))
 
-        return await asked.answer(await asked.heavy(len(text), answered), status=201)
+        return await asked.respond_object(await asked.run_heavy_work(len(text), build_review), status=201)
 
     return review
 
 
-def _binding(registry: Registry) -> Review:
-    pods = registry.stored("", "pods")
+def _make_binding_handler(registry: Registry) -> ReviewHandler:
+    pods = registry.find_storage_resource("", "pods")
     assert pods is not None, "every server has pods"
 
-    async def bind(exchange: Exchange, target: Target) -> web.StreamResponse:
-        return await subresources.bind(_asked(registry, pods, exchange, target))
+    async def bind(context: RequestContext, info: RequestInfo) -> web.StreamResponse:
+        return await subresources.create_binding(_make_request(registry, pods, context, info))
 
     return bind
 
 
-def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: Target) -> Asked:
+def _make_request(
+    registry: Registry, resource: Resource, context: RequestContext, info: RequestInfo
+) -> ResourceRequest:
     # A create-only kind has no objects below its collection.
-    if target.name or target.misplaced or bool(target.namespace) != resource.kind.namespaced:
+    if info.name or info.has_empty_segment or bool(info.namespace) != resource.kind.namespaced:
         raise NotFound.for_path()
-    scope = Call(exchange.user, target.namespace, user_agent=exchange.user_agent, warnings=exchange.warnings)
-    return Asked(registry, resource, target, exchange, scope)
+    scope = RequestScope(context.user, info.namespace, user_agent=context.user_agent, warnings=context.warnings)
+    return ResourceRequest(registry, resource, info, context, scope)
 
 
-def _place(metadata: Object, namespace: str) -> None:
+def _normalize_metadata(metadata: Object, namespace: str) -> None:
     """Set the namespace of the request and drop the metadata that only a server writes."""
-    creation.place(metadata, namespace)
-    for name in _FOREIGN_METADATA:
+    creation.set_namespace(metadata, namespace)
+    for name in _SERVER_METADATA:
         metadata.pop(name, None)
 
 
-def _record(resource: Resource, obj: ReadOnlyObject) -> Record:
+def _encode_review(resource: Resource, obj: ReadOnlyObject) -> CachedObject:
     """Return a review as an object that is not stored."""
     head = {"kind": resource.kind.kind, "apiVersion": resource.api_version}
-    body = encoding.dumps(encoding.ordered({**obj, **head}))
+    body = encoding.dumps(encoding.order_fields({**obj, **head}))
     metadata = obj["metadata"]
     name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
-    return Record("", name, namespace, 0, resource.head, body[len(resource.head) :])
+    return CachedObject("", name, namespace, 0, resource.head, body[len(resource.head) :])
 
 
-def _who(registry: Registry, user: User) -> Object:
+def _review_self_subject(registry: Registry, user: User) -> Object:
     # upstream 1.36: pkg/registry/authentication/selfsubjectreview/rest.go
-    metadata = {"creationTimestamp": render_time(registry.services.clock.now())}
-    return {"metadata": metadata, "status": {"userInfo": user.info()}}
+    metadata = {"creationTimestamp": render_time(registry.dependencies.clock.now())}
+    return {"metadata": metadata, "status": {"userInfo": user.to_user_info()}}
 
 
-def _whose(authenticator: Authenticator, question: Object) -> Object:
+def _review_token(authenticator: Authenticator, review: Object) -> Object:
     # upstream 1.36: pkg/registry/authentication/tokenreview/storage.go
-    spec = question["spec"]
+    spec = review["spec"]
     if not spec.get("token"):
         raise BadRequest("token is required for TokenReview in authentication")
     try:
-        reviewed = authenticator.review(spec["token"], spec.get("audiences") or ())
+        reviewed = authenticator.authenticate_token(spec["token"], spec.get("audiences") or ())
     except InvalidCredentials as error:
         # An invalid token is a result of the review, not an error of the request.
-        question["status"] = {"user": {}, "error": str(error)}
+        review["status"] = {"user": {}, "error": str(error)}
     else:
-        user, audiences = reviewed.user.info(), list(reviewed.audiences)
-        question["status"] = {"authenticated": True, "user": user, "audiences": audiences}
-    return question
+        user, audiences = reviewed.user.to_user_info(), list(reviewed.audiences)
+        review["status"] = {"authenticated": True, "user": user, "audiences": audiences}
+    return review
 
 
-def _may(authorizer: Authorizer, question: Object, user: User | None) -> Object:
+def _review_access(authorizer: Authorizer, review: Object, user: User | None) -> Object:
     """Return the review with the decision about `user`, or else about the subject that it names."""
     # upstream 1.36: pkg/registry/authorization/subjectaccessreview/rest.go and its siblings
-    if errors := access_reviews.complaints(question):
+    if errors := access_reviews.validate_review(review):
         raise Invalid(_AUTHORIZATION, "", "", errors)
-    spec = question["spec"]
-    asked = access_reviews.attributes(access_reviews.subject(spec) if user is None else user, spec)
-    question["status"] = access_reviews.status(authorizer.decide(asked), spec)
-    return question
+    spec = review["spec"]
+    asked = access_reviews.to_attributes(access_reviews.review_user(spec) if user is None else user, spec)
+    review["status"] = access_reviews.make_status(authorizer.authorize(asked), spec)
+    return review
 
 
-def _all(authorizer: Authorizer, question: Object, user: User) -> Object:
+def _review_rules(authorizer: Authorizer, review: Object, user: User) -> Object:
     """Return the rules that apply to the user in a namespace."""
     # upstream 1.36: pkg/registry/authorization/selfsubjectrulesreview/rest.go
-    namespace = question["spec"].get("namespace", "")
+    namespace = review["spec"].get("namespace", "")
     if not namespace:
         raise BadRequest("no namespace on request")
-    found = authorizer.enumerate(user, namespace)
+    found = authorizer.resolve_rules(user, namespace)
     status: Object = {
-        "resourceRules": [_without_urls(rule) for rule in found.rules if rule.resources],
-        "nonResourceRules": [_only_urls(rule) for rule in found.rules if rule.urls],
-        "incomplete": found.incomplete,
+        "resourceRules": [_to_resource_rule(rule) for rule in found.rules if rule.resources],
+        "nonResourceRules": [_to_non_resource_rule(rule) for rule in found.rules if rule.urls],
+        "incomplete": found.is_incomplete,
     }
     if found.error:
         status["evaluationError"] = found.error
     return {"metadata": {}, "spec": {}, "status": status}
 
 
-def _without_urls(rule: Rule) -> Object:
-    return Rule(rule.verbs, rule.groups, rule.resources, rule.names).to_object()
+def _to_resource_rule(rule: PolicyRule) -> Object:
+    return PolicyRule(rule.verbs, rule.groups, rule.resources, rule.names).to_object()
 
 
-def _only_urls(rule: Rule) -> Object:
-    return Rule(rule.verbs, urls=rule.urls).to_object()
+def _to_non_resource_rule(rule: PolicyRule) -> Object:
+    return PolicyRule(rule.verbs, urls=rule.urls).to_object()

@@ -14,14 +14,14 @@ from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
 from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
-from mockkube.apiserver.http.exchange import Exchange
-from mockkube.apiserver.http.messages import message
+from mockkube.apiserver.http.exchange import RequestContext
+from mockkube.apiserver.http.messages import render_message
 from mockkube.apiserver.http.negotiation import PROTOBUF, Representation
 from mockkube.apiserver.registry import watching
-from mockkube.apiserver.registry.cache import ChangeType, Record
-from mockkube.apiserver.registry.options import ListOptions, revision_of
-from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
-from mockkube.apiserver.registry.watching import Seen, Watch
+from mockkube.apiserver.registry.cache import CachedObject, ChangeType
+from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
+from mockkube.apiserver.registry.resource import RequestScope, Resource, plain_version_errors
+from mockkube.apiserver.registry.watching import CacheWatcher, CacheWatchEvent
 
 # A watch without events sends a bookmark after this time, so that the client can resume from a recent version.
 BOOKMARK_SECONDS: Final = 60.0
@@ -33,21 +33,25 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 _WRITE_SECONDS_MAX: Final = 30.0
 
 
-async def stream(
-    resource: Resource, call: Call, options: ListOptions, representation: Representation, exchange: Exchange
+async def serve_watch(
+    resource: Resource,
+    scope: RequestScope,
+    options: ListOptions,
+    representation: Representation,
+    context: RequestContext,
 ) -> web.StreamResponse:
     """Open a watch and write its events until it ends."""
-    rendering.judge_view(representation, exchange.view())
-    if call.name:
-        options = _only(call.name, options)
+    rendering.validate_output_options(representation, context.output_options())
+    if scope.name:
+        options = _restrict_to_name(scope.name, options)
     # Opened before the response begins: an error of the watch (410, 400) is still an ordinary response.
-    watch = await _opened(resource, call, options)
+    watch = await _open_watch(resource, scope, options)
     try:
-        headers = {"Content-Type": _media(representation), "Cache-Control": "no-cache, private"}
-        response = web.StreamResponse(headers={**headers, "Audit-Id": exchange.audit_id})
+        headers = {"Content-Type": _stream_media_type(representation), "Cache-Control": "no-cache, private"}
+        response = web.StreamResponse(headers={**headers, "Audit-Id": context.audit_id})
         response.enable_chunked_encoding()
-        await response.prepare(exchange.request)
-        sender = _Sender(resource, options, representation, exchange, response)
+        await response.prepare(context.request)
+        sender = _WatchServer(resource, options, representation, context, response)
         with suppress(ConnectionError):  # the client is gone, or does not read: either way this watch is over
             await sender.run(watch)
         return response
@@ -55,12 +59,12 @@ async def stream(
         watch.close()
 
 
-def _media(representation: Representation) -> str:
+def _stream_media_type(representation: Representation) -> str:
     # upstream 1.36: apiserver/pkg/endpoints/handlers/watch.go, serveWatchHandler
     return STREAM_MEDIA_TYPE if representation.media == PROTOBUF else representation.media
 
 
-def _only(name: str, options: ListOptions) -> ListOptions:
+def _restrict_to_name(name: str, options: ListOptions) -> ListOptions:
     if options.fields.get_required_value("metadata.name") not in (None, "", name):
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     term = f"metadata.name={fields.escape(name)}"
@@ -68,12 +72,12 @@ def _only(name: str, options: ListOptions) -> ListOptions:
     return replace(options, fields=fields.parse(text))
 
 
-async def _opened(resource: Resource, call: Call, options: ListOptions) -> Watch:
-    with bare_version_error():
-        return await watching.watch(resource, call.namespace, options)
+async def _open_watch(resource: Resource, scope: RequestScope, options: ListOptions) -> CacheWatcher:
+    with plain_version_errors():
+        return await watching.open_watch(resource, scope.namespace, options)
 
 
-class _Sender:
+class _WatchServer:
     """Writer of one client's events (upstream: WatchServer)."""
 
     def __init__(
@@ -81,62 +85,65 @@ class _Sender:
         resource: Resource,
         options: ListOptions,
         representation: Representation,
-        exchange: Exchange,
+        context: RequestContext,
         response: web.StreamResponse,
     ) -> None:
         self.resource, self.options = resource, options
-        self.representation, self.view, self.response = representation, exchange.view(), response
-        self.streams = exchange.streams
+        self.representation, self.view, self.response = representation, context.output_options(), response
+        self.open_watches = context.open_watches
         self.columns_sent = False
         self.ends_at = 0.0
-        self.begun_at = revision_of(options.resource_version) or resource.collection.revision
+        self.start_revision = parse_resource_version(options.resource_version) or resource.collection.revision
 
-    async def run(self, watch: Watch) -> None:
+    async def run(self, watch: CacheWatcher) -> None:
         """Write events until the timeout, the server's end, or an error of the watch."""
         if self.options.send_initial and self.options.bookmarks:
             # Only with sendInitialEvents the client expects the bookmark that marks the end of the initial state.
-            await self.write(self.events(watch.take()[: watch.initial_count]) + self.bookmark(watch, initial_end=True))
+            await self.write_bytes(
+                self.encode_events(watch.take_events()[: watch.initial_count])
+                + self.encode_bookmark(watch, initial_end=True)
+            )
         seconds = self.options.timeout_seconds or TIMEOUT_SECONDS_MIN
         try:
             async with asyncio.timeout(seconds) as deadline:
                 self.ends_at = deadline.when() or 0.0
-                with self.streams.holding(deadline):
-                    while not (watch.lagged or watch.ended):
-                        await self.next(watch)
+                with self.open_watches.track(deadline):
+                    while not (watch.has_lagged or watch.is_stopped):
+                        await self.write_next(watch)
         except TimeoutError:
             pass
         # The status line has been sent, so an error becomes an ERROR event.
         except ApiError as error:
-            await self.write(self.line("ERROR", self.made(error.status())))
+            await self.write_bytes(self.frame_event("ERROR", self.encode_unstored(error.status())))
 
-    async def next(self, watch: Watch) -> None:
+    async def write_next(self, watch: CacheWatcher) -> None:
         """Wait for events or the next bookmark, then write."""
         if self.options.bookmarks:
             try:
-                async with asyncio.timeout(self.quiet_seconds()):
+                async with asyncio.timeout(self.seconds_until_bookmark()):
                     await watch.wait()
             except TimeoutError:
-                if not self.ending or self.resource.collection.revision > self.begun_at:
-                    await self.write(self.bookmark(watch))
+                if not self.is_ending or self.resource.collection.revision > self.start_revision:
+                    await self.write_bytes(self.encode_bookmark(watch))
                 return
         else:
             await watch.wait()
-        if watch.lagged:
+        if watch.has_lagged:
             raise Expired("the client fell too far behind: list again")
-        await self.write(self.events(await watch.taken()))
+        await self.write_bytes(self.encode_events(await watch.take_converted_events()))
 
     @property
-    def ending(self) -> bool:
+    def is_ending(self) -> bool:
         """True if the timeout is near; then a bookmark is only sent to a client that lags behind."""
         return self.ends_at - LAST_BOOKMARK_SECONDS <= asyncio.get_running_loop().time()
 
-    def quiet_seconds(self) -> float:
+    def seconds_until_bookmark(self) -> float:
         """Return the seconds to wait for events before a bookmark; the last one comes shortly before the timeout."""
         # upstream 1.36: apiserver/pkg/storage/cacher/cache_watcher.go, nextBookmarkTime
         left = self.ends_at - LAST_BOOKMARK_SECONDS - asyncio.get_running_loop().time()
         return left if 0 < left < BOOKMARK_SECONDS else BOOKMARK_SECONDS
 
-    async def write(self, data: bytes) -> None:
+    async def write_bytes(self, data: bytes) -> None:
         """Write bytes to the client; raise ConnectionResetError if it does not read them in time."""
         if data:
             try:
@@ -145,49 +152,51 @@ class _Sender:
             except TimeoutError as error:
                 raise ConnectionResetError("the client does not read") from error
 
-    def events(self, seen: list[Seen]) -> bytes:
+    def encode_events(self, events: list[CacheWatchEvent]) -> bytes:
         """Return the frames of the events."""
-        return b"".join([self.line(one.type, self.shown(one)) for one in seen])
+        return b"".join([self.frame_event(one.type, self.encode_event_object(one)) for one in events])
 
-    def shown(self, seen: Seen) -> bytes:
+    def encode_event_object(self, event: CacheWatchEvent) -> bytes:
         """Return the object of an event in the format of this watch."""
         match self.representation.transform:
             case "" if self.representation.media == PROTOBUF:
-                return message(self.resource, seen.record)
+                return render_message(self.resource, event.record)
             case "":
-                return self.resource.body(seen.record)
+                return self.resource.body(event.record)
             case "Table":
-                table = rendering.table(
-                    self.resource, [seen.record], self.representation, self.view, columns=not self.columns_sent
+                table = rendering.build_table(
+                    self.resource, [event.record], self.representation, self.view, columns=not self.columns_sent
                 )
                 # upstream: only the first table of a watch defines the columns.
                 self.columns_sent = True
                 return orjson.dumps(table)
             case _:
-                return self.made(rendering.metadata_of(self.resource, seen.record, self.representation))
+                return self.encode_unstored(
+                    rendering.to_partial_metadata(self.resource, event.record, self.representation)
+                )
 
-    def made(self, obj: Object) -> bytes:
+    def encode_unstored(self, obj: Object) -> bytes:
         """Encode an object that was built for this watch."""
         if self.representation.media == PROTOBUF:
-            return self.resource.services.protobuf.encode(obj)
+            return self.resource.dependencies.protobuf.encode(obj)
         return orjson.dumps(obj)
 
-    def line(self, kind: str, body: bytes) -> bytes:
+    def frame_event(self, kind: str, body: bytes) -> bytes:
         """Return one event as a JSON line or a length-prefixed frame."""
         if self.representation.media == PROTOBUF:
             return encode_watch_frame(kind, body)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
-    def bookmark(self, watch: Watch, *, initial_end: bool = False) -> bytes:
+    def encode_bookmark(self, watch: CacheWatcher, *, initial_end: bool = False) -> bytes:
         """Return a bookmark at the watch's revision."""
         metadata: Object = {"resourceVersion": str(watch.revision)}
         if initial_end:
             metadata["annotations"] = {_INITIAL_END: "true"}
         resource, kind = self.resource, self.resource.kind
         # upstream's bookmark is a new object of the kind: fields that Go writes even when they are empty are in it.
-        empty = resource.services.codec.decode(resource.node, {"metadata": {}}, DecodingState())
+        empty = resource.dependencies.codec.decode(resource.node, {"metadata": {}}, DecodingState())
         obj: Object = {**empty, "kind": kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if self.representation.transform:
-            record = Record("", "", "", watch.revision, b"", orjson.dumps(obj))
-            return self.line("BOOKMARK", self.shown(Seen(ChangeType.MODIFIED, record)))
-        return self.line("BOOKMARK", self.made(obj))
+            record = CachedObject("", "", "", watch.revision, b"", orjson.dumps(obj))
+            return self.frame_event("BOOKMARK", self.encode_event_object(CacheWatchEvent(ChangeType.MODIFIED, record)))
+        return self.frame_event("BOOKMARK", self.encode_unstored(obj))

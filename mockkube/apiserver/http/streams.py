@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Streams:
+class OpenWatches:
     """Deadlines of open watches. They end as if their timeout were over, which clients take for a clean end."""
 
     def __init__(self) -> None:
@@ -13,24 +13,24 @@ class Streams:
         self._ended = False
 
     @contextmanager
-    def holding(self, deadline: asyncio.Timeout) -> Iterator[None]:
+    def track(self, deadline: asyncio.Timeout) -> Iterator[None]:
         """Track a watch's deadline, which must be active already, while the context is open."""
         self._deadlines[deadline] = None
         # A watch that was being opened while the others ended must not keep the stopping server alive.
         if self._ended:
-            _expire(deadline)
+            _expire_now(deadline)
         try:
             yield
         finally:
             del self._deadlines[deadline]
 
-    def end(self) -> None:
+    def end_all(self) -> None:
         """End all open watches, and every watch opened later."""
         self._ended = True
         for deadline in self._deadlines:
-            _expire(deadline)
+            _expire_now(deadline)
 
 
-def _expire(deadline: asyncio.Timeout) -> None:
+def _expire_now(deadline: asyncio.Timeout) -> None:
     if not deadline.expired():
         deadline.reschedule(asyncio.get_running_loop().time())

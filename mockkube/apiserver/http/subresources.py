@@ -10,105 +10,105 @@ from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavaila
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import bodies, handlers, rendering, tokens
-from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.asked import ResourceRequest
 from mockkube.apiserver.http.exchange import TEXT, status_success
-from mockkube.apiserver.http.handlers import Handler
-from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.http.handlers import ResourceHandler
+from mockkube.apiserver.http.paths import RequestInfo
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.patching import PatchType
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
 
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 
-async def read_scale(asked: Asked) -> web.StreamResponse:
+async def read_scale(request: ResourceRequest) -> web.StreamResponse:
     """Answer with the Scale of a workload."""
-    return _say_scale(asked, await scale.read(asked.resource, asked.call))
+    return _respond_scale(request, await scale.read_scale(request.resource, request.scope))
 
 
-async def update_scale(asked: Asked) -> web.StreamResponse:
+async def update_scale(request: ResourceRequest) -> web.StreamResponse:
     """Set the replicas of a workload."""
-    wanted = options.write_options(asked.exchange.query, "UpdateOptions")
-    given = await bodies.body_of(asked, scale.SCALE, "Scale", ("autoscaling/v1",))
-    return _say_scale(asked, await scale.put(asked.resource, asked.call, given, wanted))
+    wanted = options.parse_write_options(request.context.query, "UpdateOptions")
+    given = await bodies.read_body_as(request, scale.SCALE_SCHEMA, "Scale", ("autoscaling/v1",))
+    return _respond_scale(request, await scale.replace_scale(request.resource, request.scope, given, wanted))
 
 
-async def patch_scale(asked: Asked) -> web.StreamResponse:
+async def patch_scale(request: ResourceRequest) -> web.StreamResponse:
     """Apply a patch to the Scale of a workload."""
-    kind = handlers.patch_type(asked)
-    given = await bodies.read_patch(asked, kind, await asked.exchange.body())
-    wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
+    kind = handlers.get_patch_type(request)
+    given = await bodies.decode_patch(request, kind, await request.context.read_body())
+    wanted = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
 
     def decode(value: Any) -> Object:
-        return bodies.decode_as(asked, scale.SCALE, value)
+        return bodies.decode_as(request, scale.SCALE_SCHEMA, value)
 
-    return _say_scale(asked, await scale.patch(asked.resource, asked.call, given, wanted, decode))
+    return _respond_scale(request, await scale.patch_scale(request.resource, request.scope, given, wanted, decode))
 
 
-def _say_scale(asked: Asked, shown: Object) -> web.Response:
+def _respond_scale(request: ResourceRequest, shown: Object) -> web.Response:
     """Build a response with a Scale, as a table if the client requests one."""
-    representation = asked.representation
+    representation = request.representation
     if representation.transform == "Table":
-        now = asked.resource.services.clock.now()
+        now = request.resource.dependencies.clock.now()
         printer = SCALE_PRINTER
-        shown = rendering.table_of(printer, shown, now, representation, asked.exchange.view())
-    return asked.say(shown)
+        shown = rendering.build_table_of_unstored(printer, shown, now, representation, request.context.output_options())
+    return request.respond_unstored(shown)
 
 
-async def bind(asked: Asked) -> web.StreamResponse:
+async def create_binding(request: ResourceRequest) -> web.StreamResponse:
     """Bind a pod to a node."""
-    wanted = options.write_options(asked.exchange.query, "CreateOptions")
-    given = await bodies.body_of(asked, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
+    wanted = options.parse_write_options(request.context.query, "CreateOptions")
+    given = await bodies.read_body_as(request, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
     name = given["metadata"].get("name", "")
     # A Binding posted to the namespace's `bindings` has no name in its path.
-    if asked.call.name and name != asked.call.name:
+    if request.scope.name and name != request.scope.name:
         raise BadRequest("name in URL does not match name in Binding object")
-    scope = Call(asked.call.user, asked.call.namespace, name, "binding", asked.call.user_agent)
-    await binding.bind(asked.resource, scope, given, wanted)
-    return asked.say(status_success(code=201), status=201)
+    scope = RequestScope(request.scope.user, request.scope.namespace, name, "binding", request.scope.user_agent)
+    await binding.bind(request.resource, scope, given, wanted)
+    return request.respond_unstored(status_success(code=201), status=201)
 
 
-async def evict(asked: Asked) -> web.StreamResponse:
+async def create_eviction(request: ResourceRequest) -> web.StreamResponse:
     """Delete a pod if its disruption budgets allow it."""
-    write = options.write_options(asked.exchange.query, "CreateOptions")
-    given = await bodies.body_of(asked, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
-    if given["metadata"].get("name", "") != asked.call.name:
+    write = options.parse_write_options(request.context.query, "CreateOptions")
+    given = await bodies.read_body_as(request, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
+    if given["metadata"].get("name", "") != request.scope.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     body = dict(given.get("deleteOptions") or {})
     # The query's dryRun is the Eviction's; the deletion behind it has options of its own, which must say the same.
     if write.dry_run:
         body["dryRun"] = ["All"]
-    await eviction.evict(asked.resource, asked.call, options.delete_options({}, body))
-    return asked.say(status_success(code=201), status=201)
+    await eviction.evict(request.resource, request.scope, options.parse_delete_options({}, body))
+    return request.respond_unstored(status_success(code=201), status=201)
 
 
-async def read_log(asked: Asked) -> web.StreamResponse:
+async def read_log(request: ResourceRequest) -> web.StreamResponse:
     """Answer with the log of a container."""
-    text = await logs.read(asked.resource, asked.call, asked.exchange.query)
-    return asked.exchange.respond(text.encode(), media=TEXT.replace("; charset=utf-8", ""))
+    text = await logs.read_log(request.resource, request.scope, request.context.query)
+    return request.context.respond(text.encode(), media=TEXT.replace("; charset=utf-8", ""))
 
 
-async def connect(asked: Asked) -> web.StreamResponse:
+async def refuse_connect(request: ResourceRequest) -> web.StreamResponse:
     """Refuse exec, attach, port-forward and proxy after upstream's own checks: no container runs."""
-    await asked.resource.services.cache.fresh()
-    name, port = asked.call.name, ""
-    if asked.call.subresource == "proxy":
+    await request.resource.dependencies.watch_cache.wait_until_fresh()
+    name, port = request.scope.name, ""
+    if request.scope.subresource == "proxy":
         # Only proxied names may carry a scheme and a port.
-        name, port = split_name_port(name, asked.resource.plural.removesuffix("s"))
-    record = asked.resource.record(asked.call.namespace, name)
+        name, port = split_name_port(name, request.resource.plural.removesuffix("s"))
+    record = request.resource.get_cached(request.scope.namespace, name)
     if record is None:
-        raise NotFound.for_object("", asked.resource.plural, name)
+        raise NotFound.for_object("", request.resource.plural, name)
     obj = record.load()
-    if asked.resource.plural == "services" and port.isdigit() and not _has_port(obj, int(port)):
+    if request.resource.plural == "services" and port.isdigit() and not _has_port(obj, int(port)):
         raise Unavailable(f'no service port {port} found for service "{name}"')
-    if asked.resource.plural == "pods":
-        logs.choose(obj, options.first(asked.exchange.query, "container"))
+    if request.resource.plural == "pods":
+        logs.choose_container(obj, options.first_value(request.context.query, "container"))
         if not obj["spec"].get("nodeName"):
             raise BadRequest(f"pod {name} does not have a host assigned")
     raise BadRequest(
-        f"{asked.resource.plural} {name}: nothing runs behind this object, so there is nothing to connect to"
+        f"{request.resource.plural} {name}: nothing runs behind this object, so there is nothing to connect to"
     )
 
 
@@ -127,48 +127,60 @@ def _has_port(service: ReadOnlyObject, number: int) -> bool:
     return any(port["port"] == number for port in service["spec"].get("ports") or ())
 
 
-async def read_page(asked: Asked) -> web.StreamResponse:
+async def read_extra_subresource(request: ResourceRequest) -> web.StreamResponse:
     """Answer with a subresource that the registry's kind set serves (metrics, flagz, statusz)."""
-    resource = asked.resource
-    page: Handler = asked.registry.family.pages[resource.group, resource.plural, asked.call.subresource]
-    return await page(asked)
+    resource = request.resource
+    page: ResourceHandler = request.registry.kind_set.get_handlers[
+        resource.group, resource.plural, request.scope.subresource
+    ]
+    return await page(request)
 
 
-_PAGE: Final[Mapping[str, Handler]] = {"get": read_page}
-_CONNECT: Final[Mapping[str, Handler]] = dict.fromkeys(("create", "get", "update", "patch", "delete"), connect)
-_SCALES: Final[Mapping[str, Handler]] = {"get": read_scale, "update": update_scale, "patch": patch_scale}
-_PARTS: Final[Mapping[str, Handler]] = {"get": handlers.get, "update": handlers.update, "patch": handlers.patch}
-ACTIONS: Final[Mapping[str, Mapping[str, Handler]]] = {
-    "scale": _SCALES,
-    "binding": {"create": bind},
-    "eviction": {"create": evict},
+_READ_EXTRA: Final[Mapping[str, ResourceHandler]] = {"get": read_extra_subresource}
+_CONNECT_HANDLERS: Final[Mapping[str, ResourceHandler]] = dict.fromkeys(
+    ("create", "get", "update", "patch", "delete"), refuse_connect
+)
+_SCALE_HANDLERS: Final[Mapping[str, ResourceHandler]] = {
+    "get": read_scale,
+    "update": update_scale,
+    "patch": patch_scale,
+}
+_OBJECT_PARTS: Final[Mapping[str, ResourceHandler]] = {
+    "get": handlers.get,
+    "update": handlers.update,
+    "patch": handlers.patch,
+}
+SUBRESOURCE_HANDLERS: Final[Mapping[str, Mapping[str, ResourceHandler]]] = {
+    "scale": _SCALE_HANDLERS,
+    "binding": {"create": create_binding},
+    "eviction": {"create": create_eviction},
     "log": {"get": read_log},
-    "exec": _CONNECT,
-    "attach": _CONNECT,
-    "portforward": _CONNECT,
-    "proxy": _CONNECT,
-    "token": {"create": tokens.create},
-    "flagz": _PAGE,
-    "metrics": _PAGE,
-    "statusz": _PAGE,
+    "exec": _CONNECT_HANDLERS,
+    "attach": _CONNECT_HANDLERS,
+    "portforward": _CONNECT_HANDLERS,
+    "proxy": _CONNECT_HANDLERS,
+    "token": {"create": tokens.create_token},
+    "flagz": _READ_EXTRA,
+    "metrics": _READ_EXTRA,
+    "statusz": _READ_EXTRA,
 }
 """Handlers by verb of the subresources that are more than a part of the object."""
 
 
-def handler_of(target: Target, resource: Resource) -> Handler:
+def find_handler(info: RequestInfo, resource: Resource) -> ResourceHandler:
     """Return the handler of a verb on a subresource; raise NotFound or MethodNotAllowed if there is none."""
-    sub = resource.kind.subresource(target.subresource)
+    sub = resource.kind.subresource(info.subresource)
     # `namespaces` is cluster-scoped, but its own name parses as the namespace of the path.
-    misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
-    if sub is None and resource.open_kind:
-        raise NotFound.for_object(resource.group, resource.plural, target.name)
-    if sub == STATUS and not resource.open_kind and "status" not in resource.node.fields:
+    misplaced = bool(info.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
+    if sub is None and resource.accepts_other_kinds:
+        raise NotFound.for_object(resource.group, resource.plural, info.name)
+    if sub == STATUS and not resource.accepts_other_kinds and "status" not in resource.node.fields:
         raise NotFound.for_path()  # a later version gave it one
-    if sub is None or misplaced or (target.rest and sub.name != "proxy"):
+    if sub is None or misplaced or (info.rest and sub.name != "proxy"):
         raise NotFound.for_path()
-    table = ACTIONS.get(sub.name, _PARTS)
-    if target.verb not in sub.verbs or target.verb not in table:
-        if resource.open_kind:
-            raise MethodNotAllowed.for_verb(resource.group, resource.plural, target.verb)
+    table = SUBRESOURCE_HANDLERS.get(sub.name, _OBJECT_PARTS)
+    if info.verb not in sub.verbs or info.verb not in table:
+        if resource.accepts_other_kinds:
+            raise MethodNotAllowed.for_verb(resource.group, resource.plural, info.verb)
         raise MethodNotAllowed
-    return table[target.verb]
+    return table[info.verb]

@@ -13,26 +13,26 @@ from cachetools import LRUCache
 
 from mockkube.api import documents
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.webhook_calls import CallFailed
+from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 
 _CONTEXTS_MAX: Final = 64
-_ANSWER_BYTES_MAX: Final = 3 * 1024 * 1024
+_RESPONSE_BYTES_MAX: Final = 3 * 1024 * 1024
 _HEADERS: Final = {
     "Content-Type": "application/json",
     "Accept": "application/json, */*",
     "User-Agent": "kube-apiserver-admission",
 }
 _PORT: Final = 443
-_UNKNOWN_AUTHORITY: Final = ("self-signed certificate", "unable to get local issuer certificate")
-_SIGNED_BY_NOBODY: Final = "x509: certificate signed by unknown authority"
+_UNKNOWN_AUTHORITY_TEXTS: Final = ("self-signed certificate", "unable to get local issuer certificate")
+_UNKNOWN_AUTHORITY_ERROR: Final = "x509: certificate signed by unknown authority"
 
 
 class WebhookClient:
     """Calls the webhooks of one API server; its connections live until it is closed."""
 
-    def __init__(self, lead: Callable[[ReadOnlyObject], str]) -> None:
+    def __init__(self, resolve_service_url: Callable[[ReadOnlyObject], str]) -> None:
         """Take the function that returns a service's base URL, or raises CallFailed if the service has no endpoint."""
-        self._lead = lead
+        self._resolve_service_url = resolve_service_url
         self._session: aiohttp.ClientSession | None = None
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
 
@@ -46,11 +46,11 @@ class WebhookClient:
         """Return the response to a review; raise CallFailed if none can be parsed within the timeout."""
         query = f"?timeout={seconds:g}s"
         # Errors show the URL of the service, as upstream's do, although the connection goes to an endpoint of it.
-        url = _url(client) + query
+        url = _service_url(client) + query
         try:
-            address, host = self._address(client, query)
-        except CallFailed as error:
-            raise CallFailed(f'Post "{url}": {error}') from error
+            address, host = self._resolve_address(client, query)
+        except WebhookCallError as error:
+            raise WebhookCallError(f'Post "{url}": {error}') from error
         if self._session is None:
             self._session = aiohttp.ClientSession()
         try:
@@ -58,27 +58,30 @@ class WebhookClient:
                 address,
                 data=orjson.dumps(review),
                 headers=_HEADERS,
-                ssl=self._context(client.get("caBundle", "")),
+                ssl=self._ssl_context(client.get("caBundle", "")),
                 server_hostname=host,
                 # upstream's client does not follow redirects either.
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds),
             ) as response:
-                body = await _body(response)
+                body = await _read_body(response)
         except TimeoutError as error:
-            raise CallFailed(f'Post "{url}": context deadline exceeded') from error
+            raise WebhookCallError(f'Post "{url}": context deadline exceeded') from error
         except (aiohttp.ClientError, OSError) as error:
-            raise CallFailed(f'Post "{url}": {_why(error)}') from error
-        return _answer(response.status, body, response.headers.get("Content-Type", ""))
+            raise WebhookCallError(f'Post "{url}": {_describe_error(error)}') from error
+        return _parse_response(response.status, body, response.headers.get("Content-Type", ""))
 
-    def _address(self, client: ReadOnlyObject, query: str) -> tuple[str, str | None]:
+    def _resolve_address(self, client: ReadOnlyObject, query: str) -> tuple[str, str | None]:
         """Return the URL to connect to, and the server name to verify if it is not the URL's host."""
         service = client.get("service")
         if service is None:
-            return _url(client) + query, None
-        return f"{self._lead(service)}{_path(service)}{query}", f"{service['name']}.{service['namespace']}.svc"
+            return _service_url(client) + query, None
+        return (
+            f"{self._resolve_service_url(service)}{_service_path(service)}{query}",
+            f"{service['name']}.{service['namespace']}.svc",
+        )
 
-    def _context(self, bundle: str) -> ssl.SSLContext:
+    def _ssl_context(self, bundle: str) -> ssl.SSLContext:
         """Return the TLS context with the webhook's CA bundle, or else the machine's authorities."""
         context = self._contexts.get(bundle)
         if context is None:
@@ -86,58 +89,60 @@ class WebhookClient:
                 text = base64.b64decode(bundle).decode() or None
                 context = self._contexts[bundle] = ssl.create_default_context(cadata=text)
             except (ssl.SSLError, ValueError) as error:
-                raise CallFailed(f"unable to load root certificates: {error}") from error
+                raise WebhookCallError(f"unable to load root certificates: {error}") from error
         return context
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     """Return the response body, cut off soon after the largest allowed size."""
     body = bytearray()
     async for part in response.content.iter_any():
         # A single `read(n)` would return only what has arrived by then.
         body += part
-        if len(body) > _ANSWER_BYTES_MAX:
+        if len(body) > _RESPONSE_BYTES_MAX:
             break
     return bytes(body)
 
 
-def _url(client: ReadOnlyObject) -> str:
+def _service_url(client: ReadOnlyObject) -> str:
     service = client.get("service")
     if service is None:
         url: str = client["url"]
         return url
-    return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}{_path(service)}"
+    return (
+        f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}{_service_path(service)}"
+    )
 
 
-def _path(service: ReadOnlyObject) -> str:
+def _service_path(service: ReadOnlyObject) -> str:
     return "/" + (service.get("path") or "").removeprefix("/")
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return the text of a connection error in Go's words, if it is a common one."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             why = str(error.certificate_error)
-            unknown = any(text in why for text in _UNKNOWN_AUTHORITY)
-            return f"tls: failed to verify certificate: {_SIGNED_BY_NOBODY if unknown else why}"
+            unknown = any(text in why for text in _UNKNOWN_AUTHORITY_TEXTS)
+            return f"tls: failed to verify certificate: {_UNKNOWN_AUTHORITY_ERROR if unknown else why}"
         case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
             return f"dial tcp {error.host}:{error.port}: connect: {os.strerror(number).lower()}"
         case _:
             return str(error) or "EOF"
 
 
-def _answer(status: int, body: bytes, media: str) -> Any:
+def _parse_response(status: int, body: bytes, media: str) -> Any:
     if status == 404:
-        raise CallFailed("the server could not find the requested resource")
+        raise WebhookCallError("the server could not find the requested resource")
     # Redirects and other codes below 400 count as responses; their bodies are parsed like any other.
     if status >= 400 or status < 200:
         text = body[:200].decode(errors="replace").strip() if media.startswith("text/") else "unknown"
-        raise CallFailed(f'an error on the server ("{text}") has prevented the request from succeeding')
-    if len(body) > _ANSWER_BYTES_MAX:
-        raise CallFailed(f"response body is larger than {_ANSWER_BYTES_MAX} bytes")
+        raise WebhookCallError(f'an error on the server ("{text}") has prevented the request from succeeding')
+    if len(body) > _RESPONSE_BYTES_MAX:
+        raise WebhookCallError(f"response body is larger than {_RESPONSE_BYTES_MAX} bytes")
     if not body:
-        raise CallFailed(f"0-length response with status code: {status} and content type: {media}")
+        raise WebhookCallError(f"0-length response with status code: {status} and content type: {media}")
     try:
         return documents.parse_json(body)
     except documents.InvalidDocument as error:
-        raise CallFailed(f"couldn't get version/kind; {error}") from error
+        raise WebhookCallError(f"couldn't get version/kind; {error}") from error

@@ -13,24 +13,24 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+def _represent_text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value and not value.startswith(" ") else None
     # YAML 1.1 reads these as booleans, which PyYAML's own resolver does not.
     if value in ("y", "Y", "n", "N"):
         style = '"'
-    if style is None and value and not _looks_like_text(value):
+    if style is None and value and not _is_plain_text(value):
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style if value else '"')
 
 
-def _looks_like_text(value: str) -> bool:
+def _is_plain_text(value: str) -> bool:
     """Return whether YAML 1.1 reads the unquoted value as text."""
     tag: str = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]  # not typed
     return tag == "tag:yaml.org,2002:str"
 
 
 _RESOLVER: Final = yaml.resolver.Resolver()
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
 def to_yaml(value: Any) -> bytes:

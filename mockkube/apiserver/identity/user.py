@@ -8,7 +8,7 @@ from mockkube.api.types import Object
 
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
-MASTERS: Final = "system:masters"
+MASTERS_GROUP: Final = "system:masters"
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 
@@ -21,22 +21,22 @@ class User:
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def info(self) -> Object:
+    def to_user_info(self) -> Object:
         """Return the user as a UserInfo object."""
         extra = {key: list(values) for key, values in self.extra.items()}
         whole = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {name: value for name, value in whole.items() if value}
 
 
-ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
+ANONYMOUS_USER: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
 # User of all requests to a server without authentication (plain HTTP on loopback).
-UNSECURED: Final = User("system:unsecured", groups=(MASTERS, ALL_AUTHENTICATED))
+UNSECURED_USER: Final = User("system:unsecured", groups=(MASTERS_GROUP, ALL_AUTHENTICATED))
 # Default audience of tokens, and issuer of service account tokens: this API.
-AUDIENCE: Final = "https://kubernetes.default.svc"
+DEFAULT_AUDIENCE: Final = "https://kubernetes.default.svc"
 
 
 @dataclass(frozen=True, slots=True)
-class Authenticated:
+class AuthenticatedUser:
     """User of a token, and those of the requested audiences for which it is valid."""
 
     user: User
@@ -44,7 +44,7 @@ class Authenticated:
 
 
 # Authenticates a token for some audiences: None for an unknown token, InvalidCredentials for an invalid one.
-TokenReviewer = Callable[[str, Sequence[str]], Authenticated | None]
+TokenAuthenticatorFunction = Callable[[str, Sequence[str]], AuthenticatedUser | None]
 
 
 class InvalidCredentials(Exception):

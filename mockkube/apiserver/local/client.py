@@ -15,19 +15,19 @@ from mockkube_storage import errors as store_errors
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.authorization.refusals import refusal
+from mockkube.apiserver.authorization.refusals import new_forbidden_request
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.local import reviews, subresources
-from mockkube.apiserver.local.endpoint import Desk, LocalDoor
-from mockkube.apiserver.local.view import LocalWatch, View
+from mockkube.apiserver.local.endpoint import LocalEndpoint, LocalServer
+from mockkube.apiserver.local.view import KindView, LocalWatch
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
-from mockkube.apiserver.registry.authorizer import Attributes
-from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, list_options
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, parse_list_options
 from mockkube.apiserver.registry.patching import Patch
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
 from mockkube.client.sight import VersionedDecoder
@@ -35,13 +35,13 @@ from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
-_WRITE: Final = WriteOptions(field_validation="Ignore")
-_REFUSED: Final = 400
+_WRITE_OPTIONS: Final = WriteOptions(field_validation="Ignore")
+_ERROR_CODE_MIN: Final = 400
 _HTTP_VERBOSITY: Final = 3
-Heard = Callable[[Sequence[str]], None]
+WarningHandler = Callable[[Sequence[str]], None]
 
 
-def _unheard(warnings: Sequence[str]) -> None:
+def _ignore_warnings(warnings: Sequence[str]) -> None:
     pass
 
 
@@ -58,46 +58,53 @@ class LocalClient:
 
     def __init__(
         self,
-        door: LocalDoor,
+        endpoint: LocalEndpoint,
         identity: ClientIdentity,
-        sight: VersionedDecoder | None = None,
+        decoder: VersionedDecoder | None = None,
         *,
-        writes: WriteOptions = _WRITE,
-        heard: Heard = _unheard,
+        write_options: WriteOptions = _WRITE_OPTIONS,
+        handle_warnings: WarningHandler = _ignore_warnings,
     ) -> None:
         self.identity = identity
-        self._door, self._sight, self._writes, self._heard = door, sight, writes, heard
+        self._endpoint, self._decoder, self._write_options, self._handle_warnings = (
+            endpoint,
+            decoder,
+            write_options,
+            handle_warnings,
+        )
         self._user = User(identity.user, groups=identity.groups)
 
-    def _ask(
+    def _open_request(
         self, verb: str, kind: str, key: Key, *, subresource: str = "", options: ListOptions | None = None
-    ) -> "_Request":
-        desk = self._door.desk()
-        view = desk.view(kind, self._sight)
-        scope = Call(self._user, key.namespace, key.name, subresource, self.identity.user_agent)
+    ) -> "_LocalRequest":
+        desk = self._endpoint.get_server()
+        view = desk.get_view(kind, self._decoder)
+        scope = RequestScope(self._user, key.namespace, key.name, subresource, self.identity.user_agent)
         # As in a path of HTTP: a cluster-scoped kind has no namespace.
         if not view.resource.kind.namespaced:
             scope.namespace = ""
-        return _Request(desk, view, scope, verb, options, self._writes.field_validation, self._heard)
+        return _LocalRequest(
+            desk, view, scope, verb, options, self._write_options.field_validation, self._handle_warnings
+        )
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the current object."""
-        with self._ask("get", kind, key) as request:
+        with self._open_request("get", kind, key) as request:
             resource = request.resource
-            await resource.services.cache.fresh()
-            record = resource.record(request.call.namespace, request.call.name)
+            await resource.dependencies.watch_cache.wait_until_fresh()
+            record = resource.get_cached(request.scope.namespace, request.scope.name)
             if record is None:
                 raise NotFound.for_object(resource.group, resource.plural, key.name)
-            return request.view.show(record)
+            return request.view.get_object(record)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects."""
-        options = _options(selection)
-        with self._ask("list", kind, Key(selection.namespace, ""), options=options) as request:
-            page = await listing.page(request.resource, request.call.namespace, options)
+        options = _to_list_options(selection)
+        with self._open_request("list", kind, Key(selection.namespace, ""), options=options) as request:
+            page = await listing.list_page(request.resource, request.scope.namespace, options)
             objects, size = list[ReadOnlyObject](), 0
             for record in page.records:
-                objects.append(request.view.show(record))
+                objects.append(request.view.get_object(record))
                 size += len(record.tail)
                 if size > _SLICE_BYTES:  # decoding takes milliseconds, which others need not wait for
                     await yield_to_event_loop()
@@ -106,67 +113,71 @@ class LocalClient:
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Watch the selected objects from a resource version on; raise Expired if it is too old."""
-        options = _options(selection, after)
-        with self._ask("watch", kind, Key(selection.namespace, ""), options=options) as request:
-            opened = await watching.watch(request.resource, request.call.namespace, options)
-            return LocalWatch(opened, request.view, request.desk.watches)
+        options = _to_list_options(selection, after)
+        with self._open_request("watch", kind, Key(selection.namespace, ""), options=options) as request:
+            opened = await watching.open_watch(request.resource, request.scope.namespace, options)
+            return LocalWatch(opened, request.view, request.server.watches)
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create an object, or a subresource (binding, eviction) of the object `name`."""
         # Reviews are not stored, so the registry has no resource for them.
         if kind == reviews.REVIEW:
-            return reviews.answer(self._door.desk().authorizer, self._user, obj)
+            return reviews.review_access(self._endpoint.get_server().authorizer, self._user, obj)
         metadata = obj.get("metadata", {})
         key = Key(metadata.get("namespace", ""), (name or metadata.get("name", "")) if subresource else "")
-        with self._ask("create", kind, key, subresource=subresource) as request:
+        with self._open_request("create", kind, key, subresource=subresource) as request:
             if subresource:
-                return await subresources.post(request.resource, request.call, obj, self._writes)
-            decoded = request.decoded(obj)
-            created = await creation.create(request.resource, request.call, decoded, self._writes)
+                return await subresources.create_subresource(request.resource, request.scope, obj, self._write_options)
+            request.scope.body_bytes = len(encoding.dumps(obj))  # what is large is worked on in a thread
+            decoded = request.decode(obj)
+            created = await creation.create(request.resource, request.scope, decoded, self._write_options)
             await _give_way_after(created)
-            return request.view.show(created)
+            return request.view.get_object(created)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object; raise Conflict if its resource version is outdated."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata.get("name", ""))
-        with self._ask("update", kind, key, subresource=subresource) as request:
+        with self._open_request("update", kind, key, subresource=subresource) as request:
             if subresource == "scale":
-                return await subresources.put_scale(request.resource, request.call, obj, self._writes)
-            decoded = request.decoded(obj)
-            updated = await updating.replace(request.resource, request.call, decoded, self._writes)
+                return await subresources.update_scale(request.resource, request.scope, obj, self._write_options)
+            request.scope.body_bytes = len(encoding.dumps(obj))  # what is large is worked on in a thread
+            decoded = request.decode(obj)
+            updated = await updating.replace(request.resource, request.scope, decoded, self._write_options)
             await _give_way_after(updated.record)
-            return request.view.show(updated.record)
+            return request.view.get_object(updated.record)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Apply a patch to an object."""
-        with self._ask("patch", kind, key, subresource=subresource) as request:
+        with self._open_request("patch", kind, key, subresource=subresource) as request:
             if media not in request.resource.patch_types:
                 raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media}")
             # The text is only needed to find repeated fields, which ignored field validation does not look for.
-            text = b"" if self._writes.field_validation == "Ignore" else encoding.dumps(patch)
+            text = b"" if self._write_options.field_validation == "Ignore" else encoding.dumps(patch)
             given = Patch(patching.PatchType(media), text, patch)
             if subresource == "scale":
-                return await subresources.patch_scale(request.resource, request.call, given, self._writes)
+                return await subresources.patch_scale(request.resource, request.scope, given, self._write_options)
             write = patching.apply if media is PatchType.APPLY else patching.patch
-            patched = (await write(request.resource, request.call, given, self._writes)).record
+            patched = (await write(request.resource, request.scope, given, self._write_options)).record
             await _give_way_after(patched)
-            return request.view.show(patched)
+            return request.view.get_object(patched)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete an object; finalizers or its grace period may keep it."""
-        with self._ask("delete", kind, key) as request:
-            await deletion.delete(request.resource, request.call, _deletion(how))
+        with self._open_request("delete", kind, key) as request:
+            await deletion.delete(request.resource, request.scope, _to_delete_options(how))
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete the selected objects."""
-        options, wanted = _options(selection), _deletion(how)
-        with self._ask("deletecollection", kind, Key(selection.namespace, ""), options=options) as request:
-            listed = await listing.page(request.resource, request.call.namespace, options)
+        options, wanted = _to_list_options(selection), _to_delete_options(how)
+        with self._open_request("deletecollection", kind, Key(selection.namespace, ""), options=options) as request:
+            listed = await listing.list_page(request.resource, request.scope.namespace, options)
             for record in listed.records:
-                one = Call(request.call.user, record.namespace, record.name, user_agent=request.call.user_agent)
+                one = RequestScope(
+                    request.scope.user, record.namespace, record.name, user_agent=request.scope.user_agent
+                )
                 try:
                     await deletion.delete(request.resource, one, wanted)
                 except NotFound:
@@ -174,16 +185,16 @@ class LocalClient:
 
 
 @dataclass(slots=True)
-class _Request:
+class _LocalRequest:
     """One request as a context: authorized when entered, counted when left, with errors as the API has them."""
 
-    desk: Desk
-    view: View
-    call: Call
+    server: LocalServer
+    view: KindView
+    scope: RequestScope
     verb: str
     options: ListOptions | None
     field_validation: str
-    heard: Heard
+    handle_warnings: WarningHandler
     started: float = 0.0
 
     @property
@@ -191,103 +202,103 @@ class _Request:
         """Requested resource."""
         return self.view.resource
 
-    def decoded(self, obj: ReadOnlyObject) -> Object:
+    def decode(self, obj: ReadOnlyObject) -> Object:
         """Decode an object; components may leave out kind and apiVersion."""
         resource = self.resource
-        if resource.open_kind:
+        if resource.accepts_other_kinds:
             # Custom resources are decoded without a Go type that would imply their kind.
             obj = {**obj, "kind": resource.kind.kind, "apiVersion": resource.api_version}
-        return resource.decode(obj, self.call, self.field_validation)
+        return resource.decode(obj, self.scope, self.field_validation)
 
     def __enter__(self) -> Self:
         # Counted before authorization, so that a stopping server waits for this request, too.
-        self.desk.inside += 1
-        self.started = self.desk.clock.monotonic()
+        self.server.requests_in_flight += 1
+        self.started = self.server.clock.monotonic()
         try:
-            self._admit()
+            self._authorize()
             self._check_verb()
         except ApiError as error:
-            self._leave(error.code)
+            self._finish(error.code)
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.call.warnings:
-            self.heard(self.call.warnings)
+        if self.scope.warnings:
+            self.handle_warnings(self.scope.warnings)
         match error:
             case None:
-                self._leave(201 if self.verb == "create" else 200)
+                self._finish(201 if self.verb == "create" else 200)
             case ApiError():
-                self._leave(error.code)
+                self._finish(error.code)
             case store_errors.Unavailable():
-                self._leave(Unavailable.code)
+                self._finish(Unavailable.code)
                 raise Unavailable(str(error)) from error
             case Exception():  # a bug in the server is its own, not the component's
-                self._leave(Internal.code)
+                self._finish(Internal.code)
                 _LOG.error("%s: %s", self.verb, "".join(traceback.format_exception(error)))
                 raise Internal("an unexpected error, see the server's log") from error
             # Cancellation and other BaseExceptions have no status code, so they are not counted in the metrics.
             case _:
-                self._leave(0)
+                self._finish(0)
 
-    def _admit(self) -> None:
-        scope, resource, options = self.call, self.resource, self.options
+    def _authorize(self) -> None:
+        scope, resource, options = self.scope, self.resource, self.options
         requirements = options.fields.requirements if options is not None else ()
         name = scope.name or (options is not None and options.fields.get_required_value("metadata.name")) or ""
-        attributes = Attributes(
+        attributes = AuthorizationAttributes(
             scope.user, self.verb, resource.group, resource.plural, scope.subresource, scope.namespace, name,
-            fields=requirements,
+            field_requirements=requirements,
         )  # fmt: skip
-        decision = self.desk.authorizer.decide(attributes)
+        decision = self.server.authorizer.authorize(attributes)
         if not decision.allowed:
-            raise refusal(attributes, decision.reason)
+            raise new_forbidden_request(attributes, decision.reason)
 
     def _check_verb(self) -> None:
         """Refuse a verb that the resource or subresource does not have."""
-        kind, name = self.resource.kind, self.call.subresource
+        kind, name = self.resource.kind, self.scope.subresource
         sub = kind.subresource(name) if name else None
         if name and sub is None:
             raise NotFound.for_path()
         if self.verb not in (kind.verbs if sub is None else sub.verbs):
             raise MethodNotAllowed
 
-    def _leave(self, code: int) -> None:
-        desk = self.desk
-        desk.inside -= 1
-        if not desk.inside:
-            desk.left.set()
+    def _finish(self, code: int) -> None:
+        desk = self.server
+        desk.requests_in_flight -= 1
+        if not desk.requests_in_flight:
+            desk.idle.set()
         if code:
-            request_scope, resource = self.call, self.resource
+            request_scope, resource = self.scope, self.resource
             verb, scope = verb_label(self.verb), scope_label(self.verb, request_scope.namespace, request_scope.name)
             labels = RequestLabels(
                 "", resource.group, resource.plural, scope, request_scope.subresource, verb, resource.version
             )
             now = desk.clock.monotonic()
             desk.metrics.observe(labels, code, now - self.started)
-            if code >= _REFUSED:
-                self._log_refusal(now, verb, code)
+            if code >= _ERROR_CODE_MIN:
+                self._log_error(now, verb, code)
 
-    def _log_refusal(self, now: float, verb: str, code: int) -> None:
+    def _log_error(self, now: float, verb: str, code: int) -> None:
         """Log a failed request as upstream does with `-v=3`, without the reason."""
         # upstream 1.36: staging/src/k8s.io/apiserver/pkg/server/httplog/httplog.go
         # differs: successful requests are not logged, as components send far too many of them.
-        scope, resource = self.call, self.resource
+        scope, resource = self.scope, self.resource
         namespace = ("namespaces", scope.namespace) if scope.namespace else ()
         root = ("apis", resource.group) if resource.group else ("api",)
         parts = (*root, resource.version, *namespace, resource.plural, scope.name, scope.subresource)
         uri, agent = quote("/" + "/".join(filter(None, parts))), quote(scope.user_agent)
         text = f'"HTTP" verb="{verb}" URI={uri} userAgent={agent} resp={code}'
-        self.desk.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
+        self.server.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
 
 
-def _options(selection: Selection, after: str = "") -> ListOptions:
+def _to_list_options(selection: Selection, after: str = "") -> ListOptions:
     given = {"labelSelector": selection.labels, "fieldSelector": selection.fields, "resourceVersion": after}
-    return list_options({name: (value,) for name, value in given.items() if value})
+    return parse_list_options({name: (value,) for name, value in given.items() if value})
 
 
-def _deletion(how: Deletion) -> DeleteOptions:
+def _to_delete_options(how: Deletion) -> DeleteOptions:
     return DeleteOptions(
         grace_seconds=how.grace_seconds,
         propagation=how.propagation,
@@ -296,7 +307,7 @@ def _deletion(how: Deletion) -> DeleteOptions:
     )
 
 
-async def _give_way_after(record: Record) -> None:
+async def _give_way_after(record: CachedObject) -> None:
     """Let others run after a large object: a component may write hundreds of them in one step."""
     if len(record.tail) > _LARGE_BYTES:
         await yield_to_event_loop()

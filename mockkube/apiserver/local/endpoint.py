@@ -5,115 +5,117 @@ import asyncio
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.schema import Schema
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.local.view import LocalWatch, View
+from mockkube.apiserver.local.view import KindView, LocalWatch
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
 from mockkube.client.sight import VersionedDecoder, keep_all_fields
 from mockkube.runtime.component_log import ComponentLog
 
 
-class Desk:
+class LocalServer:
     """One running API server with its views of kinds, as components of the process use it."""
 
     def __init__(self, server: ApiServer, log: ComponentLog) -> None:
         self.registry = server.registry
         self.log = log
         self.metrics = server.metrics
-        self.clock = server.registry.services.clock
+        self.clock = server.registry.dependencies.clock
         self.authorizer = Authorizer(server.registry)
         self.watches: dict[LocalWatch, None] = {}
-        self.inside = 0
+        self.requests_in_flight = 0
         """Number of requests in flight."""
-        self.left = asyncio.Event()
-        self._views: dict[Schema, dict[str, View]] = {}
-        self._schemas: dict[Schema, Schema] = {}
+        self.idle = asyncio.Event()
+        self._views: dict[Schema, dict[str, KindView]] = {}
+        self._shared_schemas: dict[Schema, Schema] = {}
         """Schemas of components, each mapped to an equal one that was seen before."""
-        self._edition = self.registry.edition
+        self._edition = self.registry.generation
 
-    def view(self, kind: str, sight: VersionedDecoder | None) -> View:
+    def get_view(self, kind: str, decoder: VersionedDecoder | None) -> KindView:
         """Return the view of a kind (`Pod`, `Event.events.k8s.io`) in the first version that both sides know."""
         # The set of served kinds has changed with a CRD.
-        if self._edition != self.registry.edition:
+        if self._edition != self.registry.generation:
             self._views.clear()
-            self._edition = self.registry.edition
-        schema = self.registry.schema if sight is None else self._schema(sight.schema)
+            self._edition = self.registry.generation
+        schema = self.registry.schema if decoder is None else self._share_schema(decoder.schema)
         views = self._views.get(schema)
         if views is None:
-            views = self._views[schema] = self._seen_with(None if schema is self.registry.schema else sight)
+            views = self._views[schema] = self._build_views(None if schema is self.registry.schema else decoder)
         view = views.get(kind)
         if view is None:
             raise NotFound.for_path()
         return view
 
-    def scribbled(self) -> list[str]:
+    def find_mutated_objects(self) -> list[str]:
         """Return keys of shared objects that a component has changed in place, which is a bug of that component."""
         views = {view: None for known in self._views.values() for view in known.values()}
-        return [key for view in views for key in view.scribbled()]
+        return [key for view in views for key in view.find_mutated_objects()]
 
-    def _schema(self, schema: Schema) -> Schema:
+    def _share_schema(self, schema: Schema) -> Schema:
         """Return an equal schema already in use: components of one version share decoded objects."""
-        if schema not in self._schemas:
-            known = (self.registry.schema, *self._schemas.values())
-            self._schemas[schema] = next((one for one in known if _equal(one, schema)), schema)
-        return self._schemas[schema]
+        if schema not in self._shared_schemas:
+            known = (self.registry.schema, *self._shared_schemas.values())
+            self._shared_schemas[schema] = next((one for one in known if _is_equal(one, schema)), schema)
+        return self._shared_schemas[schema]
 
-    def _seen_with(self, sight: VersionedDecoder | None) -> dict[str, View]:
-        views: dict[str, View] = {}
+    def _build_views(self, decoder: VersionedDecoder | None) -> dict[str, KindView]:
+        views: dict[str, KindView] = {}
         for resource in self.registry.resources.values():
             # Custom resources with a conversion webhook are shown in their storage version: components only need the
             # metadata, which all versions share, and the webhook is not called.
-            view = self._view(resource.home if resource.converted else resource, sight)
+            view = self._build_view(
+                resource.storage_resource if resource.uses_conversion_webhook else resource, decoder
+            )
             if view is not None:
                 # The first group with a kind of this name wins; the second form names the group.
                 views.setdefault(resource.kind.kind, view)
                 views.setdefault(f"{resource.kind.kind}.{resource.group}", view)
         return views
 
-    def _view(self, resource: Resource, sight: VersionedDecoder | None) -> View | None:
+    def _build_view(self, resource: Resource, decoder: VersionedDecoder | None) -> KindView | None:
         """Return the view of a served resource; None for a built-in kind that the component's version lacks."""
         kind = (resource.group, resource.version, resource.kind.kind)
         built_in = self.registry.schema.find_definition(*kind) is not None
-        if sight is None or not built_in:
-            return View(resource, keep_all_fields)
-        return View(resource, sight.decoder_for(*kind)) if sight.has_kind(*kind) else None
+        if decoder is None or not built_in:
+            return KindView(resource, keep_all_fields)
+        return KindView(resource, decoder.decoder_for(*kind)) if decoder.has_kind(*kind) else None
 
 
-def _equal(one: Schema, other: Schema) -> bool:
+def _is_equal(one: Schema, other: Schema) -> bool:
     return one is other or (one.version == other.version and one.definitions == other.definitions)
 
 
-class LocalDoor:
+class LocalEndpoint:
     """Endpoint of an API server within the process; clients keep it over restarts of the server."""
 
     def __init__(self) -> None:
         self.log = ComponentLog()
         """Log of the API servers that this endpoint led to."""
-        self._desk: Desk | None = None
-        self._leaving: Desk | None = None
+        self._server: LocalServer | None = None
+        self._draining: LocalServer | None = None
 
-    def desk(self) -> Desk:
+    def get_server(self) -> LocalServer:
         """Return the present server; raise Unavailable if there is none."""
-        if self._desk is None:
+        if self._server is None:
             raise Unavailable("the server is not running")
-        return self._desk
+        return self._server
 
     def open(self, server: ApiServer) -> None:
         """Accept requests for a server that has started."""
-        self.shut()
-        self._desk = Desk(server, self.log)
+        self.close()
+        self._server = LocalServer(server, self.log)
 
-    def shut(self) -> None:
+    def close(self) -> None:
         """Refuse new requests and end the watches; requests in flight continue."""
-        desk, self._desk = self._desk, None
+        desk, self._server = self._server, None
         if desk is not None:
-            self._leaving = desk
+            self._draining = desk
             for watch in list(desk.watches):
                 watch.end()
 
-    async def emptied(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no request is in flight; call it before the server stops."""
-        desk = self._leaving
-        while desk is not None and desk.inside:
+        desk = self._draining
+        while desk is not None and desk.requests_in_flight:
             # The event may be set by an earlier moment without requests, so it is cleared before each wait.
-            desk.left.clear()
-            await desk.left.wait()
+            desk.idle.clear()
+            await desk.idle.wait()

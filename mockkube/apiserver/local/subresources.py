@@ -10,42 +10,42 @@ from mockkube.apiserver.http.exchange import status_success
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, scale
 
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 
-async def post(resource: Resource, call: Call, given: Object, wanted: WriteOptions) -> Object:
+async def create_subresource(resource: Resource, scope: RequestScope, given: Object, wanted: WriteOptions) -> Object:
     """Bind or evict a pod."""
-    match call.subresource:
+    match scope.subresource:
         case "binding":
-            await binding.bind(resource, call, _decoded(resource, _BINDING, given), wanted)
+            await binding.bind(resource, scope, _decode(resource, _BINDING, given), wanted)
         case "eviction":
-            delete_options = _decoded(resource, _EVICTION, given).get("deleteOptions") or {}
-            await eviction.evict(resource, call, options.delete_options({}, delete_options))
+            delete_options = _decode(resource, _EVICTION, given).get("deleteOptions") or {}
+            await eviction.evict(resource, scope, options.parse_delete_options({}, delete_options))
         case _:
             raise MethodNotAllowed
     return status_success(code=201)
 
 
-async def put_scale(resource: Resource, call: Call, given: Object, wanted: WriteOptions) -> Object:
+async def update_scale(resource: Resource, scope: RequestScope, given: Object, wanted: WriteOptions) -> Object:
     """Set the replicas of a workload."""
-    return await scale.put(resource, call, _decoded(resource, scale.SCALE, given), wanted)
+    return await scale.replace_scale(resource, scope, _decode(resource, scale.SCALE_SCHEMA, given), wanted)
 
 
-async def patch_scale(resource: Resource, call: Call, given: Patch, wanted: WriteOptions) -> Object:
+async def patch_scale(resource: Resource, scope: RequestScope, given: Patch, wanted: WriteOptions) -> Object:
     """Apply a patch to the Scale of a workload."""
 
     def decode(value: Any) -> Object:
-        return _decoded(resource, scale.SCALE, value)
+        return _decode(resource, scale.SCALE_SCHEMA, value)
 
-    return await scale.patch(resource, call, given, wanted, decode)
+    return await scale.patch_scale(resource, scope, given, wanted, decode)
 
 
-def _decoded(resource: Resource, definition: str, value: Any) -> Object:
-    codec = resource.services.codec
+def _decode(resource: Resource, definition: str, value: Any) -> Object:
+    codec = resource.dependencies.codec
     node = codec.schema.get_type(definition)
     try:
         obj = codec.decode(node, value, DecodingState())

@@ -6,7 +6,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Priority:
+class ApiServicePriority:
     """Priorities of a group and of a version in it; higher ones come first."""
 
     group: int
@@ -14,11 +14,11 @@ class Priority:
 
 
 # Priority of groups and versions from CRDs.
-CUSTOM: Final = Priority(1000, 100)
+CRD_PRIORITY: Final = ApiServicePriority(1000, 100)
 
 # upstream 1.36: cmd/kube-apiserver/app/aggregator.go, pkg/controlplane/apiserver/aggregator.go; and 1.33 to 1.37, which
 # agree on what they share
-_GROUPS: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
+_PRIORITIES: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
     "": (18000, {"v1": 1}),
     "apps": (17800, {"v1": 15}),
     "events.k8s.io": (17750, {"v1": 15, "v1beta1": 5}),
@@ -45,13 +45,13 @@ _GROUPS: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
 }
 
 
-def group_priority(group: str) -> int:
+def get_group_priority(group: str) -> int:
     """Return the priority of a group served here; custom groups come after built-in ones."""
-    return _GROUPS[group][0] if group in _GROUPS else CUSTOM.group
+    return _PRIORITIES[group][0] if group in _PRIORITIES else CRD_PRIORITY.group
 
 
-def priority_of(group: str, version: str) -> Priority | None:
+def get_priority(group: str, version: str) -> ApiServicePriority | None:
     """Return the priority of a version of a built-in group; None for one without an APIService."""
-    whole, versions = _GROUPS.get(group, (0, {}))
+    whole, versions = _PRIORITIES.get(group, (0, {}))
     own = versions.get(version)
-    return None if own is None else Priority(whole, own)
+    return None if own is None else ApiServicePriority(whole, own)

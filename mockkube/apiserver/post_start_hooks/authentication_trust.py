@@ -8,17 +8,17 @@ import orjson
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.types import Object
-from mockkube.apiserver.post_start_hooks.rounds import Rounds
+from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
 from mockkube.apiserver.registry import creation, updating
-from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Change
+from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cache import CacheChange
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
-_OPTIONS: Final = WriteOptions(field_manager=MANAGER)
+_OPTIONS: Final = WriteOptions(field_manager=FIELD_MANAGER)
 
 
 def front_proxy_data(authority: str, name: str) -> dict[str, str]:
@@ -33,18 +33,20 @@ def front_proxy_data(authority: str, name: str) -> dict[str, str]:
     return {**encoded, "requestheader-client-ca-file": authority}
 
 
-class AuthenticationTrust:
+class AuthenticationTrustController:
     """Controller that keeps the published entries; other keys of the ConfigMap are not changed."""
 
     def __init__(self, registry: Registry, data: Mapping[str, str]) -> None:
         self._registry = registry
         self._data = dict(data)
-        self.rounds = Rounds(self._ensure, registry.services.clock, registry.services.cache.bad)
+        self.queue = RetryQueue(
+            self._ensure, registry.dependencies.clock, registry.dependencies.watch_cache.bad_objects
+        )
 
     async def start(self) -> None:
         """Publish the entries, and follow the ConfigMap from now on."""
         if self._data:
-            self._home.collection.listeners[self._changed] = None
+            self._config_maps.collection.listeners[self._on_change] = None
             try:
                 await self._ensure(NAME)
             # A rejected write is a fault of the start itself. Anything else comes from a malformed stored object, which
@@ -52,37 +54,37 @@ class AuthenticationTrust:
             except ApiError:
                 raise
             except Exception:
-                self.rounds.add(NAME)  # where it fails again, for all to see
+                self.queue.add(NAME)  # where it fails again, for all to see
 
     def stop(self) -> None:
         """Stop following the ConfigMap."""
-        self._home.collection.listeners.pop(self._changed, None)
+        self._config_maps.collection.listeners.pop(self._on_change, None)
 
     @property
-    def _home(self) -> Resource:
-        resource = self._registry.stored("", "configmaps")
+    def _config_maps(self) -> Resource:
+        resource = self._registry.find_storage_resource("", "configmaps")
         assert resource is not None, "every server has config maps"
         return resource
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: CacheChange) -> None:
         if (change.record.namespace, change.record.name) == (NAMESPACE, NAME):
-            self.rounds.add(NAME)
+            self.queue.add(NAME)
 
     async def _ensure(self, name: str) -> None:
-        record = self._home.record(NAMESPACE, name)
+        record = self._config_maps.get_cached(NAMESPACE, name)
         try:
             if record is None:
                 await self._create()
-            elif self._completed(obj := record.load()) != obj:
-                scope = Call(APISERVER, NAMESPACE, name, user_agent=MANAGER)
-                await updating.update(self._home, scope, self._completed, _OPTIONS)
+            elif self._with_published_data(obj := record.load()) != obj:
+                scope = RequestScope(APISERVER_USER, NAMESPACE, name, user_agent=FIELD_MANAGER)
+                await updating.update(self._config_maps, scope, self._with_published_data, _OPTIONS)
         except (NotFound, Conflict, AlreadyExists):
             return  # whoever was faster has caused another look at it
 
     async def _create(self) -> None:
-        scope = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
+        scope = RequestScope(APISERVER_USER, NAMESPACE, user_agent=FIELD_MANAGER)
         obj = {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": self._data}
-        await creation.create(self._home, scope, self._home.decode(obj, scope, "Ignore"), _OPTIONS)
+        await creation.create(self._config_maps, scope, self._config_maps.decode(obj, scope, "Ignore"), _OPTIONS)
 
-    def _completed(self, current: Object) -> Object:
+    def _with_published_data(self, current: Object) -> Object:
         return {**current, "data": {**(current.get("data") or {}), **self._data}}

@@ -13,14 +13,14 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.runtime.steps import yield_to_event_loop
 
 TTL_SECONDS: Final = 3600.0
 CHECK_SECONDS: Final = 300.0
 # Events decoded before other tasks get their turn.
-_SLICE: Final = 100
+_EVENTS_PER_TURN: Final = 100
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
@@ -28,57 +28,57 @@ class EventExpiry:
     """Deletes expired events of one store, at most `CHECK_SECONDS` late."""
 
     def __init__(self, registry: Registry) -> None:
-        resource = registry.stored("", "events")
+        resource = registry.find_storage_resource("", "events")
         assert resource is not None, "every server has events"
         self._collection = resource.collection
-        self._services = registry.services
+        self._dependencies = registry.dependencies
         # Times of the last hour, and the revision of the store at each: they tell the age of an event without decoding
         # it.
-        self._marks: deque[tuple[float, int]] = deque()
+        self._revision_times: deque[tuple[float, int]] = deque()
         # Events that existed when the server started: by key their revision and time of expiry.
-        self._found: dict[str, tuple[int, float]] = {}
+        self._initial_expiries: dict[str, tuple[int, float]] = {}
 
     async def run(self) -> None:
         """Delete expired events until cancelled."""
-        await self._find_expiries()
+        await self._read_initial_expiries()
         while True:
-            self._marks.append((self._services.clock.monotonic(), self._services.store.revision))
-            await self._services.clock.sleep(CHECK_SECONDS)
+            self._revision_times.append((self._dependencies.clock.monotonic(), self._dependencies.store.revision))
+            await self._dependencies.clock.sleep(CHECK_SECONDS)
             try:
-                await self.check()
+                await self.delete_expired()
             except store_errors.Unavailable as error:
                 _LOG.warning("expired events stay for another %.0f s: %s", CHECK_SECONDS, error)
 
-    async def check(self) -> None:
+    async def delete_expired(self) -> None:
         """Delete the events that have expired."""
-        now, written_before = self._services.clock.monotonic(), 0
-        while self._marks and self._marks[0][0] <= now - TTL_SECONDS:
-            written_before = self._marks.popleft()[1]
+        now, written_before = self._dependencies.clock.monotonic(), 0
+        while self._revision_times and self._revision_times[0][0] <= now - TTL_SECONDS:
+            written_before = self._revision_times.popleft()[1]
         for record in tuple(self._collection.records.values()):
-            revision, expires_at = self._found.get(record.key, (0, 0.0))
+            revision, expires_at = self._initial_expiries.get(record.key, (0, 0.0))
             is_expired = expires_at <= now if revision == record.revision else record.revision <= written_before
             if is_expired:
                 await self._delete(record)
-        self._found = {key: found for key, found in self._found.items() if found[1] > now}
+        self._initial_expiries = {key: found for key, found in self._initial_expiries.items() if found[1] > now}
 
-    async def _find_expiries(self) -> None:
+    async def _read_initial_expiries(self) -> None:
         """Compute from the stored events when they expire."""
-        now, monotonic = self._services.clock.now(), self._services.clock.monotonic()
+        now, monotonic = self._dependencies.clock.now(), self._dependencies.clock.monotonic()
         for number, record in enumerate(tuple(self._collection.records.values())):
-            age = (now - _written_at(record, now)).total_seconds()
-            self._found[record.key] = (record.revision, monotonic - max(age, 0) + TTL_SECONDS)
-            if number % _SLICE == _SLICE - 1:
+            age = (now - _last_write_time(record, now)).total_seconds()
+            self._initial_expiries[record.key] = (record.revision, monotonic - max(age, 0) + TTL_SECONDS)
+            if number % _EVENTS_PER_TURN == _EVENTS_PER_TURN - 1:
                 await yield_to_event_loop()
 
-    async def _delete(self, record: Record) -> None:
+    async def _delete(self, record: CachedObject) -> None:
         try:
             # No admission and no finalizers: upstream it is etcd that deletes expired events.
-            await self._services.store.delete(record.key, expected=record.revision)
+            await self._dependencies.store.delete(record.key, expected=record.revision)
         except store_errors.Conflict:
             return  # it has been written again, or another server was faster
 
 
-def _written_at(record: Record, now: datetime) -> datetime:
+def _last_write_time(record: CachedObject, now: datetime) -> datetime:
     """Return when an event was last written; `now` if that cannot be read."""
     try:
         metadata: ReadOnlyObject = record.load()["metadata"]

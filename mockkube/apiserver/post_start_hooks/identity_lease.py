@@ -16,27 +16,27 @@ from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.times import parse_micro_time, render_micro_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, deletion, updating
-from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 NAMESPACE: Final = "kube-system"
-IDENTITY: Final = "apiserver.kubernetes.io/identity"
-HOSTNAME: Final = "kubernetes.io/hostname"
+IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 LEASE_SECONDS: Final = 3600
 RENEW_SECONDS: Final = 10.0
 COLLECT_SECONDS: Final = 3600.0
 _JITTER: Final = 0.04
-_SERVER: Final = "kube-apiserver"
-_OPTIONS: Final = WriteOptions(field_manager=MANAGER)
+_COMPONENT: Final = "kube-apiserver"
+_OPTIONS: Final = WriteOptions(field_manager=FIELD_MANAGER)
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 def lease_name(identity: str) -> str:
     """Return the lease name of a server; identity is its host, and after a slash what distinguishes servers there."""
-    parts = (part.encode() for part in (identity, _SERVER))
+    parts = (part.encode() for part in (identity, _COMPONENT))
     # Like upstream's server id, each part is hashed with its length, so that different parts never run together.
     hashed = b"".join(len(part).to_bytes(2, "big") + part for part in parts)
     digest = hashlib.sha256(hashed).digest()[:16]
@@ -51,68 +51,70 @@ class IdentityLease:
         self._registry = registry
         self._host = identity.partition("/")[0]
         self._name = lease_name(identity)
-        self._holder = f"{self._name}_{registry.services.chance.new_uid()}"
+        self._holder = f"{self._name}_{registry.dependencies.random.new_uid()}"
 
     async def renew(self) -> None:
         """Renew the lease; create it if it is missing."""
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": self._now()}
-        scope = Call(APISERVER, NAMESPACE, self._name, user_agent=MANAGER)
+        scope = RequestScope(APISERVER_USER, NAMESPACE, self._name, user_agent=FIELD_MANAGER)
         try:
-            await updating.update(self._home, scope, lambda now: self._renewed(now, spec), _OPTIONS)
+            await updating.update(self._leases, scope, lambda now: self._with_renewal(now, spec), _OPTIONS)
         except NotFound:
             await self._create(spec)
 
-    async def collect(self) -> None:
+    async def delete_expired(self) -> None:
         """Delete the leases of servers that have expired."""
-        storage = self._home
+        storage = self._leases
         for record in tuple(storage.collection.range(storage.key(NAMESPACE, ""))):
-            if record.labels.get(IDENTITY) == _SERVER and self._expired(record):
+            if record.labels.get(IDENTITY_LABEL) == _COMPONENT and self._is_expired(record):
                 try:
-                    scope = Call(APISERVER, NAMESPACE, record.name, user_agent=MANAGER)
+                    scope = RequestScope(APISERVER_USER, NAMESPACE, record.name, user_agent=FIELD_MANAGER)
                     await deletion.delete(storage, scope, DeleteOptions())
                 except NotFound:
                     continue
 
-    def _expired(self, record: Record) -> bool:
-        services = self._registry.services
-        ask = partial(expired, record.load(), services.clock.now())
-        return services.cache.bad.attempt("IdentityLease", "leases", record.place, ask, otherwise=False)
+    def _is_expired(self, record: CachedObject) -> bool:
+        services = self._registry.dependencies
+        ask = partial(is_expired, record.load(), services.clock.now())
+        return services.watch_cache.bad_objects.attempt(
+            "IdentityLease", "leases", record.display_name, ask, otherwise=False
+        )
 
-    async def renewing(self) -> None:
+    async def run_renewal(self) -> None:
         """Renew the lease until cancelled."""
-        services = self._registry.services
+        services = self._registry.dependencies
         while True:
             await self._try(self.renew)
-            await services.clock.sleep(RENEW_SECONDS * (1 + services.chance.generator.random() * _JITTER))
+            await services.clock.sleep(RENEW_SECONDS * (1 + services.random.generator.random() * _JITTER))
 
-    async def collecting(self) -> None:
+    async def run_garbage_collection(self) -> None:
         """Delete expired leases until cancelled."""
         while True:
-            await self._try(self.collect)
-            await self._registry.services.clock.sleep(COLLECT_SECONDS)
+            await self._try(self.delete_expired)
+            await self._registry.dependencies.clock.sleep(COLLECT_SECONDS)
 
     @property
-    def _home(self) -> Resource:
-        resource = self._registry.stored("coordination.k8s.io", "leases")
+    def _leases(self) -> Resource:
+        resource = self._registry.find_storage_resource("coordination.k8s.io", "leases")
         assert resource is not None, "every server has leases"
         return resource
 
     def _now(self) -> str:
-        return render_micro_time(self._registry.services.clock.now())
+        return render_micro_time(self._registry.dependencies.clock.now())
 
-    def _renewed(self, current: Object, spec: Object) -> Object:
+    def _with_renewal(self, current: Object, spec: Object) -> Object:
         metadata = current["metadata"]
         labels = {**(metadata.get("labels") or {}), **self._labels()}
         return {**current, "metadata": {**metadata, "labels": labels}, "spec": {**current["spec"], **spec}}
 
     def _labels(self) -> dict[str, str]:
-        return {IDENTITY: _SERVER, HOSTNAME: self._host}
+        return {IDENTITY_LABEL: _COMPONENT, HOSTNAME_LABEL: self._host}
 
     async def _create(self, spec: Object) -> None:
-        scope = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
+        scope = RequestScope(APISERVER_USER, NAMESPACE, user_agent=FIELD_MANAGER)
         obj = {"metadata": {"name": self._name, "labels": self._labels()}, "spec": spec}
         try:
-            await creation.create(self._home, scope, self._home.decode(obj, scope, "Ignore"), _OPTIONS)
+            await creation.create(self._leases, scope, self._leases.decode(obj, scope, "Ignore"), _OPTIONS)
         except AlreadyExists:
             return  # the next renewal finds it
 
@@ -123,12 +125,12 @@ class IdentityLease:
         except (ApiError, store_errors.Unavailable) as error:
             _LOG.warning("lease %s: %s", self._name, error)
         except Exception as error:
-            self._registry.services.cache.bad.record_failure(
+            self._registry.dependencies.watch_cache.bad_objects.record_failure(
                 "IdentityLease", "leases", f"{NAMESPACE}/{self._name}", error
             )
 
 
-def expired(lease: ReadOnlyObject, now: datetime) -> bool:
+def is_expired(lease: ReadOnlyObject, now: datetime) -> bool:
     """Return whether a lease was not renewed for its duration."""
     spec = lease.get("spec") or {}
     renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds")

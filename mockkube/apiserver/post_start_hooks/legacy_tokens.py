@@ -14,137 +14,143 @@ from typing import Final
 from mockkube.api.errors import Conflict, NotFound
 from mockkube.api.kinds.core.secret import SERVICE_ACCOUNT_NAME_ANNOTATION
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.authentication.legacy_tokens import TOKEN, kept_token
+from mockkube.apiserver.authentication.legacy_tokens import TOKEN_KEY, read_token
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, InvalidCredentials, User
-from mockkube.apiserver.post_start_hooks.rounds import Rounds
+from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
 from mockkube.apiserver.registry import deletion, updating
-from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Change, ChangeType, Record
+from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
-TYPE: Final = "kubernetes.io/service-account-token"
-SERVICE_ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
-LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
-_AGENT: Final = "kube-controller-manager"
-_CONTROLLER: Final = User("system:kube-controller-manager", groups=(ALL_AUTHENTICATED,))
-_OPTIONS: Final = WriteOptions(field_manager=_AGENT)
+TOKEN_SECRET_TYPE: Final = "kubernetes.io/service-account-token"
+SERVICE_ACCOUNT_UID_ANNOTATION: Final = "kubernetes.io/service-account.uid"
+LAST_USED_LABEL: Final = "kubernetes.io/legacy-token-last-used"
+_MANAGER_NAME: Final = "kube-controller-manager"
+_CONTROLLER_USER: Final = User("system:kube-controller-manager", groups=(ALL_AUTHENTICATED,))
+_OPTIONS: Final = WriteOptions(field_manager=_MANAGER_NAME)
 
 
-class LegacyTokens:
+class LegacyTokenController:
     """Controller of legacy token secrets. `authority` is a PEM certificate, or empty."""
 
     def __init__(self, registry: Registry, authority: str = "") -> None:
         self._registry = registry
         self._authority = authority
-        clock = registry.services.clock
-        bad = registry.services.cache.bad
-        self.secrets = Rounds(self._ensure, clock, bad)
-        self.references = Rounds(self._forget, clock, bad)
-        self.uses = Rounds(self._note, clock, bad)
+        clock = registry.dependencies.clock
+        bad = registry.dependencies.watch_cache.bad_objects
+        self.secret_queue = RetryQueue(self._sync_secret, clock, bad)
+        self.reference_queue = RetryQueue(self._remove_reference, clock, bad)
+        self.use_queue = RetryQueue(self._label_last_use, clock, bad)
 
     def start(self) -> None:
         """Follow secrets and service accounts, and queue the existing secrets."""
-        secrets, accounts = self._stored("secrets").collection, self._stored("serviceaccounts").collection
-        secrets.listeners[self._secret_changed] = None
-        accounts.listeners[self._account_changed] = None
+        secrets, accounts = (
+            self._storage_resource("secrets").collection,
+            self._storage_resource("serviceaccounts").collection,
+        )
+        secrets.listeners[self._on_secret_change] = None
+        accounts.listeners[self._on_account_change] = None
         for record in secrets.records.values():
-            if record.fields.get("type") == TYPE:
-                self.secrets.add(f"{record.namespace}/{record.name}")
+            if record.fields.get("type") == TOKEN_SECRET_TYPE:
+                self.secret_queue.add(f"{record.namespace}/{record.name}")
 
     def stop(self) -> None:
         """Stop following secrets and service accounts."""
-        self._stored("secrets").collection.listeners.pop(self._secret_changed, None)
-        self._stored("serviceaccounts").collection.listeners.pop(self._account_changed, None)
+        self._storage_resource("secrets").collection.listeners.pop(self._on_secret_change, None)
+        self._storage_resource("serviceaccounts").collection.listeners.pop(self._on_account_change, None)
 
-    def used(self, namespace: str, name: str) -> None:
+    def record_use(self, namespace: str, name: str) -> None:
         """Queue recording that the token of a secret was used today."""
-        record = self._stored("secrets").record(namespace, name)
+        record = self._storage_resource("secrets").get_cached(namespace, name)
         # The label holds a date, so each secret is written at most once a day.
-        if record is not None and record.labels.get(LAST_USED) != self._today():
-            self.uses.add(f"{namespace}/{name}")
+        if record is not None and record.labels.get(LAST_USED_LABEL) != self._today():
+            self.use_queue.add(f"{namespace}/{name}")
 
-    def _stored(self, plural: str) -> Resource:
-        resource = self._registry.stored("", plural)
+    def _storage_resource(self, plural: str) -> Resource:
+        resource = self._registry.find_storage_resource("", plural)
         assert resource is not None, f"every server has {plural}"
         return resource
 
     def _today(self) -> str:
-        return f"{self._registry.services.clock.now():%Y-%m-%d}"
+        return f"{self._registry.dependencies.clock.now():%Y-%m-%d}"
 
-    def _secret_changed(self, change: Change) -> None:
+    def _on_secret_change(self, change: CacheChange) -> None:
         record = change.record
-        if record.fields.get("type") != TYPE:
+        if record.fields.get("type") != TOKEN_SECRET_TYPE:
             return
         if change.type is ChangeType.DELETED:
-            account = _account_of(record.load())
-            self.references.add(_Reference(record.namespace, record.name, account))
+            account = _account_ref(record.load())
+            self.reference_queue.add(_SecretReference(record.namespace, record.name, account))
         else:
-            self.secrets.add(f"{record.namespace}/{record.name}")
+            self.secret_queue.add(f"{record.namespace}/{record.name}")
 
-    def _account_changed(self, change: Change) -> None:
+    def _on_account_change(self, change: CacheChange) -> None:
         if change.type is ChangeType.DELETED:
-            self.secrets.add(*self._secrets_of(change.record.namespace, change.record.name))
+            self.secret_queue.add(*self._find_secrets(change.record.namespace, change.record.name))
 
-    def _secrets_of(self, namespace: str, account: str) -> Iterator[str]:
-        secrets = self._stored("secrets")
+    def _find_secrets(self, namespace: str, account: str) -> Iterator[str]:
+        secrets = self._storage_resource("secrets")
         for record in secrets.collection.range(secrets.key(namespace, "")):
-            if record.fields.get("type") == TYPE and _names(record, account):
+            if record.fields.get("type") == TOKEN_SECRET_TYPE and _names_account(record, account):
                 yield f"{namespace}/{record.name}"
 
-    async def _ensure(self, key: str) -> None:
+    async def _sync_secret(self, key: str) -> None:
         """Fill the secret, or delete it if its service account is gone."""
         namespace, _, name = key.partition("/")
-        record = self._stored("secrets").record(namespace, name)
+        record = self._storage_resource("secrets").get_cached(namespace, name)
         if record is None:
             return
         secret = record.load()
-        wanted = _account_of(secret)
+        wanted = _account_ref(secret)
         if not wanted.name:
             return
-        found = self._stored("serviceaccounts").record(namespace, wanted.name)
+        found = self._storage_resource("serviceaccounts").get_cached(namespace, wanted.name)
         account = None if found is None else found.load()
         # A new service account of the same name must not inherit the token of the old one.
         if account is None or wanted.uid not in ("", account["metadata"]["uid"]):
             await self._delete(secret)
-        elif (filled := self._filled(secret, account))["data"] != (secret.get("data") or {}):
+        elif (filled := self._fill(secret, account))["data"] != (secret.get("data") or {}):
             await self._update("secrets", filled)
 
-    def _filled(self, secret: Object, account: ReadOnlyObject) -> Object:
+    def _fill(self, secret: Object, account: ReadOnlyObject) -> Object:
         metadata = secret["metadata"]
         data = dict(secret.get("data") or {})
         if self._authority:
-            data["ca.crt"] = _encoded(self._authority)
-        data["namespace"] = data.get("namespace") or _encoded(metadata["namespace"])
-        if not self._good(secret):
-            token = self._registry.services.accounts.issue_legacy(account, metadata["name"])
-            data[TOKEN] = _encoded(token)
+            data["ca.crt"] = _encode(self._authority)
+        data["namespace"] = data.get("namespace") or _encode(metadata["namespace"])
+        if not self._has_valid_token(secret):
+            token = self._registry.dependencies.token_issuer.issue_legacy(account, metadata["name"])
+            data[TOKEN_KEY] = _encode(token)
         own = account["metadata"]
-        account_annotations = {SERVICE_ACCOUNT_NAME_ANNOTATION: own["name"], SERVICE_ACCOUNT_UID: own["uid"]}
+        account_annotations = {SERVICE_ACCOUNT_NAME_ANNOTATION: own["name"], SERVICE_ACCOUNT_UID_ANNOTATION: own["uid"]}
         annotations = {**(metadata.get("annotations") or {}), **account_annotations}
         return {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data}
 
-    def _good(self, secret: ReadOnlyObject) -> bool:
+    def _has_valid_token(self, secret: ReadOnlyObject) -> bool:
         """Return whether the token of the secret was issued by this server since its last start."""
         # differs: the keys of a server end with it, upstream's are in a file
-        token = kept_token(secret)
+        token = read_token(secret)
         try:
-            return bool(token) and self._registry.services.accounts.claims(token.decode("utf-8", "replace")) is not None
+            return (
+                bool(token)
+                and self._registry.dependencies.token_issuer.verify(token.decode("utf-8", "replace")) is not None
+            )
         except InvalidCredentials:
             return False
 
     async def _delete(self, secret: ReadOnlyObject) -> None:
         metadata = secret["metadata"]
-        scope = Call(_CONTROLLER, metadata["namespace"], metadata["name"], user_agent=_AGENT)
+        scope = RequestScope(_CONTROLLER_USER, metadata["namespace"], metadata["name"], user_agent=_MANAGER_NAME)
         try:
-            await deletion.delete(self._stored("secrets"), scope, DeleteOptions(uid=metadata["uid"]))
+            await deletion.delete(self._storage_resource("secrets"), scope, DeleteOptions(uid=metadata["uid"]))
         except (NotFound, Conflict):
             return  # it is gone, or another of that name has come
 
-    async def _forget(self, reference: "_Reference") -> None:
+    async def _remove_reference(self, reference: "_SecretReference") -> None:
         """Remove a deleted secret from the list of its service account."""
-        record = self._stored("serviceaccounts").record(reference.namespace, reference.account.name)
+        record = self._storage_resource("serviceaccounts").get_cached(reference.namespace, reference.account.name)
         account = None if record is None else record.load()
         if account is None or reference.account.uid not in ("", account["metadata"]["uid"]):
             return
@@ -154,32 +160,34 @@ class LegacyTokens:
 
     async def _update(self, plural: str, obj: Object) -> None:
         metadata = obj["metadata"]
-        scope = Call(_CONTROLLER, metadata["namespace"], metadata["name"], user_agent=_AGENT)
-        storage = self._stored(plural)
+        scope = RequestScope(_CONTROLLER_USER, metadata["namespace"], metadata["name"], user_agent=_MANAGER_NAME)
+        storage = self._storage_resource(plural)
         try:
             await updating.replace(storage, scope, storage.decode(obj, scope, "Ignore"), _OPTIONS)
         except (NotFound, Conflict):
             return  # whoever was faster has caused another look at it
 
-    async def _note(self, key: str) -> None:
+    async def _label_last_use(self, key: str) -> None:
         """Label the secret with the date of its last use."""
         namespace, _, name = key.partition("/")
-        scope = Call(APISERVER, namespace, name, user_agent=MANAGER)
+        scope = RequestScope(APISERVER_USER, namespace, name, user_agent=FIELD_MANAGER)
         today = self._today()
 
-        def labelled(current: Object) -> Object:
+        def add_label(current: Object) -> Object:
             metadata = current["metadata"]
-            labels = {**(metadata.get("labels") or {}), LAST_USED: today}
+            labels = {**(metadata.get("labels") or {}), LAST_USED_LABEL: today}
             return {**current, "metadata": {**metadata, "labels": labels}}
 
         try:
-            await updating.update(self._stored("secrets"), scope, labelled, WriteOptions(field_manager=MANAGER))
+            await updating.update(
+                self._storage_resource("secrets"), scope, add_label, WriteOptions(field_manager=FIELD_MANAGER)
+            )
         except (NotFound, Conflict):
             return
 
 
 @dataclass(frozen=True, slots=True)
-class _Account:
+class _AccountRef:
     """Service account that a secret names; the uid is empty if the secret does not name it."""
 
     name: str
@@ -187,23 +195,25 @@ class _Account:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reference:
+class _SecretReference:
     """Secret that a service account may list."""
 
     namespace: str
     secret: str
-    account: _Account
+    account: _AccountRef
 
 
-def _names(record: Record, account: str) -> bool:
+def _names_account(record: CachedObject, account: str) -> bool:
     annotations = (record.load().get("metadata") or {}).get("annotations")
     return isinstance(annotations, dict) and annotations.get(SERVICE_ACCOUNT_NAME_ANNOTATION) == account
 
 
-def _account_of(secret: ReadOnlyObject) -> _Account:
+def _account_ref(secret: ReadOnlyObject) -> _AccountRef:
     annotations = secret["metadata"].get("annotations") or {}
-    return _Account(annotations.get(SERVICE_ACCOUNT_NAME_ANNOTATION, ""), annotations.get(SERVICE_ACCOUNT_UID, ""))
+    return _AccountRef(
+        annotations.get(SERVICE_ACCOUNT_NAME_ANNOTATION, ""), annotations.get(SERVICE_ACCOUNT_UID_ANNOTATION, "")
+    )
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return base64.b64encode(text.encode()).decode()

@@ -12,33 +12,33 @@ from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Forbidden, No
 from mockkube.api.types import Object
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
 from mockkube.apiserver.registry import creation, updating
-from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Listener, Record
+from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeListener, ChangeType, Collection
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
-ACCOUNT: Final = "default"
+DEFAULT_ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"
-_DESCRIPTION: Final = "kubernetes.io/description"
-_TEXT: Final = (
+_DESCRIPTION_ANNOTATION: Final = "kubernetes.io/description"
+_DESCRIPTION_TEXT: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
     "clusters."
 )
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _OPTIONS: Final = WriteOptions(field_manager="kube-controller-manager")
-_ACCOUNTS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", ALL_AUTHENTICATED)
+_CONTROLLER_GROUPS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", ALL_AUTHENTICATED)
 
 
-def _user(controller: str) -> User:
-    return User(f"system:serviceaccount:kube-system:{controller}", groups=_ACCOUNTS)
+def _controller_user(controller: str) -> User:
+    return User(f"system:serviceaccount:kube-system:{controller}", groups=_CONTROLLER_GROUPS)
 
 
-_ACCOUNT_MAKER: Final = _user("service-account-controller")
-_PUBLISHER: Final = _user("root-ca-cert-publisher")
+_ACCOUNT_CONTROLLER: Final = _controller_user("service-account-controller")
+_PUBLISHER: Final = _controller_user("root-ca-cert-publisher")
 
 
-class Accounts:
+class NamespaceDefaults:
     """Controller of the namespace defaults. `authority` is a PEM certificate, or empty."""
 
     # upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher
@@ -47,29 +47,34 @@ class Accounts:
         self._registry = registry
         self._authority = authority
         self._pending: dict[str, None] = {}
-        self._running = False
+        self._is_running = False
         self._wake = asyncio.Event()
 
-    async def ensure(self, namespace: str) -> None:
+    async def sync(self, namespace: str) -> None:
         """Create what an active namespace lacks, and update the certificate."""
-        record = self._stored("namespaces").record("", namespace)
+        record = self._storage_resource("namespaces").get_cached("", namespace)
         if record is None or record.fields.get("status.phase") != "Active":
             return
-        if self._stored("serviceaccounts").record(namespace, ACCOUNT) is None:
-            await self._create("serviceaccounts", _ACCOUNT_MAKER, namespace, {"metadata": {"name": ACCOUNT}})
-        await self._publish(namespace)
+        if self._storage_resource("serviceaccounts").get_cached(namespace, DEFAULT_ACCOUNT) is None:
+            await self._create(
+                "serviceaccounts", _ACCOUNT_CONTROLLER, namespace, {"metadata": {"name": DEFAULT_ACCOUNT}}
+            )
+        await self._publish_root_ca(namespace)
 
     async def run(self) -> None:
         """Reconcile all namespaces, then new ones and those that lost an object, until cancelled."""
-        namespaces, accounts = self._stored("namespaces").collection, self._stored("serviceaccounts").collection
-        maps = self._stored("configmaps").collection
+        namespaces, accounts = (
+            self._storage_resource("namespaces").collection,
+            self._storage_resource("serviceaccounts").collection,
+        )
+        maps = self._storage_resource("configmaps").collection
         self._pending.update((record.name, None) for record in namespaces.records.values())
         self._wake.set()
-        self._running = True
-        heeded: tuple[tuple[Collection, Listener], ...] = (
-            (namespaces, self._namespace_changed),
-            (accounts, self._account_changed),
-            (maps, self._map_changed),
+        self._is_running = True
+        heeded: tuple[tuple[Collection, ChangeListener], ...] = (
+            (namespaces, self._on_namespace_change),
+            (accounts, self._on_account_change),
+            (maps, self._on_config_map_change),
         )
         for collection, listener in heeded:
             collection.listeners[listener] = None
@@ -78,7 +83,7 @@ class Accounts:
                 await self._wake.wait()
                 await self.step()
         finally:
-            self._running = False
+            self._is_running = False
             for collection, listener in heeded:
                 del collection.listeners[listener]
 
@@ -87,9 +92,9 @@ class Accounts:
         return bool(self._pending)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """True if it runs, and a namespace is queued or being processed."""
-        return self._running and self._wake.is_set()
+        return self._is_running and self._wake.is_set()
 
     async def step(self) -> None:
         """Reconcile one namespace."""
@@ -97,48 +102,50 @@ class Accounts:
         if namespace is not None:
             del self._pending[namespace]
             try:
-                await self.ensure(namespace)
+                await self.sync(namespace)
             except ApiError as error:
                 _LOG.warning("namespace %s: %s", namespace, error)
             except Exception as error:  # what is stored in one namespace must not take the server down
-                self._registry.services.cache.bad.record_failure("Accounts", "namespaces", namespace, error)
+                self._registry.dependencies.watch_cache.bad_objects.record_failure(
+                    "Accounts", "namespaces", namespace, error
+                )
         if not self._pending:
             self._wake.clear()
 
-    def _remember(self, namespace: str) -> None:
+    def _enqueue(self, namespace: str) -> None:
         self._pending[namespace] = None
         self._wake.set()
 
-    def _namespace_changed(self, change: Change) -> None:
+    def _on_namespace_change(self, change: CacheChange) -> None:
         if change.type is not ChangeType.DELETED:
-            self._remember(change.record.name)
+            self._enqueue(change.record.name)
 
-    def _account_changed(self, change: Change) -> None:
+    def _on_account_change(self, change: CacheChange) -> None:
         # Only deletions matter: the contents of a service account belong to its users.
-        if change.type is ChangeType.DELETED and change.record.name == ACCOUNT:
-            self._remember(change.record.namespace)
+        if change.type is ChangeType.DELETED and change.record.name == DEFAULT_ACCOUNT:
+            self._enqueue(change.record.namespace)
 
-    def _map_changed(self, change: Change) -> None:
+    def _on_config_map_change(self, change: CacheChange) -> None:
         if change.type is not ChangeType.ADDED and change.record.name == ROOT_CA:
-            self._remember(change.record.namespace)
+            self._enqueue(change.record.namespace)
 
-    def _stored(self, plural: str) -> Resource:
-        resource = self._registry.stored("", plural)
+    def _storage_resource(self, plural: str) -> Resource:
+        resource = self._registry.find_storage_resource("", plural)
         assert resource is not None, f"every server has {plural}"
         return resource
 
-    async def _publish(self, namespace: str) -> None:
-        record = self._stored("configmaps").record(namespace, ROOT_CA)
+    async def _publish_root_ca(self, namespace: str) -> None:
+        record = self._storage_resource("configmaps").get_cached(namespace, ROOT_CA)
         data = {"ca.crt": self._authority}
         if record is None:
-            metadata = {"name": ROOT_CA, "annotations": {_DESCRIPTION: _TEXT}}
+            metadata = {"name": ROOT_CA, "annotations": {_DESCRIPTION_ANNOTATION: _DESCRIPTION_TEXT}}
             await self._create("configmaps", _PUBLISHER, namespace, {"metadata": metadata, "data": data})
-        elif _outdated(record, data):
-            await self._correct(namespace, data)
+        elif _is_outdated(record, data):
+            await self._update_root_ca(namespace, data)
 
     async def _create(self, plural: str, user: User, namespace: str, obj: Object) -> None:
-        resource = self._stored(plural)
-        scope = Call(user, namespace, user_agent="kube-controller-manager")
+        resource = self._storage_resource(plural)
+        scope = RequestScope(user, namespace, user_agent="kube-controller-manager")
         try:
             await creation.create(resource, scope, resource.decode(obj, scope, "Ignore"), _OPTIONS)
         except (AlreadyExists, NotFound, Forbidden):
@@ -146,20 +153,20 @@ class Accounts:
             # retries on exceeded quota; here only the next change of the namespace does.
             return
 
-    async def _correct(self, namespace: str, data: Object) -> None:
-        scope = Call(_PUBLISHER, namespace, ROOT_CA, user_agent="kube-controller-manager")
+    async def _update_root_ca(self, namespace: str, data: Object) -> None:
+        scope = RequestScope(_PUBLISHER, namespace, ROOT_CA, user_agent="kube-controller-manager")
 
         def correct(current: Object) -> Object:
-            annotations = {**current["metadata"].get("annotations", {}), _DESCRIPTION: _TEXT}
+            annotations = {**current["metadata"].get("annotations", {}), _DESCRIPTION_ANNOTATION: _DESCRIPTION_TEXT}
             return {**current, "metadata": {**current["metadata"], "annotations": annotations}, "data": data}
 
         try:
-            await updating.update(self._stored("configmaps"), scope, correct, _OPTIONS)
+            await updating.update(self._storage_resource("configmaps"), scope, correct, _OPTIONS)
         except (NotFound, Conflict):
             return  # whoever took it away or changed it has caused another look at it
 
 
-def _outdated(record: Record, data: Object) -> bool:
+def _is_outdated(record: CachedObject, data: Object) -> bool:
     obj = record.load()
-    described = (obj["metadata"].get("annotations") or {}).get(_DESCRIPTION)
+    described = (obj["metadata"].get("annotations") or {}).get(_DESCRIPTION_ANNOTATION)
     return obj.get("data", {}) != data or not described

@@ -20,7 +20,7 @@ POLL_SECONDS: Final = 5.0
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
-class Housekeeping:
+class StoreMaintenance:
     """Maintenance of one store. The owner of the server's tasks runs the coroutines of `workers`."""
 
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/storage/etcd3/compact.go
@@ -28,30 +28,30 @@ class Housekeeping:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seen = store.revision
+        self._last_revision = store.revision
         # Bytes written since the last compaction.
         self._written = 0
-        self._full = asyncio.Event()
+        self._needs_compaction = asyncio.Event()
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
+    def workers(self) -> list[Coroutine[Any, Any, None]]:
         """Return coroutines that run until they are cancelled."""
         return [
-            self._every(COMPACT_SECONDS, self.compact),
-            self._every(POLL_SECONDS, self.poll),
-            self._whenever_full(),
+            self._run_every(COMPACT_SECONDS, self.compact),
+            self._run_every(POLL_SECONDS, self.poll),
+            self._compact_when_needed(),
         ]
 
-    def wrote(self, count: int) -> None:
+    def count_written(self, count: int) -> None:
         """Count bytes written to the store."""
         self._written += count
         if self._written >= COMPACT_BYTES:
-            self._full.set()
+            self._needs_compaction.set()
 
     async def compact(self) -> None:
         """Compact up to the revision of the last call."""
         # As upstream's compactor: revisions stay readable for at least one interval, for watches and lists that
         # continue.
-        seen, self._seen = self._seen, self._store.revision
+        seen, self._last_revision = self._last_revision, self._store.revision
         self._written = 0
         await self._store.compact(seen)
 
@@ -59,15 +59,15 @@ class Housekeeping:
         """Fetch what other processes have committed."""
         await self._store.poll()
 
-    async def _every(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
+    async def _run_every(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
         while True:
             await self._clock.sleep(seconds)
             await self._try(act, seconds)
 
-    async def _whenever_full(self) -> None:
+    async def _compact_when_needed(self) -> None:
         while True:
-            await self._full.wait()
-            self._full.clear()
+            await self._needs_compaction.wait()
+            self._needs_compaction.clear()
             await self._try(self.compact, COMPACT_SECONDS)
 
     async def _try(self, act: Callable[[], Awaitable[None]], seconds: float) -> None:

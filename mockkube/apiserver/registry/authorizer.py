@@ -8,7 +8,7 @@ from mockkube.apiserver.identity.user import User
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class AuthorizationAttributes:
     """Attributes of a request to authorize; with `path` it is a request to a non-resource URL."""
 
     user: User
@@ -20,10 +20,10 @@ class Attributes:
     name: str = ""
     path: str | None = None
     # Requirements of the field selector that limits a list, watch or deletion of a collection.
-    fields: tuple[FieldRequirement, ...] = ()
+    field_requirements: tuple[FieldRequirement, ...] = ()
 
     @property
-    def combined(self) -> str:
+    def combined_resource(self) -> str:
         """Resource and subresource as rules name them: `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 

@@ -7,71 +7,78 @@ from typing import Any, Final
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import creation, patching
 from mockkube.apiserver.registry.flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
-APISERVER: Final = User("system:apiserver", groups=(MASTERS,))
-MANAGER: Final = "kube-apiserver"
+APISERVER_USER: Final = User("system:apiserver", groups=(MASTERS_GROUP,))
+FIELD_MANAGER: Final = "kube-apiserver"
 # ConfigMap with the date since when the last use of legacy tokens is tracked.
-LEGACY_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
+LEGACY_TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
 # Default address in the endpoints of the API server. Endpoints may not name a loopback address, so this is one of the
 # range reserved for documentation.
-ADDRESS: Final = "192.0.2.1"
-PORT: Final = 6443
+DEFAULT_ADDRESS: Final = "192.0.2.1"
+DEFAULT_PORT: Final = 6443
 
 _NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 _FLOW_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
 _FLOW_CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
 _CIDR_REPORTER: Final = "kubernetes-service-cidr-controller"
-_IN_DEFAULT: Final = {"name": "kubernetes", "namespace": "default"}
+_KUBERNETES_METADATA: Final = {"name": "kubernetes", "namespace": "default"}
 
 
-async def bootstrap(registry: Registry, *, address: str = ADDRESS, port: int = PORT, authority: str = "") -> None:
+async def bootstrap(
+    registry: Registry, *, address: str = DEFAULT_ADDRESS, port: int = DEFAULT_PORT, authority: str = ""
+) -> None:
     """Create the objects that are missing; existing ones are not changed.
 
     `authority` is the PEM certificate that signs client certificates.
     """
-    for obj in _objects(registry, address, port, authority):
+    for obj in _bootstrap_objects(registry, address, port, authority):
         await _create(registry, obj)
     await _report_conditions(registry)
 
 
 async def _create(registry: Registry, obj: Object) -> None:
-    resource = registry.of_kind(obj["apiVersion"], obj["kind"])
+    resource = registry.find_by_kind(obj["apiVersion"], obj["kind"])
     metadata = obj["metadata"]
     namespace = metadata.get("namespace", "")
-    if resource is None or resource.record(namespace, metadata["name"]) is not None:
+    if resource is None or resource.get_cached(namespace, metadata["name"]) is not None:
         return
-    scope = Call(APISERVER, namespace, user_agent=MANAGER)
+    scope = RequestScope(APISERVER_USER, namespace, user_agent=FIELD_MANAGER)
     # Upstream creates flow schemas and priority levels under a field manager of their own.
-    options = WriteOptions(field_manager=_FLOW_PRODUCER if obj["apiVersion"] == FLOW_CONTROL else MANAGER)
+    options = WriteOptions(field_manager=_FLOW_PRODUCER if obj["apiVersion"] == FLOW_CONTROL else FIELD_MANAGER)
     try:
         await creation.create(resource, scope, resource.decode(obj, scope, "Ignore"), options)
     except AlreadyExists:
         return  # another server of this cluster was faster
 
 
-def _objects(registry: Registry, address: str, port: int, authority: str) -> list[Object]:
+def _bootstrap_objects(registry: Registry, address: str, port: int, authority: str) -> list[Object]:
     # upstream 1.36: pkg/controlplane/controller, pkg/registry/scheduling/rest
-    allocators = registry.services.allocators
+    allocators = registry.dependencies.service_ip_allocator
     return [
-        *(_object("v1", "Namespace", {"name": name}) for name in _NAMESPACES),
+        *(_make_object("v1", "Namespace", {"name": name}) for name in _NAMESPACES),
         *_priority_classes(),
-        _object("networking.k8s.io/v1", "ServiceCIDR", {"name": "kubernetes"}, spec={"cidrs": [*allocators.cidrs]}),
-        *_own_service(allocators.first_address, address, port),
-        _authentication(authority),
-        _token_tracking(registry.services.clock.now()),
-        *(_object(FLOW_CONTROL, "PriorityLevelConfiguration", **one.parts()) for one in PRIORITY_LEVELS),
-        *(_object(FLOW_CONTROL, "FlowSchema", **one.parts()) for one in FLOW_SCHEMAS),
+        _make_object(
+            "networking.k8s.io/v1", "ServiceCIDR", {"name": "kubernetes"}, spec={"cidrs": [*allocators.cidrs]}
+        ),
+        *_kubernetes_service(allocators.first_address, address, port),
+        _authentication_config_map(authority),
+        _token_tracking_config_map(registry.dependencies.clock.now()),
+        *(
+            _make_object(FLOW_CONTROL, "PriorityLevelConfiguration", **one.metadata_and_spec())
+            for one in PRIORITY_LEVELS
+        ),
+        *(_make_object(FLOW_CONTROL, "FlowSchema", **one.metadata_and_spec()) for one in FLOW_SCHEMAS),
     ]
 
 
-def _object(api_version: str, kind: str, metadata: Object, **rest: Any) -> Object:
+def _make_object(api_version: str, kind: str, metadata: Object, **rest: Any) -> Object:
     return {"apiVersion": api_version, "kind": kind, "metadata": dict(metadata), **rest}
 
 
@@ -83,12 +90,12 @@ def _priority_classes() -> list[Object]:
     )
     classes = (("system-node-critical", 2_000_001_000, node), ("system-cluster-critical", 2_000_000_000, cluster))
     return [
-        _object("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, value=value, description=text)
+        _make_object("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, value=value, description=text)
         for name, value, text in classes
     ]
 
 
-def _own_service(cluster_ip: str, address: str, port: int) -> list[Object]:
+def _kubernetes_service(cluster_ip: str, address: str, port: int) -> list[Object]:
     """Return the service `kubernetes` in `default`, its endpoints and its endpoint slice."""
     # upstream 1.36: pkg/controlplane/controller/kubernetesservice, pkg/controlplane/reconcilers
     spec = {
@@ -104,17 +111,17 @@ def _own_service(cluster_ip: str, address: str, port: int) -> list[Object]:
     named = {"kubernetes.io/service-name": "kubernetes"}
     endpoint = {"addresses": [address], "conditions": {"ready": True}}
     return [
-        _object("v1", "Service", {**_IN_DEFAULT, "labels": labels}, spec=spec),
-        _object(
+        _make_object("v1", "Service", {**_KUBERNETES_METADATA, "labels": labels}, spec=spec),
+        _make_object(
             "v1",
             "Endpoints",
-            {**_IN_DEFAULT, "labels": mirrored},
+            {**_KUBERNETES_METADATA, "labels": mirrored},
             subsets=[{"addresses": [{"ip": address}], "ports": ports}],
         ),
-        _object(
+        _make_object(
             "discovery.k8s.io/v1",
             "EndpointSlice",
-            {**_IN_DEFAULT, "labels": named},
+            {**_KUBERNETES_METADATA, "labels": named},
             addressType="IPv6" if ":" in address else "IPv4",
             endpoints=[endpoint],
             ports=ports,
@@ -122,57 +129,61 @@ def _own_service(cluster_ip: str, address: str, port: int) -> list[Object]:
     ]
 
 
-def _authentication(authority: str) -> Object:
+def _authentication_config_map(authority: str) -> Object:
     """Return the ConfigMap from which aggregated API servers learn how to authenticate clients."""
     # upstream 1.36: pkg/controlplane/controller/clusterauthenticationtrust
     metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
-    return _object("v1", "ConfigMap", metadata, data={"client-ca-file": authority} if authority else {})
+    return _make_object("v1", "ConfigMap", metadata, data={"client-ca-file": authority} if authority else {})
 
 
-def _token_tracking(now: datetime) -> Object:
+def _token_tracking_config_map(now: datetime) -> Object:
     # upstream 1.36: pkg/controlplane/controller/legacytokentracking
-    metadata = {"name": LEGACY_TRACKING, "namespace": "kube-system"}
-    return _object("v1", "ConfigMap", metadata, data={"since": f"{now:%Y-%m-%d}"})
+    metadata = {"name": LEGACY_TOKEN_TRACKING, "namespace": "kube-system"}
+    return _make_object("v1", "ConfigMap", metadata, data={"since": f"{now:%Y-%m-%d}"})
 
 
 async def _report_conditions(registry: Registry) -> None:
     """Write the status conditions that upstream's API server reports on its own objects."""
     message = "Kubernetes default Service CIDR is ready"
-    ready = _Report("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", _CIDR_REPORTER, ("Ready", "True", "", message))
-    await _report(registry, ready)
+    ready = _ConditionReport(
+        "networking.k8s.io/v1", "ServiceCIDR", "kubernetes", _CIDR_REPORTER, ("Ready", "True", "", message)
+    )
+    await _apply_condition(registry, ready)
     for schema in FLOW_SCHEMAS:
-        found = ("Dangling", "False", "Found", schema.found)
-        await _report(registry, _Report(FLOW_CONTROL, "FlowSchema", schema.name, _FLOW_CONSUMER, found))
+        found = ("Dangling", "False", "Found", schema.found_message)
+        await _apply_condition(
+            registry, _ConditionReport(FLOW_CONTROL, "FlowSchema", schema.name, _FLOW_CONSUMER, found)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Report:
+class _ConditionReport:
     """Condition (type, status, reason, message) to report on one object."""
 
     api_version: str
     kind: str
     name: str
-    manager: str
-    said: tuple[str, str, str, str]
+    field_manager: str
+    condition: tuple[str, str, str, str]
 
-    def status(self, at: str) -> Object:
+    def to_status(self, at: str) -> Object:
         """Return the status with the condition."""
-        condition = dict(zip(("type", "status", "reason", "message"), self.said, strict=True))
+        condition = dict(zip(("type", "status", "reason", "message"), self.condition, strict=True))
         # The Ready condition of a ServiceCIDR has no reason upstream.
         if not condition["reason"]:
             del condition["reason"]
         return {"conditions": [{**condition, "lastTransitionTime": at}]}
 
 
-async def _report(registry: Registry, report: _Report) -> None:
+async def _apply_condition(registry: Registry, report: _ConditionReport) -> None:
     """Write a condition to an object that has no conditions yet."""
-    resource = registry.of_kind(report.api_version, report.kind)
-    record = resource.record("", report.name) if resource is not None else None
+    resource = registry.find_by_kind(report.api_version, report.kind)
+    record = resource.get_cached("", report.name) if resource is not None else None
     if resource is None or record is None or (record.load().get("status") or {}).get("conditions"):
         return
-    status = report.status(render_time(registry.services.clock.now()))
+    status = report.to_status(render_time(registry.dependencies.clock.now()))
     # Server-side apply makes the reporter the manager of the condition, as upstream's controllers are.
-    document = _object(report.api_version, report.kind, {"name": report.name}, status=status)
-    scope = Call(APISERVER, name=report.name, subresource="status", user_agent=MANAGER)
-    options = WriteOptions(field_manager=report.manager, force=True)
+    document = _make_object(report.api_version, report.kind, {"name": report.name}, status=status)
+    scope = RequestScope(APISERVER_USER, name=report.name, subresource="status", user_agent=FIELD_MANAGER)
+    options = WriteOptions(field_manager=report.field_manager, force=True)
     await patching.apply(resource, scope, Patch(PatchType.APPLY, b"", document), options)

@@ -6,11 +6,11 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class AggregatedApi:
     """One version of a group that another server serves, for discovery and proxying."""
 
     spec: ReadOnlyObject
     """Spec of the APIService."""
-    available: bool
+    is_available: bool
     # Resources from its discovery document; None until it has been fetched, and while the server cannot be reached.
     resources: list[Object] | None = None

@@ -12,7 +12,7 @@ import orjson
 from mockkube.api.errors import StorageTooLarge
 from mockkube.api.types import Object, ReadOnlyObject
 
-_HOLE: Final = b'"resourceVersion":""'
+_EMPTY_VERSION: Final = b'"resourceVersion":""'
 _META_ORDER: Final = (
     "name",
     "generateName",
@@ -36,7 +36,7 @@ def dumps(value: Any) -> bytes:
     return orjson.dumps(value)
 
 
-def ordered(obj: ReadOnlyObject, **metadata: Any) -> Object:
+def order_fields(obj: ReadOnlyObject, **metadata: Any) -> Object:
     """Return the object with kind, apiVersion and metadata first, and its metadata in Go's order.
 
     `metadata` holds changes of the metadata.
@@ -51,9 +51,9 @@ def ordered(obj: ReadOnlyObject, **metadata: Any) -> Object:
     }
 
 
-def to_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
+def encode_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
     """Encode an object for the store, with an empty resourceVersion."""
-    return tag + b"\n" + orjson.dumps(ordered(obj, resourceVersion=""))
+    return tag + b"\n" + orjson.dumps(order_fields(obj, resourceVersion=""))
 
 
 def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
@@ -66,14 +66,14 @@ def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
     return value
 
 
-def read_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:
+def decode_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:
     """Return the tag of the codec that wrote the value, and the object's JSON with its resourceVersion."""
     tag, _, body = value.partition(b"\n")
-    filled = body.replace(_HOLE, b'"resourceVersion":"%d"' % revision, 1)
-    return tag, filled if len(filled) > len(body) else _with_version(body, revision)
+    filled = body.replace(_EMPTY_VERSION, b'"resourceVersion":"%d"' % revision, 1)
+    return tag, filled if len(filled) > len(body) else _set_version(body, revision)
 
 
-def _with_version(body: bytes, revision: int) -> bytes:
+def _set_version(body: bytes, revision: int) -> bytes:
     """Return JSON that another program stored, with its resourceVersion; unchanged if it is no object."""
     try:
         obj = orjson.loads(body)
@@ -85,7 +85,7 @@ def _with_version(body: bytes, revision: int) -> bytes:
     return orjson.dumps({**obj, "metadata": {**metadata, "resourceVersion": str(revision)}})
 
 
-def head(kind: str, api_version: str) -> bytes:
+def encode_head(kind: str, api_version: str) -> bytes:
     """Return the beginning of the JSON of this kind's objects, which list items leave out."""
     return b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(kind), orjson.dumps(api_version))
 

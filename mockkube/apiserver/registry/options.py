@@ -18,10 +18,10 @@ S = TypeVar("S")
 Query = Mapping[str, Sequence[str]]
 FIELD_MANAGER_MAX: Final = 128
 _DIGITS_MAX: Final = 20
-_SPAN: Final = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
+_DURATION: Final = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
 _NUMBER: Final = re.compile(r"\d+(\.\d*)?|\.\d+")
-_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
-_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
+_FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_PROPAGATION_POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +57,28 @@ class ListOptions:
     watch: bool = False
     bookmarks: bool = False
     resource_version: str = ""
-    match: str = ""
+    resource_version_match: str = ""
     timeout_seconds: int | None = None
     limit: int = 0
     continue_token: str = ""
     send_initial: bool | None = None
 
 
-def first(query: Query, name: str) -> str:
+def first_value(query: Query, name: str) -> str:
     """Return the first value of a parameter; empty if there is none."""
     values = query.get(name)
     return values[0] if values else ""
 
 
-def flag(query: Query, name: str) -> bool:
+def parse_bool(query: Query, name: str) -> bool:
     """Return a boolean parameter as upstream parses it: everything but `false` and `0` is true."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
-    return name in query and first(query, name).lower() not in ("false", "0")
+    return name in query and first_value(query, name).lower() not in ("false", "0")
 
 
-def integer(query: Query, name: str) -> int | None:
+def parse_optional_int(query: Query, name: str) -> int | None:
     """Return a 64-bit integer parameter; raise BadRequest with Go's text if it is malformed."""
-    text = first(query, name)
+    text = first_value(query, name)
     if text == "":
         return None
     return parse_int(text)
@@ -95,15 +95,15 @@ def parse_int(text: str) -> int:
     return int(text)
 
 
-def judge_timeout(query: Query) -> None:
+def validate_timeout(query: Query) -> None:
     """Raise BadRequest for a `timeout` that is no duration."""
     # upstream 1.36: apiserver/pkg/endpoints/filters/request_deadline.go
-    text = first(query, "timeout")
-    if text and not _SPAN.fullmatch(text):
-        raise BadRequest(f"invalid timeout specified in the request URL - {_no_span(text)}")
+    text = first_value(query, "timeout")
+    if text and not _DURATION.fullmatch(text):
+        raise BadRequest(f"invalid timeout specified in the request URL - {_duration_error(text)}")
 
 
-def _no_span(text: str) -> str:
+def _duration_error(text: str) -> str:
     """Return Go's error text for a malformed duration."""
     number = _NUMBER.match(text.lstrip("+-"))
     if number is None:
@@ -114,28 +114,28 @@ def _no_span(text: str) -> str:
     return f'time: unknown unit "{unit[0]}" in duration "{text}"'
 
 
-def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
+def parse_write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
     """Parse the options of a write; `kind` names them in errors (`CreateOptions`)."""
     if not query and not apply:
         return WriteOptions()
-    manager, validation = first(query, "fieldManager"), first(query, "fieldValidation")
+    manager, validation = first_value(query, "fieldManager"), first_value(query, "fieldValidation")
     dry_run = list(query.get("dryRun", ()))
-    force = flag(query, "force") if "force" in query else None
+    force = parse_bool(query, "force") if "force" in query else None
     errors: list[FieldError] = []
     if kind == "PatchOptions":
         if apply and not manager:
             errors.append(fields.required("fieldManager", "is required for apply patch"))
         elif not apply and force is not None:
             errors.append(fields.forbidden("force", "may not be specified for non-apply patch"))
-    errors += _judge_manager(manager)
-    errors += _judge_dry_run(dry_run)
-    if validation not in _VALIDATIONS:
-        errors.append(fields.not_supported("fieldValidation", validation, _VALIDATIONS))
-    _raise(kind, errors)
+    errors += _validate_field_manager(manager)
+    errors += _validate_dry_run(dry_run)
+    if validation not in _FIELD_VALIDATIONS:
+        errors.append(fields.not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
+    _raise_invalid(kind, errors)
     return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
 
 
-def _judge_manager(manager: str) -> list[FieldError]:
+def _validate_field_manager(manager: str) -> list[FieldError]:
     errors = []
     if len(manager.encode()) > FIELD_MANAGER_MAX:
         errors.append(fields.too_long("fieldManager", FIELD_MANAGER_MAX))
@@ -146,30 +146,30 @@ def _judge_manager(manager: str) -> list[FieldError]:
     return errors
 
 
-def _judge_dry_run(dry_run: list[str]) -> list[FieldError]:
+def _validate_dry_run(dry_run: list[str]) -> list[FieldError]:
     if all(value == "All" for value in dry_run):
         return []
     return [fields.not_supported("dryRun", dry_run, ("All",))]
 
 
-def _raise(kind: str, errors: list[FieldError]) -> None:
+def _raise_invalid(kind: str, errors: list[FieldError]) -> None:
     if errors:
         raise Invalid("meta.k8s.io", kind, "", errors)
 
 
-def delete_options(query: Query, body: ReadOnlyObject | None) -> DeleteOptions:
+def parse_delete_options(query: Query, body: ReadOnlyObject | None) -> DeleteOptions:
     """Parse the options of a deletion, from the body if there is one, else from the query."""
-    given = _from_query(query) if body is None else body
+    given = _parse_delete_query(query) if body is None else body
     orphan, propagation = given.get("orphanDependents"), given.get("propagationPolicy")
     errors: list[FieldError] = []
     if orphan is not None and propagation is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(fields.invalid("propagationPolicy", propagation, detail))
-    if propagation is not None and propagation not in _PROPAGATIONS:
+    if propagation is not None and propagation not in _PROPAGATION_POLICIES:
         # Upstream lists "nil" among the supported values.
-        errors.append(fields.not_supported("propagationPolicy", propagation, (*_PROPAGATIONS, "nil")))
-    errors += _judge_dry_run(list(given.get("dryRun") or ()))
-    _raise("DeleteOptions", errors)
+        errors.append(fields.not_supported("propagationPolicy", propagation, (*_PROPAGATION_POLICIES, "nil")))
+    errors += _validate_dry_run(list(given.get("dryRun") or ()))
+    _raise_invalid("DeleteOptions", errors)
     preconditions = given.get("preconditions") or {}
     return DeleteOptions(
         dry_run=bool(given.get("dryRun")),
@@ -181,85 +181,85 @@ def delete_options(query: Query, body: ReadOnlyObject | None) -> DeleteOptions:
     )
 
 
-def _from_query(query: Query) -> dict[str, Any]:
+def _parse_delete_query(query: Query) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    if (grace := integer(query, "gracePeriodSeconds")) is not None:
+    if (grace := parse_optional_int(query, "gracePeriodSeconds")) is not None:
         given["gracePeriodSeconds"] = grace
     if "orphanDependents" in query:
-        given["orphanDependents"] = flag(query, "orphanDependents")
-    if policy := first(query, "propagationPolicy"):
+        given["orphanDependents"] = parse_bool(query, "orphanDependents")
+    if policy := first_value(query, "propagationPolicy"):
         given["propagationPolicy"] = policy
     if "dryRun" in query:
         given["dryRun"] = list(query["dryRun"])
     return given
 
 
-def list_options(query: Query) -> ListOptions:
+def parse_list_options(query: Query) -> ListOptions:
     """Parse the options of a list or watch; raise BadRequest if they are malformed."""
     if not query:
         return ListOptions()
-    labels = _selector(label_selectors.parse, first(query, "labelSelector"))
-    selected = _selector(field_selectors.parse, first(query, "fieldSelector"))
+    labels = _parse_selector(label_selectors.parse, first_value(query, "labelSelector"))
+    selected = _parse_selector(field_selectors.parse, first_value(query, "fieldSelector"))
     return ListOptions(
         labels=labels,
         fields=selected,
-        watch=flag(query, "watch"),
-        bookmarks=flag(query, "allowWatchBookmarks"),
-        resource_version=first(query, "resourceVersion"),
-        match=first(query, "resourceVersionMatch"),
-        timeout_seconds=integer(query, "timeoutSeconds"),
-        limit=integer(query, "limit") or 0,
-        continue_token=first(query, "continue"),
-        send_initial=flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+        watch=parse_bool(query, "watch"),
+        bookmarks=parse_bool(query, "allowWatchBookmarks"),
+        resource_version=first_value(query, "resourceVersion"),
+        resource_version_match=first_value(query, "resourceVersionMatch"),
+        timeout_seconds=parse_optional_int(query, "timeoutSeconds"),
+        limit=parse_optional_int(query, "limit") or 0,
+        continue_token=first_value(query, "continue"),
+        send_initial=parse_bool(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
     )
 
 
-def judge_list_options(options: ListOptions) -> None:
+def validate_list_options(options: ListOptions) -> None:
     """Raise Invalid for combinations of options that are not allowed."""
-    _raise("ListOptions", _watch_complaints(options) if options.watch else _list_complaints(options))
+    _raise_invalid("ListOptions", _validate_watch(options) if options.watch else _validate_list(options))
 
 
-def _selector(parse: Callable[[str], S], text: str) -> S:
+def _parse_selector(parse: Callable[[str], S], text: str) -> S:
     try:
         return parse(text)
     except ValueError as error:
         raise BadRequest(str(error)) from error
 
 
-def _list_complaints(options: ListOptions) -> list[FieldError]:
+def _validate_list(options: ListOptions) -> list[FieldError]:
     # upstream 1.36: apimachinery/pkg/apis/meta/internalversion/validation/validation.go
     at, errors = "resourceVersionMatch", []
-    if options.match:
+    if options.resource_version_match:
         if not options.resource_version:
             errors.append(fields.forbidden(at, f"{at} is forbidden unless resourceVersion is provided"))
         if options.continue_token:
             errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
-        if options.match not in ("Exact", "NotOlderThan"):
-            errors.append(fields.not_supported(at, options.match, ("Exact", "NotOlderThan", "")))
-        if options.match == "Exact" and options.resource_version == "0":
+        if options.resource_version_match not in ("Exact", "NotOlderThan"):
+            errors.append(fields.not_supported(at, options.resource_version_match, ("Exact", "NotOlderThan", "")))
+        if options.resource_version_match == "Exact" and options.resource_version == "0":
             errors.append(fields.forbidden(at, f'{at} "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial is not None:
         errors.append(fields.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return errors
 
 
-def _watch_complaints(options: ListOptions) -> list[FieldError]:
+def _validate_watch(options: ListOptions) -> list[FieldError]:
     at, errors = "resourceVersionMatch", []
-    if options.send_initial is not None and options.match != "NotOlderThan":
+    if options.send_initial is not None and options.resource_version_match != "NotOlderThan":
         errors.append(fields.forbidden(at, f"sendInitialEvents requires setting {at} to NotOlderThan"))
-    if options.match:
+    if options.resource_version_match:
         if options.send_initial is None:
             detail = f"{at} is forbidden for watch unless sendInitialEvents is provided"
             errors.append(fields.forbidden(at, detail))
-        if options.match != "NotOlderThan":
-            errors.append(fields.not_supported(at, options.match, ("NotOlderThan",)))
+        if options.resource_version_match != "NotOlderThan":
+            errors.append(fields.not_supported(at, options.resource_version_match, ("NotOlderThan",)))
     if options.continue_token:
         # Upstream names resourceVersionMatch here, too, although the continue token is the error.
         errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
     return errors
 
 
-def revision_of(resource_version: str) -> int:
+def parse_resource_version(resource_version: str) -> int:
     """Return the store revision of a resourceVersion; 0 for an empty one or "0"."""
     if resource_version in ("", "0"):
         return 0

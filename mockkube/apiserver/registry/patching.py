@@ -24,8 +24,8 @@ from mockkube.api.schema import TypeNode
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, tracking, updating
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call, Resource, empties_managers, result_without_reason
-from mockkube.apiserver.registry.updating import Updated
+from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason, resets_managed_fields
+from mockkube.apiserver.registry.updating import UpdateResult
 
 
 class PatchType(StrEnum):
@@ -45,13 +45,13 @@ class Patch:
     text: bytes
     document: Any
     # Duplicate keys of the text; only YAML parsing finds them early, JSON is searched in `_check_patch`.
-    repeats: DuplicateFields = NO_DUPLICATES
+    duplicates: DuplicateFields = NO_DUPLICATES
 
     @classmethod
-    def read(cls, kind: PatchType, text: bytes) -> "Patch":
+    def parse(cls, kind: PatchType, text: bytes) -> "Patch":
         """Parse the body of a patch request; raise BadRequest with upstream's text if it cannot be parsed."""
         if kind is PatchType.APPLY:
-            return cls._read_yaml(text)
+            return cls._parse_yaml(text)
         try:
             return cls(kind, text, documents.parse_json(text))
         except documents.InvalidDocument as error:
@@ -60,7 +60,7 @@ class Patch:
             raise BadRequest(prefix + str(error).removeprefix("json parse error: ")) from error
 
     @classmethod
-    def _read_yaml(cls, text: bytes) -> "Patch":
+    def _parse_yaml(cls, text: bytes) -> "Patch":
         try:
             read = documents.parse_yaml(text)
         except documents.InvalidDocument as error:
@@ -73,67 +73,71 @@ class Patch:
         return cls(PatchType.APPLY, text, read.value, read.duplicates)
 
 
-async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
+async def patch(resource: Resource, scope: RequestScope, given: Patch, options: WriteOptions) -> UpdateResult:
     """Apply a patch to the stored object."""
     # The body is checked once, before the loop of `update`, which may call `change` several times.
-    given = await resource.services.heavy.run(call.size, partial(_ready, given, options))
+    given = await resource.dependencies.heavy_work.run(scope.body_bytes, partial(_check_patch, given, options))
 
     def change(old: Object) -> Object:
-        new = _decode(resource, call, given, patched(resource.node, given, old), options)
-        updating.check_identity(resource, call, new["metadata"])
+        new = _decode_patched(resource, scope, given, apply_patch(resource.node, given, old), options)
+        updating.check_identity(resource, scope, new["metadata"])
         return new
 
-    return await updating.update(resource, call, change, options)
+    return await updating.update(resource, scope, change, options)
 
 
-def _ready(given: Patch, options: WriteOptions) -> Patch:
+def _check_patch(given: Patch, options: WriteOptions) -> Patch:
     """Return the patch with its JSON patch operations checked and its duplicate keys found."""
     if given.type is PatchType.JSON:
-        given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
+        given = replace(given, document=read_json_patch(given, typed=options.field_validation != "Ignore"))
     if options.field_validation != "Ignore":
-        given = replace(given, repeats=documents.find_duplicate_fields(given.text, given.document))
+        given = replace(given, duplicates=documents.find_duplicate_fields(given.text, given.document))
     return given
 
 
-async def apply(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
+async def apply(resource: Resource, scope: RequestScope, given: Patch, options: WriteOptions) -> UpdateResult:
     """Apply an object server-side: update the stored object, or create it if there is none."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher
 
     def change(old: Object) -> Object:
-        return _applied(resource, call, old, given, options)
+        return _apply_document(resource, scope, old, given, options)
 
     # A stale cache would make this a creation that fails with AlreadyExists instead of an update.
-    await resource.services.cache.fresh()
-    if resource.record(call.namespace, call.name) is not None:
-        return await updating.update(resource, call, change, options, tracked=True)
+    await resource.dependencies.watch_cache.wait_until_fresh()
+    if resource.get_cached(scope.namespace, scope.name) is not None:
+        return await updating.update(resource, scope, change, options, managers_updated=True)
     # Apply creates objects only through the main resource.
-    if call.subresource:
-        raise NotFound.for_object(resource.group, resource.plural, call.name)
-    new = await resource.decided(partial(_applied, resource, call, None, given, options), call.size)
+    if scope.subresource:
+        raise NotFound.for_object(resource.group, resource.plural, scope.name)
+    new = await resource.run_with_conversions(
+        partial(_apply_document, resource, scope, None, given, options), scope.body_bytes
+    )
     if uid := new["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise Conflict.for_object(resource.group, resource.plural, call.name, why)
+        raise Conflict.for_object(resource.group, resource.plural, scope.name, why)
     # Apply ignores the resourceVersion of an object that does not exist yet; create would reject it.
     new["metadata"].pop("resourceVersion", None)
-    record = await creation.create(resource, call, new, options, tracked=True)
-    return Updated(record, created=True)
+    record = await creation.create(resource, scope, new, options, managers_updated=True)
+    return UpdateResult(record, is_created=True)
 
 
-def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, options: WriteOptions) -> Object:
+def _apply_document(
+    resource: Resource, scope: RequestScope, old: Object | None, given: Patch, options: WriteOptions
+) -> Object:
     """Merge the applied document into the object and decode the result."""
-    merged = tracking.apply(resource, call, old, given.document, options)
+    merged = tracking.apply_object(resource, scope, old, given.document, options)
     # Unknown fields were reported while the document was merged, by the typed conversion.
-    new = resource.decode(merged, call, "Ignore")
-    updating.check_identity(resource, call, new["metadata"])
-    if given.repeats and options.field_validation == "Strict":
-        why = f"error converting YAML to JSON: {given.repeats.join_errors()}"
+    new = resource.decode(merged, scope, "Ignore")
+    updating.check_identity(resource, scope, new["metadata"])
+    if given.duplicates and options.field_validation == "Strict":
+        why = f"error converting YAML to JSON: {given.duplicates.join_errors()}"
         raise BadRequest(f"error strict decoding YAML: {why}")
     if options.field_validation == "Warn":
-        call.warn(given.repeats.list_errors())
+        scope.warn(given.duplicates.list_errors())
     return new
 
 
-def operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
+def read_json_patch(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
     """Return the operations of a JSON patch; raise BadRequest or TooLarge before any object is read."""
     try:
         return json_patch.parse_operations(given.document, typed=typed)
@@ -143,7 +147,7 @@ def operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
         raise TooLarge(f"Request entity too large: {error}") from error
 
 
-def patched(node: TypeNode, given: Patch, old: Object) -> Any:
+def apply_patch(node: TypeNode, given: Patch, old: Object) -> Any:
     """Return the patched object; raise upstream's error if the patch does not apply.
 
     The document of a JSON patch must have been checked by `read_json_patch`.
@@ -163,64 +167,66 @@ def patched(node: TypeNode, given: Patch, old: Object) -> Any:
         message = "the server rejected our request due to an error in our request"
         raise Unprocessable(message, details={}) from error
     except patch_errors.PatchFailed as error:
-        raise result_without_reason(500, str(error)) from error
+        raise error_without_reason(500, str(error)) from error
 
 
-def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options: WriteOptions) -> Object:
+def _decode_patched(
+    resource: Resource, scope: RequestScope, given: Patch, patched: Any, options: WriteOptions
+) -> Object:
     """Decode the patched object; errors are field errors of `patch`, as upstream words them."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = DecodingState()
     # A strategic patch is applied to the typed object, so kind and apiVersion of the patch have no effect.
-    if given.type is not PatchType.STRATEGIC and (why := _other_kind(resource, patched)) is not None:
-        raise _unfit(given, patched, why)
+    if given.type is not PatchType.STRATEGIC and (why := _find_kind_error(resource, patched)) is not None:
+        raise _patch_error(given, patched, why)
     try:
-        obj = resource.services.codec.decode(resource.node, patched, found)
+        obj = resource.dependencies.codec.decode(resource.node, patched, found)
     except DecodingError as error:
-        raise _unfit(given, patched, _mismatch(resource, given, patched)) from error
-    if resource.open_kind and (version := obj.get("apiVersion", "")) != resource.api_version:
+        raise _patch_error(given, patched, _decoding_error_text(resource, given, patched)) from error
+    if resource.accepts_other_kinds and (version := obj.get("apiVersion", "")) != resource.api_version:
         # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/validator.go, ValidateTypeMeta
         wrong = [invalid("apiVersion", version, f"must be {resource.api_version}")]
-        raise Invalid(resource.group, resource.kind.kind, call.name, wrong)
-    texts = given.repeats.list_errors()
+        raise Invalid(resource.group, resource.kind.kind, scope.name, wrong)
+    texts = given.duplicates.list_errors()
     if given.type is PatchType.JSON:
         texts = [f"json patch {text}" for text in texts] + json_patch.find_unknown_fields(given.document)
     # Finding the paths walks the whole object again, so it is only done when decoding met unknown fields.
     if found.has_unknown_fields:
-        texts += [f'unknown field "{path}"' for path in resource.unknown_fields(patched)]
+        texts += [f'unknown field "{path}"' for path in resource.find_unknown_fields(patched)]
     if texts and options.field_validation == "Strict":
-        raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
+        raise _patch_error(given, patched, f"strict decoding error: {', '.join(texts)}")
     if options.field_validation == "Warn":
-        call.warn(texts)
-    call.forgets_managers, call.given = empties_managers(patched), patched
+        scope.warn(texts)
+    scope.resets_managed_fields, scope.decoded_from = resets_managed_fields(patched), patched
     resource.complete(obj)
     return obj
 
 
-def _other_kind(resource: Resource, patched: Any) -> str | None:
+def _find_kind_error(resource: Resource, patched: Any) -> str | None:
     """Return the error text for a patch that changes kind or apiVersion; None if it does not."""
     if not isinstance(patched, dict):
         return None
     kind, version = patched.get("kind"), patched.get("apiVersion")
-    if resource.open_kind:
+    if resource.accepts_other_kinds:
         # upstream 1.36: apimachinery/pkg/apis/meta/v1/unstructured/helpers.go
-        return None if kind else f"Object 'Kind' is missing in '{_json(patched)}'"
+        return None if kind else f"Object 'Kind' is missing in '{_render_json(patched)}'"
     if kind == resource.kind.kind and version == resource.api_version:
         return None
     return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 
-def _mismatch(resource: Resource, given: Patch, patched: Any) -> str:
+def _decoding_error_text(resource: Resource, given: Patch, patched: Any) -> str:
     """Return the decoding error in the words of the patch type."""
     if given.type is PatchType.STRATEGIC:
         return complaints.find_conversion_error(resource.node, patched)
     return complaints.find_decoding_error(resource.node, patched)
 
 
-def _unfit(given: Patch, patched: Any, why: str) -> Invalid:
-    shown = gotext.format_go_value(given.document) if given.type is PatchType.STRATEGIC else _json(patched)
+def _patch_error(given: Patch, patched: Any, why: str) -> Invalid:
+    shown = gotext.format_go_value(given.document) if given.type is PatchType.STRATEGIC else _render_json(patched)
     return Invalid("", "", "", [invalid("patch", shown, why)])
 
 
-def _json(value: Any) -> str:
+def _render_json(value: Any) -> str:
     """Return a value as Go's encoding/json writes it: keys in sorted order."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -18,11 +18,11 @@ from mockkube.api.strategy import Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.registry.admission import Admission
-from mockkube.apiserver.registry.allocators import Allocators
-from mockkube.apiserver.registry.cache import Cache
-from mockkube.apiserver.registry.elsewhere import Backend
-from mockkube.apiserver.registry.resource import Resource, Services
-from mockkube.apiserver.registry.tracking import Trackers
+from mockkube.apiserver.registry.allocators import ServiceIpAllocator
+from mockkube.apiserver.registry.cache import WatchCache
+from mockkube.apiserver.registry.elsewhere import AggregatedApi
+from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
+from mockkube.apiserver.registry.tracking import ManagedFieldsUpdaters
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock, RealClock
@@ -37,27 +37,27 @@ class KindSet:
     kinds: Sequence[KindInfo]
     load: Callable[[KindInfo], Kind]
     strategy: Callable[[KindInfo], Strategy]
-    published: Mapping[tuple[str, str, str], ReadOnlyObject] = field(default_factory=dict)
+    openapi_schemas: Mapping[tuple[str, str, str], ReadOnlyObject] = field(default_factory=dict)
     """OpenAPI schemas by group, version and kind, for kinds that upstream does not have."""
-    pages: Mapping[tuple[str, str, str], Callable[[Any], Any]] = field(default_factory=dict)
+    get_handlers: Mapping[tuple[str, str, str], Callable[[Any], Any]] = field(default_factory=dict)
     """Handlers of GET by group, plural and subresource, for subresources of a single kind."""
 
 
-def built_in(strategies: Strategies) -> KindSet:
+def built_in_kinds(strategies: Strategies) -> KindSet:
     """Return the built-in kinds with the strategies of one server."""
     return KindSet(KINDS, lambda kind: load_kind(kind.group, kind.kind), strategies.for_kind)
 
 
-BUILT_IN: Final = built_in(Strategies())
+BUILT_IN_KINDS: Final = built_in_kinds(Strategies())
 
 
 @lru_cache(maxsize=32)
-def _codec(schema: Schema) -> Codec:
+def _get_codec(schema: Schema) -> Codec:
     """Return the codec of a schema. Compiling one is slow, so servers with the same schema share it."""
     return Codec(schema)
 
 
-def _too_late() -> Timeout:
+def _request_timeout() -> Timeout:
     """Return the error for work that takes longer than a request may."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/finisher/finisher.go
     return Timeout("Timeout: request did not complete within requested timeout - context deadline exceeded")
@@ -74,91 +74,91 @@ class Registry:
         *,
         store: Store,
         clock: Clock,
-        chance: Random,
-        caps: Capabilities,
+        random: Random,
+        capabilities: Capabilities,
         schema: Schema,
         admission: Admission,
-        allocators: Allocators,
+        allocators: ServiceIpAllocator,
         runtime_config: Mapping[str, bool],
-        family: KindSet = BUILT_IN,
-        accounts: TokenIssuer | None = None,
-        board: HotLoops | None = None,
+        kind_set: KindSet = BUILT_IN_KINDS,
+        token_issuer: TokenIssuer | None = None,
+        hot_loops: HotLoops | None = None,
     ) -> None:
         self.schema = schema
-        self.family = family
-        codec = _codec(schema)
-        self.services = Services(
+        self.kind_set = kind_set
+        codec = _get_codec(schema)
+        self.dependencies = RegistryDependencies(
             store=store,
-            cache=Cache(store, board),
+            watch_cache=WatchCache(store, hot_loops),
             clock=clock,
-            chance=chance,
-            caps=caps,
+            random=random,
+            capabilities=capabilities,
             codec=codec,
             protobuf=ProtobufSerializer(schema),
             admission=admission,
-            allocators=allocators,
-            accounts=accounts or TokenIssuer(),
-            heavy=ThreadedRunner(_too_late) if isinstance(clock, RealClock) else InlineRunner(),
-            trackers=Trackers(schema, codec),
-            find=self.stored,
-            of_kind=self.of_kind,
-            equivalents=self.equivalents,
+            service_ip_allocator=allocators,
+            token_issuer=token_issuer or TokenIssuer(),
+            heavy_work=ThreadedRunner(_request_timeout) if isinstance(clock, RealClock) else InlineRunner(),
+            managed_fields_updaters=ManagedFieldsUpdaters(schema, codec),
+            find_storage_resource=self.find_storage_resource,
+            find_by_kind=self.find_by_kind,
+            find_equivalents=self.find_equivalents,
         )
         self.resources: dict[tuple[str, str, str], Resource] = {}
-        self._stored: dict[tuple[str, str], Resource] = {}
-        self._adopted: dict[str, Registry] = {}
-        self._brought: dict[tuple[str, str], list[Resource]] = {}
+        self._storage_resources: dict[tuple[str, str], Resource] = {}
+        self._adopted_groups: dict[str, Registry] = {}
+        self._crd_resources: dict[tuple[str, str], list[Resource]] = {}
         # Increases whenever other resources are served than before, to invalidate discovery and OpenAPI.
-        self.edition = 0
+        self.generation = 0
         # Aggregated APIs by group and version: requests to them are proxied.
-        self.elsewhere: dict[tuple[str, str], Backend] = {}
-        for kind in family.kinds:
-            self._add(kind, runtime_config)
+        self.aggregated_apis: dict[tuple[str, str], AggregatedApi] = {}
+        for kind in kind_set.kinds:
+            self._add_kind(kind, runtime_config)
 
-    def adopt(self, other: "Registry") -> None:
+    def add_registry(self, other: "Registry") -> None:
         """Serve the resources of another registry, whose groups this one does not have."""
-        self._adopted.update((kind.group, other) for kind in other.family.kinds)
+        self._adopted_groups.update((kind.group, other) for kind in other.kind_set.kinds)
         self.resources.update(other.resources)
-        self._stored.update(other._stored)
+        self._storage_resources.update(other._storage_resources)
 
-    def serve(self, home: Resource, served: Iterable[Resource]) -> None:
+    def serve_crd(self, storage: Resource, served: Iterable[Resource]) -> None:
         """Serve the versions of a CRD, in the place of those served before."""
-        self.withdraw(home.group, home.plural)
-        self._brought[home.group, home.plural] = list(served)
-        self._stored[home.group, home.plural] = home
+        self.remove_crd(storage.group, storage.plural)
+        self._crd_resources[storage.group, storage.plural] = list(served)
+        self._storage_resources[storage.group, storage.plural] = storage
         self.resources.update(((one.group, one.version, one.plural), one) for one in served)
-        self.edition += 1
+        self.generation += 1
 
-    def withdraw(self, group: str, plural: str) -> None:
+    def remove_crd(self, group: str, plural: str) -> None:
         """Stop serving the versions of a CRD."""
         # Built-in resources are never removed, even if a CRD of the same name is deleted.
-        if (group, plural) not in self._brought:
+        if (group, plural) not in self._crd_resources:
             return
-        for one in self._brought.pop((group, plural)):
+        for one in self._crd_resources.pop((group, plural)):
             del self.resources[group, one.version, plural]
-        del self._stored[group, plural]
-        self.edition += 1
+        del self._storage_resources[group, plural]
+        self.generation += 1
 
-    def of_group(self, group: str) -> "Registry":
+    def registry_of_group(self, group: str) -> "Registry":
         """Return the registry that holds a group: an adopted one, else this."""
-        return self._adopted.get(group, self)
+        return self._adopted_groups.get(group, self)
 
-    def _add(self, kind: KindInfo, runtime_config: Mapping[str, bool]) -> None:
+    def _add_kind(self, kind: KindInfo, runtime_config: Mapping[str, bool]) -> None:
         existing = [version for version in kind.versions if self.schema.find_kind_type(kind.group, version, kind.kind)]
         # Kinds without GET, such as reviews, are never stored; the HTTP layer answers them.
         if not existing or "get" not in kind.verbs:
             return
-        family = self.family
-        storage = self._stored.get(kind.stored_as) if kind.stored_as else None
+        family = self.kind_set
+        storage = self._storage_resources.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.find_kind_type(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(
-                kind, version, node, lambda: family.strategy(kind), self.services, lambda: family.load(kind)
+                kind, version, node, lambda: family.strategy(kind), self.dependencies, lambda: family.load(kind)
             )
-            resource.home = storage = storage or resource
+            resource.storage_resource = storage = storage or resource
             if resource is storage:
-                self._stored[kind.group, kind.plural] = resource
+                self._storage_resources[kind.group, kind.plural] = resource
                 # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection
             # Beta and alpha versions are off by default, as upstream, but objects are still stored in them.
@@ -169,35 +169,35 @@ class Registry:
         """Return the served resource, if there is one."""
         return self.resources.get((group, version, plural))
 
-    def stored(self, group: str, plural: str) -> Resource | None:
+    def find_storage_resource(self, group: str, plural: str) -> Resource | None:
         """Return the resource in its storage version, served or not."""
-        return self._stored.get((group, plural))
+        return self._storage_resources.get((group, plural))
 
-    def has_group(self, group: str) -> bool:
+    def has_built_in_group(self, group: str) -> bool:
         """Return whether the group is built in; groups of CRDs are not."""
-        return any(kind.group == group for kind, _ in self._own_kinds())
+        return any(kind.group == group for kind, _ in self._built_in_kinds())
 
-    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+    def find_by_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the served resource of an apiVersion and a kind."""
         for resource in self.resources.values():
             if resource.kind.kind == kind and resource.api_version == api_version:
                 return resource
         return None
 
-    def equivalents(self, resource: Resource) -> list[Resource]:
+    def find_equivalents(self, resource: Resource) -> list[Resource]:
         """Return the served resources, of any version or group, that are stored as the same kind."""
-        return [one for one in self.resources.values() if one.home is resource.home]
+        return [one for one in self.resources.values() if one.storage_resource is resource.storage_resource]
 
     def served_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
         """Return every kind with its served versions, for discovery; includes kinds that only answer a POST."""
-        served = self._own_kinds()
-        for _, resources in sorted(self._brought.items()):
+        served = self._built_in_kinds()
+        for _, resources in sorted(self._crd_resources.items()):
             served += [(one.kind, (one.version,)) for one in resources]
         return served
 
-    def _own_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
+    def _built_in_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
         served = []
-        for kind in self.family.kinds:
+        for kind in self.kind_set.kinds:
             versions = tuple(
                 version
                 for version in kind.versions
@@ -210,6 +210,6 @@ class Registry:
             )
             if versions:
                 served.append((kind, versions))
-        for other in dict.fromkeys(self._adopted.values()):
+        for other in dict.fromkeys(self._adopted_groups.values()):
             served += other.served_kinds()
         return served

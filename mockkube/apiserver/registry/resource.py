@@ -35,28 +35,28 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry import webhook_calls as webhook_calls
 from mockkube.apiserver.registry.admission import Admission
-from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.authorizer import Decision
-from mockkube.apiserver.registry.cache import Cache, Collection, Index, Record, labels_of
-from mockkube.apiserver.registry.scaling import Scaling
+from mockkube.apiserver.registry.cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
+from mockkube.apiserver.registry.scaling import ScaleMapper
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.heavy_work import HeavyWorkRunner, InlineRunner
 
 if TYPE_CHECKING:
-    from mockkube.apiserver.registry.authorizer import Attributes
-    from mockkube.apiserver.registry.tracking import Trackers
+    from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+    from mockkube.apiserver.registry.tracking import ManagedFieldsUpdaters
 
 T = TypeVar("T")
-PATCHES: Final = (
+PATCH_TYPES: Final = (
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/apply-patch+yaml",
     "application/strategic-merge-patch+json",
 )
-_NOBODY: Final = Decision(allowed=False)
-_ETCD_FOLDERS: Final = {
+_DENIED: Final = Decision(allowed=False)
+_ETCD_DIRECTORIES: Final = {
     "services": "services/specs",
     "endpoints": "services/endpoints",
     "nodes": "minions",
@@ -65,7 +65,7 @@ _ETCD_FOLDERS: Final = {
 
 
 @dataclass(slots=True)
-class Call:
+class RequestScope:
     """One request as the registry sees it; collects warnings for the response."""
 
     user: User
@@ -74,12 +74,12 @@ class Call:
     subresource: str = ""
     user_agent: str = ""
     # Bytes of the request body, by which work is moved off the event loop.
-    size: int = 0
+    body_bytes: int = 0
     warnings: list[str] = field(default_factory=list)
     # The client sent an empty list of managedFields, which resets it.
-    forgets_managers: bool = False
+    resets_managed_fields: bool = False
     # Value that the object was decoded from. It tells an empty map from an absent one, which decoding makes equal.
-    given: Any = None
+    decoded_from: Any = None
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add warnings, each once."""
@@ -87,45 +87,45 @@ class Call:
 
 
 @dataclass(slots=True)
-class Services:
+class RegistryDependencies:
     """Dependencies that all resources of one API server share."""
 
     store: Store
-    cache: Cache
+    watch_cache: WatchCache
     clock: Clock
-    chance: Random
-    caps: Capabilities
+    random: Random
+    capabilities: Capabilities
     codec: Codec
     protobuf: ProtobufSerializer
     admission: Admission
-    allocators: Allocators
-    accounts: TokenIssuer
-    trackers: Trackers
-    find: Callable[[str, str], Resource | None]
+    service_ip_allocator: ServiceIpAllocator
+    token_issuer: TokenIssuer
+    managed_fields_updaters: ManagedFieldsUpdaters
+    find_storage_resource: Callable[[str, str], Resource | None]
     """Find the resource of a group and plural, in its storage version."""
-    of_kind: Callable[[str, str], Resource | None]
+    find_by_kind: Callable[[str, str], Resource | None]
     """Find the served resource of an apiVersion and a kind."""
-    equivalents: Callable[[Resource], Sequence[Resource]]
+    find_equivalents: Callable[[Resource], Sequence[Resource]]
     """Return the served resources that are stored as the same kind."""
-    namespace_created: Callable[[str], Awaitable[None]] | None = None
+    on_namespace_created: Callable[[str], Awaitable[None]] | None = None
     """Hook that is awaited before the creation of a namespace is answered."""
-    definition_created: Callable[[str], Awaitable[None]] | None = None
+    on_crd_created: Callable[[str], Awaitable[None]] | None = None
     """Hook that is awaited before the creation of a CRD is answered."""
-    service_stored: Callable[[ReadOnlyObject | None, ReadOnlyObject | None], Awaitable[None]] | None = None
+    on_service_stored: Callable[[ReadOnlyObject | None, ReadOnlyObject | None], Awaitable[None]] | None = None
     """Hook that is awaited before the write of a service is answered, with its new and old state."""
-    authorize: Callable[[Attributes], Decision] = lambda asked: _NOBODY
+    authorize: Callable[[AuthorizationAttributes], Decision] = lambda asked: _DENIED
     """Authorizer for admission plugins; denies everything by default."""
-    runs: Callable[[str], bool] = lambda component: False
+    is_component_running: Callable[[str], bool] = lambda component: False
     """Return whether another component of the cluster runs, by its name."""
-    heavy: HeavyWorkRunner = field(default_factory=InlineRunner)
+    heavy_work: HeavyWorkRunner = field(default_factory=InlineRunner)
     """Runner of long computations, off the event loop where there are threads."""
-    call_webhook: webhook_calls.Call = webhook_calls.nobody
+    call_webhook: webhook_calls.WebhookCall = webhook_calls.refuse_webhook_call
     """Function that posts to webhooks, for admission and conversion."""
 
-    def namespace_labels(self, name: str) -> ReadOnlyObject | None:
+    def get_namespace_labels(self, name: str) -> ReadOnlyObject | None:
         """Return the labels of a namespace; None if it does not exist."""
-        namespaces = self.find("", "namespaces")
-        record = namespaces.record("", name) if namespaces is not None else None
+        namespaces = self.find_storage_resource("", "namespaces")
+        record = namespaces.get_cached("", name) if namespaces is not None else None
         return None if record is None else record.labels
 
 
@@ -134,15 +134,15 @@ class Resource:
 
     # Whether decoding accepts objects of another kind, which validation then rejects: custom resources are
     # unstructured.
-    open_kind = False
-    patch_types: tuple[str, ...] = PATCHES
-    scaling = Scaling()
+    accepts_other_kinds = False
+    patch_types: tuple[str, ...] = PATCH_TYPES
+    scale_mapper = ScaleMapper()
     # Whether a webhook converts between its versions.
-    converted = False
+    uses_conversion_webhook = False
     # Whether it can be rendered as a Table; kinds that only answer a POST cannot.
-    tabular = True
+    has_table = True
     # Whether every item of a list carries kind and apiVersion, as lists of unstructured objects do.
-    whole_items = False
+    items_have_kind = False
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Resource:
         version: str,
         node: TypeNode,
         strategy: Callable[[], Strategy],
-        services: Services,
+        services: RegistryDependencies,
         load: Callable[[], Kind] | None = None,
     ) -> None:
         self.kind = kind
@@ -161,10 +161,10 @@ class Resource:
         self.node = node
         self._make_strategy = strategy
         self._load = load
-        self.services = services
-        self.home: Resource = self
-        self.head = encoding.head(kind.kind, self.api_version)
-        self.tag = f"{services.caps.version}{services.codec.schema.overlay_digest}".encode()
+        self.dependencies = services
+        self.storage_resource: Resource = self
+        self.head = encoding.encode_head(kind.kind, self.api_version)
+        self.tag = f"{services.capabilities.version}{services.codec.schema.overlay_digest}".encode()
         self._decode = services.codec.get_decoder(node)
 
     @cached_property
@@ -173,12 +173,12 @@ class Resource:
         return self._make_strategy()
 
     @cached_property
-    def default(self) -> Callable[[Object, Capabilities], None] | None:
+    def set_defaults(self) -> Callable[[Object, Capabilities], None] | None:
         """Function that sets the defaults of this version, if there is one."""
         return None if self._load is None else self._load().defaults.get(self.version)
 
     @cached_property
-    def stamp(self) -> Callable[[Object, datetime], None] | None:
+    def set_times(self) -> Callable[[Object, datetime], None] | None:
         """Function that sets fields to the present time, if the version has one."""
         return None if self._load is None else self._load().time_defaults.get(self.version)
 
@@ -190,8 +190,8 @@ class Resource:
     @cached_property
     def collection(self) -> Collection:
         """Cached objects of this kind."""
-        group, plural = self.home.group or "core", self.home.plural
-        return self.services.cache.collection(f"{group}/{plural}", self.home.read_entry)
+        group, plural = self.storage_resource.group or "core", self.storage_resource.plural
+        return self.dependencies.watch_cache.collection(f"{group}/{plural}", self.storage_resource.decode_entry)
 
     def key(self, namespace: str, name: str) -> str:
         """Return the key of an object in the store."""
@@ -205,44 +205,46 @@ class Resource:
 
     def etcd_key(self, namespace: str, name: str) -> str:
         """Return the key that upstream's API server names in error messages."""
-        folder = f"/registry/{_ETCD_FOLDERS.get(self.plural, self.plural)}"
+        folder = f"/registry/{_ETCD_DIRECTORIES.get(self.plural, self.plural)}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
-    def judge(self, subresource: str = "", *, user: User | None = None) -> StrategyContext:
+    def strategy_context(self, subresource: str = "", *, user: User | None = None) -> StrategyContext:
         """Return the context for the strategy's hooks at this moment."""
-        services = self.services
-        requester = {} if user is None else user.info()
-        return StrategyContext(services.caps, services.clock.now(), subresource, services.namespace_labels, requester)
+        services = self.dependencies
+        requester = {} if user is None else user.to_user_info()
+        return StrategyContext(
+            services.capabilities, services.clock.now(), subresource, services.get_namespace_labels, requester
+        )
 
-    def record(self, namespace: str, name: str) -> Record | None:
+    def get_cached(self, namespace: str, name: str) -> CachedObject | None:
         """Return the cached object; None if it does not exist as far as this server has read the store."""
         return self.collection.records.get(self.key(namespace, name))
 
     # Reading what is stored
 
-    async def to_stored(self, obj: Object) -> bytes:
+    async def encode_for_store(self, obj: Object) -> bytes:
         """Encode an object of the storage version for the store; raise StorageTooLarge if it is too large."""
-        value = encoding.to_stored(obj, self.tag)
+        value = encoding.encode_stored(obj, self.tag)
         check = partial(encoding.check_size, value, partial(self._message_size, obj, len(value)))
-        return await self.services.heavy.run(len(value), check)
+        return await self.dependencies.heavy_work.run(len(value), check)
 
     def _message_size(self, obj: Object, size: int) -> int:
         """Return the size that upstream's storage would find: protobuf for built-in kinds, else JSON."""
-        protobuf = self.services.protobuf
-        speaks = not self.open_kind and protobuf.supports(self.api_version, self.kind.kind)
+        protobuf = self.dependencies.protobuf
+        speaks = not self.accepts_other_kinds and protobuf.supports(self.api_version, self.kind.kind)
         return len(protobuf.encode(obj)) if speaks else size
 
-    def read_entry(self, entry: Entry) -> Record:  # hot: every write, and every object at the start
+    def decode_entry(self, entry: Entry) -> CachedObject:  # hot: every write, and every object at the start
         """Return a stored entry as a record; what another binary version wrote is decoded by this version's schema."""
-        tag, body = encoding.read_stored(entry.value, entry.revision)
+        tag, body = encoding.decode_stored(entry.value, entry.revision)
         # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
         if tag == self.tag and body.startswith(self.head):
-            return self._record(entry.key, entry.revision, body)
+            return self._to_cached_object(entry.key, entry.revision, body)
         try:
-            revised = encoding.dumps(encoding.ordered(self.revise(encoding.loads(body))))
+            revised = encoding.dumps(encoding.order_fields(self.decode_foreign(encoding.loads(body))))
         except Exception:  # another program wrote it; it is served so that it can be deleted
-            return self._record(entry.key, entry.revision, self._salvage(entry, body))
-        return self._record(entry.key, entry.revision, revised, foreign=revised != body)
+            return self._to_cached_object(entry.key, entry.revision, self._salvage(entry, body))
+        return self._to_cached_object(entry.key, entry.revision, revised, foreign=revised != body)
 
     def _salvage(self, entry: Entry, body: bytes) -> bytes:
         """Return JSON of an object of this kind for an unreadable entry: at least its name."""
@@ -255,87 +257,101 @@ class Resource:
         metadata = obj.get("metadata")
         named = {"name": name, "resourceVersion": str(entry.revision)} | ({"namespace": namespace} if namespace else {})
         obj["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), **named}
-        return encoding.dumps(encoding.ordered({**obj, "kind": self.kind.kind, "apiVersion": self.api_version}))
+        return encoding.dumps(encoding.order_fields({**obj, "kind": self.kind.kind, "apiVersion": self.api_version}))
 
-    def rewritten(self, record: Record, obj: Object) -> Record:
+    def with_object(self, record: CachedObject, obj: Object) -> CachedObject:
         """Return a record with another object in the place of its own."""
-        return self._record(record.key, record.revision, encoding.dumps(encoding.ordered(obj)), foreign=True)
+        return self._to_cached_object(
+            record.key, record.revision, encoding.dumps(encoding.order_fields(obj)), foreign=True
+        )
 
-    def _record(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> Record:
+    def _to_cached_object(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> CachedObject:
         namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
         if not body.startswith(self.head):  # the kind of a CRD may have changed since the object was stored
             renamed = {**encoding.loads(body), "kind": self.kind.kind, "apiVersion": self.api_version}
-            body, foreign = encoding.dumps(encoding.ordered(renamed)), True
+            body, foreign = encoding.dumps(encoding.order_fields(renamed)), True
         tail = body[len(self.head) :]
-        return Record(key, name, namespace, revision, self.head, tail, self.index, foreign=foreign)
+        return CachedObject(key, name, namespace, revision, self.head, tail, self.get_attributes, foreign=foreign)
 
-    def index(self, obj: ReadOnlyObject) -> Index:
+    def get_attributes(self, obj: ReadOnlyObject) -> ObjectAttributes:
         """Return the labels and fields of an object that selectors match (upstream: GetAttrs)."""
         metadata = obj["metadata"]
         fields = dict(self.strategy.selectable_fields(obj))
         fields["metadata.name"] = metadata["name"]
         if self.kind.namespaced:
             fields["metadata.namespace"] = metadata.get("namespace", "")
-        return Index(labels_of(obj), fields)
+        return ObjectAttributes(read_labels(obj), fields)
 
-    def revise(self, obj: Object) -> Object:
+    def decode_foreign(self, obj: Object) -> Object:
         """Decode an object that another binary version stored: drop unknown fields, set defaults."""
         found = DecodingState()
         revised: Object = self._decode(obj, found)
-        if self.default is not None:
-            self.default(revised, self.services.caps)
+        if self.set_defaults is not None:
+            self.set_defaults(revised, self.dependencies.capabilities)
         return revised
 
     # Between this version and the stored one
 
-    def stored(self, obj: Object) -> Object:
+    def to_storage_version(self, obj: Object) -> Object:
         """Convert an object of this version to the storage version."""
-        return obj if self.home is self else conversions.convert(obj, self.api_version, self.home.api_version)
+        return (
+            obj
+            if self.storage_resource is self
+            else conversions.convert(obj, self.api_version, self.storage_resource.api_version)
+        )
 
-    def served(self, obj: Object) -> Object:
+    def to_served_version(self, obj: Object) -> Object:
         """Convert a stored object to this version. The result belongs to the caller."""
-        return obj if self.home is self else conversions.convert(obj, self.home.api_version, self.api_version)
+        return (
+            obj
+            if self.storage_resource is self
+            else conversions.convert(obj, self.storage_resource.api_version, self.api_version)
+        )
 
-    def tail(self, record: Record) -> bytes:
+    def tail(self, record: CachedObject) -> bytes:
         """Return the JSON of a record in this version, without kind and apiVersion."""
-        if self.home is self:
+        if self.storage_resource is self:
             return record.tail
-        return encoding.dumps(encoding.ordered(self.served(record.load())))[len(self.head) :]
+        return encoding.dumps(encoding.order_fields(self.to_served_version(record.load())))[len(self.head) :]
 
-    def body(self, record: Record) -> bytes:
+    def body(self, record: CachedObject) -> bytes:
         """Return the JSON of a record in this version."""
         return self.head + self.tail(record)
 
     # Conversion webhooks: the following methods await the webhook before code that cannot wait needs another version.
     # Without a webhook they return their argument.
-    async def seen(self, record: Record) -> Record:
+    async def convert_for_reading(self, record: CachedObject) -> CachedObject:
         """Return the record in a form that `to_served_version` can convert without waiting."""
         return record
 
-    async def all_seen(self, records: Sequence[Record], *, anew: bool = False) -> Sequence[Record]:
+    async def convert_all_for_reading(
+        self, records: Sequence[CachedObject], *, reconvert: bool = False
+    ) -> Sequence[CachedObject]:
         """Return the records in a form that `to_served_version` can convert; with `reconvert` the cache is not used."""
         return records
 
-    async def laid_down(self, obj: Object) -> Object:
+    async def convert_for_storing(self, obj: Object) -> Object:
         """Convert a validated object to the form in which it is stored."""
         return obj
 
-    async def decided(self, decide: Callable[[], T], size: int = 0) -> T:
+    async def run_with_conversions(self, decide: Callable[[], T], size: int = 0) -> T:
         """Return the result of `decide`, which handles objects of `size` bytes.
 
         It may be called more than once: again after each conversion that it turned out to need.
         """
-        return await self.services.heavy.run(size, decide)
+        return await self.dependencies.heavy_work.run(size, decide)
 
-    def judged(self, obj: Object) -> Object:
+    def convert_for_validation(self, obj: Object) -> Object:
         """Convert an object written by another version to the version in which this one validates."""
         return obj
 
-    def unknown_fields(self, value: Any) -> list[str]:
+    def find_unknown_fields(self, value: Any) -> list[str]:
         """Return the paths of fields that this version does not have."""
         return list(complaints.find_unknown_fields(self.node, value))
 
-    def decode(self, value: Any, call: Call, validation: str, repeats: DuplicateFields = NO_DUPLICATES) -> Object:
+    def decode(
+        self, value: Any, scope: RequestScope, validation: str, repeats: DuplicateFields = NO_DUPLICATES
+    ) -> Object:
         """Decode and default the value of a request; the object is in this version.
 
         Unknown and duplicate fields are rejected, reported as warnings, or ignored, as `validation` says.
@@ -345,10 +361,12 @@ class Resource:
             obj: Object = self._decode(value, found)
         except DecodingError as error:
             # The decoder is fast because it does not track paths; the error text comes from a second, slower walk.
-            raise BadRequest(self.cannot_handle(value, complaints.find_decoding_error(self.node, value))) from error
+            raise BadRequest(
+                self.cannot_handle_message(value, complaints.find_decoding_error(self.node, value))
+            ) from error
         if found.has_unknown_fields or repeats:
-            self._report(value, call, validation, repeats)
-        call.forgets_managers, call.given = empties_managers(value), value
+            self._report_field_errors(value, scope, validation, repeats)
+        scope.resets_managed_fields, scope.decoded_from = resets_managed_fields(value), value
         self.complete(obj)
         return obj
 
@@ -356,33 +374,33 @@ class Resource:
         """Set kind, apiVersion and defaults of a decoded object."""
         # A request body may leave out both: the path of the request says what it is.
         obj["kind"], obj["apiVersion"] = self.kind.kind, self.api_version
-        if self.default is not None:
-            self.default(obj, self.services.caps)
-        if self.stamp is not None:
-            self.stamp(obj, self.services.clock.now())
+        if self.set_defaults is not None:
+            self.set_defaults(obj, self.dependencies.capabilities)
+        if self.set_times is not None:
+            self.set_times(obj, self.dependencies.clock.now())
 
-    def cannot_handle(self, value: Any, why: str, version: str = "") -> str:
+    def cannot_handle_message(self, value: Any, why: str, version: str = "") -> str:
         """Return the error text for a body that is no object of this kind and version."""
         given = (value.get("kind") if isinstance(value, dict) else None) or self.kind.kind
         return f'{given} in version "{version or self.version}" cannot be handled as a {self.kind.kind}: {why}'
 
-    def _report(self, value: Any, call: Call, validation: str, repeats: DuplicateFields) -> None:
+    def _report_field_errors(self, value: Any, scope: RequestScope, validation: str, repeats: DuplicateFields) -> None:
         if validation == "Ignore":
             return
-        unknown = self.unknown_fields(value)
+        unknown = self.find_unknown_fields(value)
         if validation == "Strict":
             why = repeats.join_errors(unknown, typed=True)
-            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {why}"))
-        call.warn(repeats.list_errors(unknown, typed=True))
+            raise BadRequest(self.cannot_handle_message(value, f"strict decoding error: {why}"))
+        scope.warn(repeats.list_errors(unknown, typed=True))
 
 
-def empties_managers(value: Any) -> bool:
+def resets_managed_fields(value: Any) -> bool:
     """Return whether an object resets managedFields; decoding drops the empty list that asks for it."""
     metadata = value.get("metadata") if isinstance(value, dict) else None
     return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
-def result_without_reason(code: int, message: str) -> ApiError:
+def error_without_reason(code: int, message: str) -> ApiError:
     """Return an error that upstream answers as a plain Go error: a Status without a reason."""
     error = ApiError(message)
     error.code, error.reason = code, ""
@@ -390,7 +408,7 @@ def result_without_reason(code: int, message: str) -> ApiError:
 
 
 @contextmanager
-def bare_version_error() -> Iterator[None]:
+def plain_version_errors() -> Iterator[None]:
     """Context in which an invalid resourceVersion is a plain 500, as upstream answers for GET and watch."""
     prefix = "invalid resource version: "
     try:
@@ -398,10 +416,10 @@ def bare_version_error() -> Iterator[None]:
     except BadRequest as error:
         if not error.message.startswith(prefix):
             raise
-        raise result_without_reason(500, error.message.removeprefix(prefix)) from error
+        raise error_without_reason(500, error.message.removeprefix(prefix)) from error
 
 
-def spec_equal(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+def equals_except_version(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     """Return whether nothing but the resourceVersion differs."""
     ignored = {"resourceVersion": ""}
     return {**new, "metadata": {**new["metadata"], **ignored}} == {**old, "metadata": {**old["metadata"], **ignored}}

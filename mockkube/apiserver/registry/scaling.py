@@ -6,36 +6,38 @@ from mockkube.api.managed_fields.field_set import Path
 from mockkube.api.selectors import labels
 from mockkube.api.types import Object, ReadOnlyObject
 
-_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_SCALE_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-class Scaling:
+class ScaleMapper:
     """Mapping between built-in workloads and their Scale."""
 
     # Whether negative replicas are an error of the Scale; if not, of the object it is written to.
-    judged = True
+    validates_replicas = True
 
-    def of(self, obj: ReadOnlyObject) -> Object:
+    def to_scale(self, obj: ReadOnlyObject) -> Object:
         """Return the Scale of an object."""
         spec, status = obj.get("spec", {}), obj.get("status", {})
-        return shown(obj, spec.get("replicas", 0), status.get("replicas", 0), _selector(spec.get("selector")))
+        return make_scale(
+            obj, spec.get("replicas", 0), status.get("replicas", 0), _format_selector(spec.get("selector"))
+        )
 
-    def current(self, obj: ReadOnlyObject) -> Object:
+    def to_current_scale(self, obj: ReadOnlyObject) -> Object:
         """Return the Scale that an update or patch starts from."""
-        return self.of(obj)
+        return self.to_scale(obj)
 
-    def resized(self, obj: ReadOnlyObject, scale: ReadOnlyObject) -> Object:
+    def with_replicas(self, obj: ReadOnlyObject, scale: ReadOnlyObject) -> Object:
         """Return the object with the replicas of a Scale."""
         return {**obj, "spec": {**obj["spec"], "replicas": scale.get("spec", {}).get("replicas", 0)}}
 
-    def paths(self, api_version: str) -> dict[str, Path | None]:
+    def replicas_paths(self, api_version: str) -> dict[str, Path | None]:
         """Return the path of the replicas field by version; `api_version` is the one being written."""
         return {api_version: ("f:spec", "f:replicas")}
 
 
-def shown(obj: ReadOnlyObject, replicas: int, ready: int, selector: str) -> Object:
+def make_scale(obj: ReadOnlyObject, replicas: int, ready: int, selector: str) -> Object:
     """Return a Scale object."""
-    metadata = {key: obj["metadata"][key] for key in _KEPT if key in obj["metadata"]}
+    metadata = {key: obj["metadata"][key] for key in _SCALE_METADATA if key in obj["metadata"]}
     scale: Object = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata}
     scale["spec"] = {"replicas": replicas} if replicas else {}
     scale["status"] = {"replicas": ready}
@@ -44,7 +46,7 @@ def shown(obj: ReadOnlyObject, replicas: int, ready: int, selector: str) -> Obje
     return scale
 
 
-def _selector(selector: Any) -> str:
+def _format_selector(selector: Any) -> str:
     if not selector:
         return ""
     if "matchLabels" in selector or "matchExpressions" in selector:

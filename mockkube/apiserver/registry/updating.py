@@ -12,7 +12,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api import fields, names
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
-from mockkube.api.managed_fields.tracking import keep_times
+from mockkube.api.managed_fields.tracking import keep_timestamps
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import (
     validate_metadata,
@@ -20,196 +20,213 @@ from mockkube.api.validation.metadata import (
     validate_native_metadata_update,
 )
 from mockkube.apiserver.registry import creation, tracking
-from mockkube.apiserver.registry.admission import Operation, Request
-from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.creation import place, unstored, written
-from mockkube.apiserver.registry.deletion import revision_after, take_along
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.creation import dry_run_result, find_written, set_namespace
+from mockkube.apiserver.registry.deletion import after_delete, revision_of_conflict
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason, spec_equal
+from mockkube.apiserver.registry.resource import RequestScope, Resource, equals_except_version, error_without_reason
 
 # Attempts of an update without a resourceVersion against concurrent writes.
-TRIES_MAX: Final = 100
+UPDATE_TRIES_MAX: Final = 100
 
-Change = Callable[[Object], Object]
+ObjectUpdate = Callable[[Object], Object]
 """Function from the current object, a copy in the served version, to the new one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
+class UpdateResult:
     """Result of an update."""
 
-    record: Record
-    created: bool = False
+    record: CachedObject
+    is_created: bool = False
 
 
-async def replace(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Updated:
+async def replace(resource: Resource, scope: RequestScope, obj: Object, options: WriteOptions) -> UpdateResult:
     """Replace the stored object with this one, of the resource's version."""
-    check_identity(resource, call, obj["metadata"])
+    check_identity(resource, scope, obj["metadata"])
     uid = obj["metadata"].get("uid", "")
 
-    def whole(old: Object) -> Object:
+    def keep_metadata(old: Object) -> Object:
         if uid and uid != old["metadata"]["uid"]:
-            raise broken_precondition(resource, call, "UID", uid, old["metadata"]["uid"])
+            raise precondition_failed(resource, scope, "UID", uid, old["metadata"]["uid"])
         return {**obj, "metadata": dict(obj["metadata"])}
 
     # Some kinds can be created by PUT. The cache must be fresh to know that the object does not exist.
-    if resource.record(call.namespace, call.name) is None and not call.subresource:
-        await resource.services.cache.fresh()
-        if resource.record(call.namespace, call.name) is None:
-            return await _create_on_update(resource, call, obj, options)
-    return await update(resource, call, whole, options)
+    if resource.get_cached(scope.namespace, scope.name) is None and not scope.subresource:
+        await resource.dependencies.watch_cache.wait_until_fresh()
+        if resource.get_cached(scope.namespace, scope.name) is None:
+            return await _create_on_update(resource, scope, obj, options)
+    return await update(resource, scope, keep_metadata, options)
 
 
-def check_identity(resource: Resource, call: Call, metadata: Object) -> None:
+def check_identity(resource: Resource, scope: RequestScope, metadata: Object) -> None:
     """Raise BadRequest unless name and namespace match the path; set an absent namespace."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go
     name = metadata.get("name")
     if not name:
         why = "name must be provided"
-        raise BadRequest(f"the name of the object ({call.name} based on URL) was undeterminable: {why}")
-    if name != call.name:
-        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
-    place(metadata, call.namespace if resource.kind.namespaced else "")
+        raise BadRequest(f"the name of the object ({scope.name} based on URL) was undeterminable: {why}")
+    if name != scope.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({scope.name})")
+    set_namespace(metadata, scope.namespace if resource.kind.namespaced else "")
 
 
-def broken_precondition(resource: Resource, call: Call, what: str, asked: str, actual: str) -> Conflict:
+def precondition_failed(resource: Resource, scope: RequestScope, what: str, expected: str, actual: str) -> Conflict:
     """Return the error of upstream's storage layer for a uid or version that does not match."""
-    key = resource.etcd_key(call.namespace, call.name)
-    why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {actual}"
+    key = resource.etcd_key(scope.namespace, scope.name)
+    why = f"Precondition failed: {what} in precondition: {expected}, {what} in object meta: {actual}"
     text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-    return Conflict.for_object(resource.group, resource.plural, call.name, text)
+    return Conflict.for_object(resource.group, resource.plural, scope.name, text)
 
 
-async def _create_on_update(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Updated:
+async def _create_on_update(
+    resource: Resource, scope: RequestScope, obj: Object, options: WriteOptions
+) -> UpdateResult:
     metadata = obj["metadata"]
     if not resource.strategy.allow_create_on_update:
-        raise NotFound.for_object(resource.group, resource.plural, call.name)
+        raise NotFound.for_object(resource.group, resource.plural, scope.name)
     if metadata.get("uid"):
-        raise broken_precondition(resource, call, "UID", metadata["uid"], "")
+        raise precondition_failed(resource, scope, "UID", metadata["uid"], "")
     metadata.pop("resourceVersion", None)
-    return Updated(await creation.create(resource, call, obj, options), created=True)
+    return UpdateResult(await creation.create(resource, scope, obj, options), is_created=True)
 
 
 async def update(
-    resource: Resource, call: Call, change: Change, options: WriteOptions, *, tracked: bool = False
-) -> Updated:
+    resource: Resource,
+    scope: RequestScope,
+    change: ObjectUpdate,
+    options: WriteOptions,
+    *,
+    managers_updated: bool = False,
+) -> UpdateResult:
     """Apply a change to the stored object. A resourceVersion in the new object must be the current one.
 
     `managers_updated`: the change sets managedFields itself, or they are not to be updated.
     """
-    services, storage = resource.services, resource.home
-    for _ in range(TRIES_MAX):
-        (record,) = await resource.all_seen((await _current(resource, call),))
+    services, storage = resource.dependencies, resource.storage_resource
+    for _ in range(UPDATE_TRIES_MAX):
+        (record,) = await resource.convert_all_for_reading((await _get_current(resource, scope),))
         old = record.load()
-        changed = partial(_changed, resource, call, record, change, options, tracked=tracked)
-        new = await resource.decided(changed, _size(call, record))
+        changed = partial(_apply_change, resource, scope, record, change, options, managers_updated=managers_updated)
+        new = await resource.run_with_conversions(changed, _work_bytes(scope, record))
         try:
-            return await _attempt(resource, call, _Live(record, old), new, options)
+            return await _try_update(resource, scope, _CurrentState(record, old), new, options)
         except store_errors.Conflict as conflict:
             # A client that named the replaced resourceVersion gets a Conflict in the next attempt; a patch is applied
             # to the new state.
-            await services.cache.reach(revision_after(conflict, storage))
-    raise Conflict.for_modified_object(resource.group, resource.plural, call.name)
+            await services.watch_cache.wait_until_at(revision_of_conflict(conflict, storage))
+    raise Conflict.for_modified_object(resource.group, resource.plural, scope.name)
 
 
-def _changed(
-    resource: Resource, call: Call, record: Record, change: Change, options: WriteOptions, *, tracked: bool
+def _apply_change(
+    resource: Resource,
+    scope: RequestScope,
+    record: CachedObject,
+    change: ObjectUpdate,
+    options: WriteOptions,
+    *,
+    managers_updated: bool,
 ) -> Object:
     """Apply the change, update managedFields, and convert the result to the storage version."""
-    new = change(resource.served(record.load()))
-    if not tracked:
+    new = change(resource.to_served_version(record.load()))
+    if not managers_updated:
         # Loaded again, because the change may have modified its copy in place.
-        new = tracking.track(resource, call, resource.served(record.load()), new, options)
-    return resource.stored(new)
+        new = tracking.update_managed_fields(resource, scope, resource.to_served_version(record.load()), new, options)
+    return resource.to_storage_version(new)
 
 
-def _size(call: Call, record: Record) -> int:
+def _work_bytes(scope: RequestScope, record: CachedObject) -> int:
     """Return the bytes that an update handles."""
-    return call.size + len(record.tail)
+    return scope.body_bytes + len(record.tail)
 
 
-async def _current(resource: Resource, call: Call) -> Record:
+async def _get_current(resource: Resource, scope: RequestScope) -> CachedObject:
     """Return the stored object; raise NotFound if there is none in the store either."""
-    record = resource.home.record(call.namespace, call.name)
+    record = resource.storage_resource.get_cached(scope.namespace, scope.name)
     if record is None:
-        await resource.services.cache.fresh()
-        record = resource.home.record(call.namespace, call.name)
+        await resource.dependencies.watch_cache.wait_until_fresh()
+        record = resource.storage_resource.get_cached(scope.namespace, scope.name)
     if record is None:
-        raise NotFound.for_object(resource.group, resource.plural, call.name)
+        raise NotFound.for_object(resource.group, resource.plural, scope.name)
     return record
 
 
 @dataclass(frozen=True, slots=True)
-class _Live:
+class _CurrentState:
     """Stored object that an update starts from."""
 
-    record: Record
+    record: CachedObject
     obj: Object
 
 
-async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, options: WriteOptions) -> Updated:
-    services, storage = resource.services, resource.home
+async def _try_update(
+    resource: Resource, scope: RequestScope, live: _CurrentState, new: Object, options: WriteOptions
+) -> UpdateResult:
+    services, storage = resource.dependencies, resource.storage_resource
     record, old = live.record, live.obj
-    _check_version(resource, call, new, record)
-    request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
-    size = _size(call, record)
-    await resource.decided(partial(services.admission.admit, request), size)
-    await services.admission.amend(request)
-    new = request.given
+    _check_version(resource, scope, new, record)
+    request = AdmissionAttributes(Operation.UPDATE, resource, scope, new, old, dry_run=options.dry_run)
+    size = _work_bytes(scope, record)
+    await resource.run_with_conversions(partial(services.admission.admit, request), size)
+    await services.admission.admit_async(request)
+    new = request.new
     # Subresources such as status cannot change addresses or ports.
-    whole = not call.subresource
-    reserved = services.allocators.reserve(storage, new, old, dry_run=options.dry_run) if whole else None
+    whole = not scope.subresource
+    reserved = services.service_ip_allocator.allocate(storage, new, old, dry_run=options.dry_run) if whole else None
     try:
-        _prepare(resource, call, new, old)
-        request.obj = new = await services.heavy.run(size, partial(_validated, resource, call, new, old))
-        await resource.decided(partial(services.admission.validate, request), size)
-        await services.admission.settle(request)
+        _prepare(resource, scope, new, old)
+        request.obj = new = await services.heavy_work.run(size, partial(_validate, resource, scope, new, old))
+        await resource.run_with_conversions(partial(services.admission.validate, request), size)
+        await services.admission.validate_async(request)
         # Strategies and webhooks cannot change the version; equality with the old object is compared next.
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        return await _write(storage, record, request, options)
+        return await _store_update(storage, record, request, options)
     finally:
         if reserved is not None:
             reserved.release()  # a stored service holds its addresses through the collection
 
 
-async def _write(home: Resource, record: Record, request: Request, options: WriteOptions) -> Updated:
+async def _store_update(
+    storage: Resource, record: CachedObject, request: AdmissionAttributes, options: WriteOptions
+) -> UpdateResult:
     new, old = request.obj, request.old
     assert new is not None
     assert old is not None
     # upstream: an update that changes nothing is not written, so it creates no event and no new resourceVersion.
-    if spec_equal(new, old) and not record.foreign and not _emptied(new, old):
-        return Updated(record)
-    new = await request.resource.laid_down(new)
-    if _emptied(new, old):
-        return Updated(await _remove(home, record, new, dry_run=options.dry_run))
+    if equals_except_version(new, old) and not record.needs_rewrite and not _should_delete(new, old):
+        return UpdateResult(record)
+    new = await request.resource.convert_for_storing(new)
+    if _should_delete(new, old):
+        return UpdateResult(await _remove(storage, record, new, dry_run=options.dry_run))
     if options.dry_run:
-        return Updated(unstored(home, new, record.revision))
-    services = home.services
-    value = await home.to_stored(new)
+        return UpdateResult(dry_run_result(storage, new, record.revision))
+    services = storage.dependencies
+    value = await storage.encode_for_store(new)
     entry = await services.store.update(record.key, value, expected=record.revision)
-    await services.cache.reach(entry.revision)
-    if services.service_stored is not None and (home.group, home.plural) == creation.SERVICES:
-        await services.service_stored(new, old)
-    return Updated(written(home, entry))
+    await services.watch_cache.wait_until_at(entry.revision)
+    if services.on_service_stored is not None and (storage.group, storage.plural) == creation.SERVICES:
+        await services.on_service_stored(new, old)
+    return UpdateResult(find_written(storage, entry))
 
 
-def _check_version(resource: Resource, call: Call, new: Object, record: Record) -> None:
+def _check_version(resource: Resource, scope: RequestScope, new: Object, record: CachedObject) -> None:
     """Raise Conflict if the client names a resourceVersion that is not the stored one."""
     version: str = new["metadata"].get("resourceVersion", "")
     if version in ("", "0"):
-        if not resource.home.strategy.allow_unconditional_update:
+        if not resource.storage_resource.strategy.allow_unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise Invalid(resource.group, resource.plural, call.name, [error])
+            raise Invalid(resource.group, resource.plural, scope.name, [error])
         new["metadata"]["resourceVersion"] = str(record.revision)
         return
     if not (version.isascii() and version.isdigit()):
-        raise result_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
+        raise error_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
     # Upstream compares numbers, so leading zeros do not matter.
     if version.lstrip("0") != str(record.revision):
-        raise Conflict.for_modified_object(resource.group, resource.plural, call.name)
+        raise Conflict.for_modified_object(resource.group, resource.plural, scope.name)
 
 
-def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
+def _prepare(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> None:
     """Restore fields that updates cannot change, for all kinds and for this one."""
     # upstream 1.36: apiserver/pkg/registry/rest/update.go
     metadata, before = new["metadata"], old["metadata"]
@@ -217,7 +234,7 @@ def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -
     metadata.pop("selfLink", None)
     if "generation" in before:
         metadata["generation"] = before["generation"]
-    resource.strategy.prepare_for_update(new, old, resource.judge(call.subresource))
+    resource.strategy.prepare_for_update(new, old, resource.strategy_context(scope.subresource))
     metadata = new["metadata"]
     metadata.setdefault("uid", before["uid"])
     metadata["creationTimestamp"] = before["creationTimestamp"]
@@ -227,16 +244,16 @@ def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
 
 
-def _validated(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> Object:
+def _validate(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> Object:
     """Return the new object in its stored form; raise Invalid or add warnings."""
-    if errors := _complaints(resource, call, new, old):
-        raise Invalid(resource.home.group, new["kind"], call.name, errors)
+    if errors := _find_errors(resource, scope, new, old):
+        raise Invalid(resource.storage_resource.group, new["kind"], scope.name, errors)
     # If managedFields changed in nothing but times, the old times stay, so that the update is no change.
-    return keep_times(old, new)
+    return keep_timestamps(old, new)
 
 
-def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
-    context = resource.judge(call.subresource)
+def _find_errors(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
+    context = resource.strategy_context(scope.subresource)
     # upstream 1.36: rest/update.go validates metadata on its own and against the old one, then each kind's
     # ValidateUpdate does so again; the errors appear twice.
     errors = validate_metadata(new, names.check_path_segment, resource.kind.namespaced, native=False)
@@ -247,12 +264,12 @@ def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject
     errors += again(new, old)
     errors += resource.strategy.validate_update(new, old, context)
     if not errors:
-        call.warn(resource.strategy.warnings_on_update(new, old, context))
+        scope.warn(resource.strategy.warnings_on_update(new, old, context))
         resource.strategy.canonicalize(new)
     return errors
 
 
-def _emptied(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+def _should_delete(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     """Return whether this update removes the last finalizer of an object that is being deleted."""
     # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, ShouldDeleteDuringUpdate
     metadata, before = new["metadata"], old["metadata"]
@@ -263,14 +280,14 @@ def _emptied(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     return not (new.get("spec") or {}).get("finalizers")
 
 
-async def _remove(home: Resource, record: Record, new: Object, *, dry_run: bool) -> Record:
+async def _remove(storage: Resource, record: CachedObject, new: Object, *, dry_run: bool) -> CachedObject:
     if not dry_run:
         try:
-            entry = await home.services.store.delete(record.key, expected=record.revision)
+            entry = await storage.dependencies.store.delete(record.key, expected=record.revision)
         except store_errors.Conflict as conflict:
             if conflict.current is not None:
                 raise
         else:
-            await home.services.cache.reach(entry.revision)
-            await take_along(home, record)
-    return unstored(home, new, record.revision)
+            await storage.dependencies.watch_cache.wait_until_at(entry.revision)
+            await after_delete(storage, record)
+    return dry_run_result(storage, new, record.revision)

@@ -19,9 +19,9 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Event, EventType
 
 from mockkube.api.errors import Expired
-from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Record
-from mockkube.apiserver.registry.listing import selector, wait_for, work_of_selecting
-from mockkube.apiserver.registry.options import ListOptions, revision_of
+from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeType, Collection
+from mockkube.apiserver.registry.listing import build_filter, selection_bytes, wait_for_revision
+from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
 
 # Changes kept for a client that does not read; beyond it the watch ends and the client must list again.
@@ -31,104 +31,104 @@ PENDING_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CacheWatchEvent:
     """Event for one client. A deletion carries the last state with the revision of the deletion."""
 
     type: ChangeType
-    record: Record
+    record: CachedObject
 
 
-class Watch:
+class CacheWatcher:
     """Changes of a collection for one client."""
 
-    def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
+    def __init__(self, resource: Resource, prefix: str, matches: Callable[[CachedObject], bool] | None) -> None:
         self.resource = resource
         self._prefix = prefix
-        self._chosen = chosen
-        self._pending: deque[Seen] = deque()
+        self._matches = matches
+        self._pending: deque[CacheWatchEvent] = deque()
         self._pending_bytes = 0
         self._waiter: asyncio.Future[None] | None = None
-        self.lagged = False
+        self.has_lagged = False
         # Set when the resource is no longer served, or not in the same form.
-        self.ended = False
+        self.is_stopped = False
         # How many of the first events show objects that existed before the watch.
         self.initial_count = 0
         self.start_revision = 0
 
-    def open(self, initial: Iterable[Record], changes: Iterable[Change]) -> None:
+    def start(self, initial: Iterable[CachedObject], changes: Iterable[CacheChange]) -> None:
         """Start with these objects, then these changes, then all changes that follow."""
         for record in initial:
-            self._pending.append(Seen(ChangeType.ADDED, record))
+            self._pending.append(CacheWatchEvent(ChangeType.ADDED, record))
         # The bookmark that ends the initial events follows after exactly this many events.
         self.initial_count = len(self._pending)
-        self.prime(changes)
-        self.resource.collection.listeners[self.offer] = None
-        self.resource.collection.watches[self.end] = None
+        self.add_all(changes)
+        self.resource.collection.listeners[self.add] = None
+        self.resource.collection.watch_stoppers[self.stop] = None
 
-    def prime(self, changes: Iterable[Change]) -> None:
+    def add_all(self, changes: Iterable[CacheChange]) -> None:
         """Add these changes."""
         for change in changes:
-            self.offer(change)
+            self.add(change)
 
     def close(self) -> None:
         """Stop listening to the collection."""
-        self.resource.collection.listeners.pop(self.offer, None)
-        self.resource.collection.watches.pop(self.end, None)
+        self.resource.collection.listeners.pop(self.add, None)
+        self.resource.collection.watch_stoppers.pop(self.stop, None)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End the watch; pending events can still be taken."""
         self.close()
-        self.ended = True
-        self._tell()
+        self.is_stopped = True
+        self._wake()
 
-    def offer(self, change: Change) -> None:  # hot: per change, per watcher
+    def add(self, change: CacheChange) -> None:  # hot: per change, per watcher
         """Add a change if it matches this watch."""
         record = change.record
         if not record.key.startswith(self._prefix):
             return
-        event = self._view(change, record)
+        event = self._to_event(change, record)
         if event is None:
             return
         size = len(event.record.tail)
         # A change is always accepted when nothing is pending, however large it is.
         if self._pending and not has_room(len(self._pending), self._pending_bytes + size):
-            self.lagged = True
+            self.has_lagged = True
             # A client that lagged lists again anyway, so the pending events are dropped to free their memory.
             self._pending.clear()
             self.close()
         else:
             self._pending.append(event)
             self._pending_bytes += size
-        self._tell()
+        self._wake()
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _view(self, change: Change, record: Record) -> Seen | None:
-        matches = self._chosen
+    def _to_event(self, change: CacheChange, record: CachedObject) -> CacheWatchEvent | None:
+        matches = self._matches
         if matches is None:
-            return Seen(change.type, record)
+            return CacheWatchEvent(change.type, record)
         before = change.previous is not None and matches(change.previous)
         after = change.type is not ChangeType.DELETED and matches(record)
         if after:
-            return Seen(ChangeType.MODIFIED if before else ChangeType.ADDED, record)
+            return CacheWatchEvent(ChangeType.MODIFIED if before else ChangeType.ADDED, record)
         if not before:
             return None
         if change.type is ChangeType.DELETED:
-            return Seen(ChangeType.DELETED, record)
+            return CacheWatchEvent(ChangeType.DELETED, record)
         assert change.previous is not None
         # The client never saw the new state, which it did not select: it gets the last state that matched.
-        return Seen(ChangeType.DELETED, change.previous.later(change.revision))
+        return CacheWatchEvent(ChangeType.DELETED, change.previous.at_revision(change.revision))
 
     @property
-    def waiting(self) -> bool:
+    def has_events(self) -> bool:
         """True if events are pending."""
         return bool(self._pending)
 
     async def wait(self) -> None:
         """Return once events are pending or the watch is over."""
-        if self.waiting or self.lagged or self.ended:
+        if self.has_events or self.has_lagged or self.is_stopped:
             return
         self._waiter = asyncio.get_running_loop().create_future()
         try:
@@ -136,77 +136,77 @@ class Watch:
         finally:
             self._waiter = None
 
-    def take(self) -> list[Seen]:
+    def take_events(self) -> list[CacheWatchEvent]:
         """Return and clear the pending events, in order."""
         taken = list(self._pending)
         self._pending.clear()
         self._pending_bytes = 0
         return taken
 
-    async def taken(self) -> list[Seen]:
+    async def take_converted_events(self) -> list[CacheWatchEvent]:
         """Return the pending events in a form that the resource can serve in its version."""
-        return self.take()
+        return self.take_events()
 
     @property
     def revision(self) -> int:
         """Revision up to which this watch is complete once the pending events are taken."""
-        return max(self.resource.services.cache.revision, self.start_revision)
+        return max(self.resource.dependencies.watch_cache.revision, self.start_revision)
 
 
-class ConvertingWatch(Watch):
+class ConvertingWatcher(CacheWatcher):
     """Watch on a resource with a conversion webhook: changes are converted, and selected, when they are taken."""
 
-    def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
-        super().__init__(resource, prefix, chosen)
-        self._changes: deque[Change] = deque()
+    def __init__(self, resource: Resource, prefix: str, matches: Callable[[CachedObject], bool] | None) -> None:
+        super().__init__(resource, prefix, matches)
+        self._changes: deque[CacheChange] = deque()
         self._changes_bytes = 0
 
-    def offer(self, change: Change) -> None:
+    def add(self, change: CacheChange) -> None:
         """Add a change of an object under the prefix, without selecting."""
         # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
         if not change.record.key.startswith(self._prefix):
             return
         size = len(change.record.tail)
         if self._changes and not has_room(len(self._changes), self._changes_bytes + size):
-            self.lagged = True
+            self.has_lagged = True
             self._changes.clear()
             self.close()
         else:
             self._changes.append(change)
             self._changes_bytes += size
-        self._tell()
+        self._wake()
 
     @property
-    def waiting(self) -> bool:
+    def has_events(self) -> bool:
         """True if events or changes are pending."""
         return bool(self._pending or self._changes)
 
-    def take(self) -> list[Seen]:
+    def take_events(self) -> list[CacheWatchEvent]:
         """Return the pending events in the version in which they were stored."""
         changes = list(self._changes)
         self._changes.clear()
         self._changes_bytes = 0
-        return super().take() + self._views(changes)
+        return super().take_events() + self._to_events(changes)
 
-    async def taken(self) -> list[Seen]:
+    async def take_converted_events(self) -> list[CacheWatchEvent]:
         """Return the pending events, converted to the version of the resource."""
-        first, changes = super().take(), list(self._changes)
+        first, changes = super().take_events(), list(self._changes)
         self._changes.clear()
         self._changes_bytes = 0
         records = [record for one in changes for record in (one.record, one.previous) if record is not None]
-        converted = dict(zip(records, await self.resource.all_seen(records), strict=True))
-        return first + self._views(
+        converted = dict(zip(records, await self.resource.convert_all_for_reading(records), strict=True))
+        return first + self._to_events(
             replace(one, record=converted[one.record], previous=one.previous and converted[one.previous])
             for one in changes
         )
 
-    def _views(self, changes: Iterable[Change]) -> list[Seen]:
-        views = (self._view(change, change.record) for change in changes)
+    def _to_events(self, changes: Iterable[CacheChange]) -> list[CacheWatchEvent]:
+        views = (self._to_event(change, change.record) for change in changes)
         return [seen for seen in views if seen is not None]
 
 
-def _selected(records: Sequence[Record], chosen: Callable[[Record], bool]) -> list[Record]:
-    return [one for one in records if chosen(one)]
+def _select(records: Sequence[CachedObject], matches: Callable[[CachedObject], bool]) -> list[CachedObject]:
+    return [one for one in records if matches(one)]
 
 
 def has_room(count: int, size: int) -> bool:
@@ -214,44 +214,44 @@ def has_room(count: int, size: int) -> bool:
     return count < PENDING_MAX and size <= PENDING_BYTES_MAX
 
 
-async def watch(resource: Resource, namespace: str, options: ListOptions) -> Watch:
+async def open_watch(resource: Resource, namespace: str, options: ListOptions) -> CacheWatcher:
     """Open a watch; raise Expired if changes since the requested revision are no longer known."""
-    kind = ConvertingWatch if resource.converted else Watch
-    watching = kind(resource, resource.prefix(namespace), selector(resource, options))
-    cache, after = resource.services.cache, revision_of(options.resource_version)
+    kind = ConvertingWatcher if resource.uses_conversion_webhook else CacheWatcher
+    watching = kind(resource, resource.prefix(namespace), build_filter(resource, options))
+    cache, after = resource.dependencies.watch_cache, parse_resource_version(options.resource_version)
     # Upstream: a watch without resourceVersion, or with "0", begins with synthetic ADDED events.
     initial = options.send_initial if options.send_initial is not None else not after
     if initial:
         if after:
-            await wait_for(resource, after)
+            await wait_for_revision(resource, after)
         elif options.resource_version != "0":
-            await cache.fresh()
+            await cache.wait_until_fresh()
         watching.start_revision = cache.revision
         # Conversion and selection may take several turns of the event loop, in which changes must not get lost.
-        with _meanwhile(resource.collection) as changes:
-            records = await resource.all_seen(resource.collection.range(watching._prefix))
-            matches = watching._chosen
+        with _collect_changes(resource.collection) as changes:
+            records = await resource.convert_all_for_reading(resource.collection.range(watching._prefix))
+            matches = watching._matches
             if matches is not None:
-                select = partial(_selected, records, matches)
-                records = await resource.services.heavy.run(work_of_selecting(records), select)
-        watching.open(records, changes)
+                select = partial(_select, records, matches)
+                records = await resource.dependencies.heavy_work.run(selection_bytes(records), select)
+        watching.start(records, changes)
         return watching
     if not after:
-        await cache.fresh()
+        await cache.wait_until_fresh()
         after = cache.revision
     watching.start_revision = after
-    remembered = resource.collection.since(after)
+    remembered = resource.collection.changes_since(after)
     if remembered is None:
-        await _from_history(watching, resource, after)
+        await _start_from_store(watching, resource, after)
     else:
-        watching.open((), remembered)
+        watching.start((), remembered)
     return watching
 
 
 @contextmanager
-def _meanwhile(collection: Collection) -> Iterator[Sequence[Change]]:
+def _collect_changes(collection: Collection) -> Iterator[Sequence[CacheChange]]:
     """Collect the changes of a collection until the end of the block."""
-    changes: list[Change] = []
+    changes: list[CacheChange] = []
     gather = changes.append
     collection.listeners[gather] = None
     try:
@@ -260,18 +260,18 @@ def _meanwhile(collection: Collection) -> Iterator[Sequence[Change]]:
         collection.listeners.pop(gather, None)
 
 
-async def _from_history(watching: Watch, resource: Resource, after: int) -> None:
+async def _start_from_store(watching: CacheWatcher, resource: Resource, after: int) -> None:
     """Start a watch with changes from the store that the cache no longer has."""
-    with _meanwhile(resource.collection) as recent:
-        old = await _history(resource, after, resource.services.cache.revision)
-    watching.prime(old)
-    watching.open((), recent)
+    with _collect_changes(resource.collection) as recent:
+        old = await _read_store_changes(resource, after, resource.dependencies.watch_cache.revision)
+    watching.add_all(old)
+    watching.start((), recent)
 
 
-async def _history(resource: Resource, after: int, until: int) -> Sequence[Change]:
+async def _read_store_changes(resource: Resource, after: int, until: int) -> Sequence[CacheChange]:
     """Return the changes between two revisions from the store."""
-    services = resource.services
-    changes: list[Change] = []
+    services = resource.dependencies
+    changes: list[CacheChange] = []
     size = 0
     try:
         # All keys are watched, not only those of the collection: one of them has the event of revision `until`, so the
@@ -280,7 +280,7 @@ async def _history(resource: Resource, after: int, until: int) -> Sequence[Chang
             while history.revision < until:
                 for event in await anext(history):
                     if event.revision <= until and event.entry.key.startswith(resource.collection.prefix):
-                        changes.append(_change(resource, event))
+                        changes.append(_to_cache_event(resource, event))
                         size += len(event.entry.value)
                 if size > PENDING_BYTES_MAX:  # more than may wait for a client
                     raise Expired(f"too old resource version: {after} ({until})")
@@ -289,12 +289,12 @@ async def _history(resource: Resource, after: int, until: int) -> Sequence[Chang
     return changes
 
 
-def _change(resource: Resource, event: Event) -> Change:
+def _to_cache_event(resource: Resource, event: Event) -> CacheChange:
     """Return a store event as a change of the collection."""
-    read = resource.home.read_entry
+    read = resource.storage_resource.decode_entry
     previous = read(event.previous) if event.previous is not None else None
     if event.type is EventType.DELETE:
         kind = ChangeType.DELETED
     else:
         kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
-    return Change(kind, event.revision, read(event.entry), previous)
+    return CacheChange(kind, event.revision, read(event.entry), previous)

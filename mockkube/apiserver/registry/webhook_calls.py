@@ -5,17 +5,17 @@ from typing import Any
 
 from mockkube.api.types import ReadOnlyObject
 
-Call = Callable[[ReadOnlyObject, ReadOnlyObject, float], Awaitable[Any]]
+WebhookCall = Callable[[ReadOnlyObject, ReadOnlyObject, float], Awaitable[Any]]
 """Post a review (second) to the address of a `clientConfig` (first), with a timeout in seconds (third).
 
 Return the decoded JSON of the response. Raise WebhookCallError when there is none.
 """
 
 
-class CallFailed(Exception):
+class WebhookCallError(Exception):
     """Error of a webhook that could not be reached or answered with an error."""
 
 
-async def nobody(client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
+async def refuse_webhook_call(client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
     """Raise WebhookCallError: the default of servers without an HTTP client."""
-    raise CallFailed("this server calls no webhooks")
+    raise WebhookCallError("this server calls no webhooks")

@@ -12,18 +12,18 @@ from mockkube.api.strategy import Strategy
 from mockkube.apiserver.registry.registry import KindSet
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control import clock, component, fault, snapshot
-from mockkube.cluster.control.definitions import GROUP, VERSION, published
+from mockkube.cluster.control.definitions import GROUP, VERSION, make_published_schema
 
 _READ: Final = ("get",)
 # Subresources of a component: pages that its binary serves on a port of its own.
-PAGES: Final = ("flagz", "metrics", "statusz")
+PAGE_NAMES: Final = ("flagz", "metrics", "statusz")
 # Subresource of a pod: its explanation.
-WHY: Final = "why"
+WHY_PAGE: Final = "why"
 
-Pages = Mapping[str, Callable[[Any], Any]]
+PageHandlers = Mapping[str, Callable[[Any], Any]]
 
 
-def _info(kind: str, plural: str, *short_names: str, pages: tuple[Subresource, ...] = ()) -> KindInfo:
+def _make_kind_info(kind: str, plural: str, *short_names: str, pages: tuple[Subresource, ...] = ()) -> KindInfo:
     return KindInfo(
         GROUP,
         kind,
@@ -35,38 +35,38 @@ def _info(kind: str, plural: str, *short_names: str, pages: tuple[Subresource, .
     )
 
 
-CLOCK: Final = _info("Clock", "clocks")
-COMPONENT: Final = _info(
-    "Component", "components", "comp", pages=tuple(Subresource(name, "Component", _READ) for name in PAGES)
+CLOCK: Final = _make_kind_info("Clock", "clocks")
+COMPONENT: Final = _make_kind_info(
+    "Component", "components", "comp", pages=tuple(Subresource(name, "Component", _READ) for name in PAGE_NAMES)
 )
-FAULT: Final = _info("Fault", "faults")
-SNAPSHOT: Final = _info("Snapshot", "snapshots", "snap")
+FAULT: Final = _make_kind_info("Fault", "faults")
+SNAPSHOT: Final = _make_kind_info("Snapshot", "snapshots", "snap")
 KINDS: Final = (CLOCK, COMPONENT, FAULT, SNAPSHOT)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ControlKindDependencies:
     """Dependencies of the strategies of the control kinds."""
 
     configuration: ClusterConfiguration
-    components: component.All
+    load_specs: component.LoadComponentSpecs
     # Returns the revision of the cluster's store.
-    revision: Callable[[], int]
+    get_revision: Callable[[], int]
 
 
-def family(facts: Facts, pages: Pages) -> KindSet:
+def make_kind_set(kind_dependencies: ControlKindDependencies, pages: PageHandlers) -> KindSet:
     """Return the control kinds of one cluster; `pages` are handlers of component and pod subresources by name."""
-    configuration = facts.configuration
+    configuration = kind_dependencies.configuration
     time = clock.ClockStrategy(configuration.clock)
-    of_components = component.ComponentStrategy(configuration, facts.components)
-    defaults = component.Defaults(configuration, facts.components)
+    of_components = component.ComponentStrategy(configuration, kind_dependencies.load_specs)
+    defaults = component.ComponentDefaults(configuration, kind_dependencies.load_specs)
     kinds = {
         kind.kind: kind
         for kind in (
-            _kind(CLOCK, time, clock.PRINTER, lambda obj, _: time.default(obj)),
-            _kind(COMPONENT, of_components, component.PRINTER, defaults),
-            _kind(FAULT, fault.FaultStrategy(facts.revision), fault.PRINTER),
-            _kind(SNAPSHOT, snapshot.SnapshotStrategy(facts.revision), snapshot.PRINTER),
+            _make_kind(CLOCK, time, clock.PRINTER, lambda obj, _: time.default(obj)),
+            _make_kind(COMPONENT, of_components, component.PRINTER, defaults),
+            _make_kind(FAULT, fault.FaultStrategy(kind_dependencies.get_revision), fault.PRINTER),
+            _make_kind(SNAPSHOT, snapshot.SnapshotStrategy(kind_dependencies.get_revision), snapshot.PRINTER),
         )
     }
     dependencies = StrategyDependencies()
@@ -74,12 +74,15 @@ def family(facts: Facts, pages: Pages) -> KindSet:
         KINDS,
         load=lambda info: kinds[info.kind],
         strategy=lambda info: kinds[info.kind].strategy(dependencies),
-        pages={**{(GROUP, "components", name): pages[name] for name in PAGES}, (GROUP, "pods", WHY): pages[WHY]},
-        published={(GROUP, VERSION, kind): published(kind) for kind in kinds},
+        get_handlers={
+            **{(GROUP, "components", name): pages[name] for name in PAGE_NAMES},
+            (GROUP, "pods", WHY_PAGE): pages[WHY_PAGE],
+        },
+        openapi_schemas={(GROUP, VERSION, kind): make_published_schema(kind) for kind in kinds},
     )
 
 
-def _kind(info: KindInfo, strategy: Strategy, printer: Printer, default: DefaultFunction | None = None) -> Kind:
+def _make_kind(info: KindInfo, strategy: Strategy, printer: Printer, default: DefaultFunction | None = None) -> Kind:
     names = {field.name: getattr(info, field.name) for field in fields(KindInfo)}
     return Kind(
         **names,

@@ -11,25 +11,25 @@ from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, 
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import parse_time, render_micro_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.cluster.readings import REAL, VIRTUAL
+from mockkube.cluster.readings import REAL_CLOCK, VIRTUAL_CLOCK
 
 # Name of the only clock.
-CLOCK: Final = "cluster"
+CLOCK_NAME: Final = "cluster"
 # Condition: no worker has a step left at the present time.
-AT_REST: Final = "AtRest"
+AT_REST_CONDITION: Final = "AtRest"
 
 
-def render_moment(moment: datetime) -> str:
+def format_moment(moment: datetime) -> str:
     """Return a time in whole seconds if it has no fraction, else with microseconds."""
     return render_micro_time(moment) if moment.microsecond else render_time(moment)
 
 
-def render_now(now: datetime, mode: str) -> str:
+def format_now(now: datetime, mode: str) -> str:
     """Return the present time as a clock of this mode shows it: real time in whole seconds."""
-    return render_time(now) if mode == REAL else render_moment(now)
+    return render_time(now) if mode == REAL_CLOCK else format_moment(now)
 
 
-def target_of(obj: ReadOnlyObject) -> datetime | None:
+def get_target(obj: ReadOnlyObject) -> datetime | None:
     """Return the time that a valid clock is to advance to."""
     target = obj["spec"].get("advanceTo")
     return None if target is None else parse_time(target)
@@ -47,17 +47,17 @@ class ClockStrategy(StatusStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Reject all names but that of the only clock."""
-        return [] if name == CLOCK else [f"the one clock is called {CLOCK!r}"]
+        return [] if name == CLOCK_NAME else [f"the one clock is called {CLOCK_NAME!r}"]
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Replace `advance` by a time."""
-        _resolve(obj["spec"], context.now)
+        _resolve_advance(obj["spec"], context.now)
         super().prepare_for_create(obj, context)
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Replace `advance` by a time, before the generation is computed from the spec."""
         if context.subresource != "status":
-            _resolve(new["spec"], context.now)
+            _resolve_advance(new["spec"], context.now)
         super().prepare_for_update(new, old, context)
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
@@ -70,8 +70,8 @@ class ClockStrategy(StatusStrategy):
 
     def _validate(self, spec: ReadOnlyObject, before: ReadOnlyObject, now: datetime) -> list[FieldError]:
         mode = spec["mode"]
-        if mode not in (REAL, VIRTUAL):
-            return [not_supported("spec.mode", mode, (REAL, VIRTUAL))]
+        if mode not in (REAL_CLOCK, VIRTUAL_CLOCK):
+            return [not_supported("spec.mode", mode, (REAL_CLOCK, VIRTUAL_CLOCK))]
         if mode != self._mode:
             why = f"the cluster runs in {self._mode.lower()} time: start it with --clock {mode.lower()}"
             return [forbidden("spec.mode", why)]
@@ -81,13 +81,13 @@ class ClockStrategy(StatusStrategy):
         target = spec.get("advanceTo")
         if target is None or target == before.get("advanceTo"):
             return []
-        if mode == REAL:
+        if mode == REAL_CLOCK:
             why = "real time passes by itself: start the cluster with --clock virtual to move it"
             return [forbidden("spec.advanceTo", why)]
-        return _complaints(target, now)
+        return _validate_target(target, now)
 
 
-def _resolve(spec: Object, now: datetime) -> None:
+def _resolve_advance(spec: Object, now: datetime) -> None:
     """Replace a valid `advance` by the time that it leads to, counted from a pending target."""
     given = spec.get("advance")
     duration = None if given is None else gotime.parse_duration(given)
@@ -96,29 +96,29 @@ def _resolve(spec: Object, now: datetime) -> None:
     try:
         # Two advances in quick succession add up, also if the first has not been carried out.
         start = max(now, parse_time(spec.get("advanceTo", render_time(now))))
-        spec["advanceTo"] = render_moment(start + timedelta(microseconds=duration.nanos // 1000))
+        spec["advanceTo"] = format_moment(start + timedelta(microseconds=duration.nanos // 1000))
     # An invalid value stays in the spec, where validation finds it.
     except (ValueError, OverflowError):
         return
     del spec["advance"]
 
 
-def _complaints(target: str, now: datetime) -> list[FieldError]:
+def _validate_target(target: str, now: datetime) -> list[FieldError]:
     try:
         moment = parse_time(target)
     except ValueError as error:
         return [invalid("spec.advanceTo", target, str(error))]
     if moment < now:
-        return [invalid("spec.advanceTo", target, f"time does not go back: it is {render_moment(now)}")]
+        return [invalid("spec.advanceTo", target, f"time does not go back: it is {format_moment(now)}")]
     return []
 
 
-def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     mode = obj.get("spec", {}).get("mode", "")
     return [
         obj["metadata"].get("name", ""),
         mode,
-        render_now(now, mode),
+        format_now(now, mode),
         obj.get("spec", {}).get("advanceTo", ""),
         format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
     ]
@@ -132,5 +132,5 @@ PRINTER: Final = Printer(
         text_column("Advance To", "Time of the last request to advance."),
         AGE_COLUMN,
     ),
-    _cells,
+    _make_cells,
 )

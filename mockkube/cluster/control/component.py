@@ -12,12 +12,12 @@ from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
-from mockkube.cluster.components import SINGLE, Settings, settings_of, skews
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
+from mockkube.cluster.components import REQUIRED_COMPONENTS, ComponentSettings, find_skews, resolve_settings
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.definitions import GROUP
-from mockkube.cluster.control.reading import condition_of
-from mockkube.cluster.readings import check_component, read_version_up_to
+from mockkube.cluster.control.reading import get_condition
+from mockkube.cluster.readings import check_component, parse_version_up_to
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, is_api_server
 from mockkube.features.errors import FlagError
@@ -25,49 +25,49 @@ from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
 # Condition: the version skew policy allows the component's version.
-SUPPORTED: Final = "Supported"
-RUNNING: Final = "Running"
+SUPPORTED_CONDITION: Final = "Supported"
+RUNNING_CONDITION: Final = "Running"
 # Condition: the API server that the component uses answers.
-SERVER_READY: Final = "ServerReady"
+SERVER_READY_CONDITION: Final = "ServerReady"
 # Condition: the component repeats the same failing work (hot loop).
-LOOPING: Final = "Looping"
+LOOPING_CONDITION: Final = "Looping"
 
 _API_SERVER_NAME: Final = re.compile(rf"{re.escape(API_SERVER)}(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ComponentSpec:
     """Spec of a component, parsed."""
 
-    settings: Settings
-    running: bool
+    settings: ComponentSettings
+    should_run: bool
     # API server that the component uses; empty for API servers.
-    server: str = ""
+    server_name: str = ""
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject, trains: tuple[ReleaseTrain, ...]) -> "Asked":
+    def from_object(cls, obj: ReadOnlyObject, trains: tuple[ReleaseTrain, ...]) -> "ComponentSpec":
         """Parse the spec of a valid component."""
         spec = obj["spec"]
         version = Version.parse(spec["version"])
-        settings = Settings(obj["metadata"]["name"], version, spec.get("featureGates", {}), trains)
+        settings = ComponentSettings(obj["metadata"]["name"], version, spec.get("featureGates", {}), trains)
         return cls(settings, spec["running"], spec.get("server", ""))
 
 
 # Returns the specs of all components by name.
-All = Callable[[], Mapping[str, Asked]]
+LoadComponentSpecs = Callable[[], Mapping[str, ComponentSpec]]
 
 
-def running_versions(components: Mapping[str, Asked]) -> dict[str, Version]:
+def find_running_versions(specs: Mapping[str, ComponentSpec]) -> dict[str, Version]:
     """Return the versions of all components that are to run."""
-    return {name: asked.settings.version for name, asked in components.items() if asked.running}
+    return {name: asked.settings.version for name, asked in specs.items() if asked.should_run}
 
 
-class Defaults:
+class ComponentDefaults:
     """Defaulting of components: the cluster's version; a replica starts with the settings of the first one."""
 
-    def __init__(self, configuration: ClusterConfiguration, everything: All) -> None:
+    def __init__(self, configuration: ClusterConfiguration, load_specs: LoadComponentSpecs) -> None:
         self._configuration = configuration
-        self._everything = everything
+        self._load_specs = load_specs
 
     def __call__(self, obj: Object, caps: Capabilities) -> None:
         """Set defaults of a decoded component."""
@@ -76,9 +76,9 @@ class Defaults:
         spec.setdefault("running", True)
         if not is_api_server(name):
             spec.setdefault("server", API_SERVER)
-        first = self._everything().get(name.partition(".")[0]) if "." in name else None
+        first = self._load_specs().get(name.partition(".")[0]) if "." in name else None
         if first is None:
-            spec.setdefault("version", str(settings_of(self._configuration, name).version))
+            spec.setdefault("version", str(resolve_settings(self._configuration, name).version))
             return
         if (
             "version" not in spec
@@ -94,9 +94,9 @@ class Defaults:
 class ComponentStrategy(StatusStrategy):
     """Strategy of components: validates versions and gates, and on demand the version skew policy."""
 
-    def __init__(self, configuration: ClusterConfiguration, everything: All) -> None:
+    def __init__(self, configuration: ClusterConfiguration, load_specs: LoadComponentSpecs) -> None:
         self._configuration = configuration
-        self._everything = everything
+        self._load_specs = load_specs
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Reject names that are not of a component."""
@@ -116,54 +116,56 @@ class ComponentStrategy(StatusStrategy):
 
     def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return what the component would log when it starts, and violations of the skew policy."""
-        return self._warn(obj)
+        return self._make_warnings(obj)
 
     def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return the same warnings if the spec changes."""
-        return [] if new["spec"] == old["spec"] else self._warn(new)
+        return [] if new["spec"] == old["spec"] else self._make_warnings(new)
 
     def _validate(self, obj: ReadOnlyObject) -> list[FieldError]:
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         if not name:
             return []  # validation of the metadata reports the missing name
-        if errors := _check_server(name, spec):
+        if errors := _validate_server(name, spec):
             return errors
         try:
-            read_version_up_to(spec["version"], self._configuration.newest)
+            parse_version_up_to(spec["version"], self._configuration.newest_version)
         except ValueError as error:
             return [invalid("spec.version", spec["version"], str(error))]
-        asked = self._read(obj)
+        asked = self._parse_spec(obj)
         try:
-            asked.settings.judge()
+            asked.settings.validate()
         except FlagError as error:
             gates = spec.get("featureGates", {})
             return [invalid("spec.featureGates", gates, text_column) for text_column in error.errors]
         if self._configuration.skew_policy == "enforce":
-            return [forbidden("spec.version", reason) for reason in self._new_skews(asked)]
+            return [forbidden("spec.version", reason) for reason in self._find_new_skews(asked)]
         return []
 
-    def _read(self, obj: ReadOnlyObject) -> Asked:
-        return Asked.read(obj, self._configuration.release_trains)
+    def _parse_spec(self, obj: ReadOnlyObject) -> ComponentSpec:
+        return ComponentSpec.from_object(obj, self._configuration.release_trains)
 
-    def _warn(self, obj: ReadOnlyObject) -> list[str]:
-        asked = self._read(obj)
-        texts = [notice.text for notice in asked.settings.judge() if notice.severity == "warning"]
+    def _make_warnings(self, obj: ReadOnlyObject) -> list[str]:
+        asked = self._parse_spec(obj)
+        texts = [notice.text for notice in asked.settings.validate() if notice.severity == "warning"]
         if self._configuration.skew_policy == "warn":
-            texts += self._new_skews(asked)
-        if asked.server and asked.server not in self._everything():
-            texts.append(f"spec.server: there is no {asked.server} yet")
+            texts += self._find_new_skews(asked)
+        if asked.server_name and asked.server_name not in self._load_specs():
+            texts.append(f"spec.server: there is no {asked.server_name} yet")
         return texts
 
-    def _new_skews(self, asked: Asked) -> list[str]:
+    def _find_new_skews(self, spec: ComponentSpec) -> list[str]:
         """Return violations of the skew policy that this spec adds."""
-        before = dict(self._everything())
-        name = asked.settings.component
+        before = dict(self._load_specs())
+        name = spec.settings.component
         # Existing violations do not block a change, or no order of upgrades could repair them.
-        known = skews(running_versions(before), name)
-        return [reason for reason in skews(running_versions(before | {name: asked}), name) if reason not in known]
+        known = find_skews(find_running_versions(before), name)
+        return [
+            reason for reason in find_skews(find_running_versions(before | {name: spec}), name) if reason not in known
+        ]
 
 
-def _check_server(name: str, spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_server(name: str, spec: ReadOnlyObject) -> list[FieldError]:
     server = spec.get("server")
     if is_api_server(name):
         return [] if server is None else [forbidden("spec.server", "an API server talks to no other")]
@@ -172,32 +174,32 @@ def _check_server(name: str, spec: ReadOnlyObject) -> list[FieldError]:
     return [invalid("spec.server", server, f"is no API server: give {API_SERVER} or {API_SERVER}.N")]
 
 
-class Keeper(Plugin):
+class DeletionProtection(AdmissionPlugin):
     """Admission plugin that protects required components and the clock from deletion."""
 
     name = "Keeper"
     operations = (Operation.DELETE,)
 
-    def __init__(self, everything: All) -> None:
-        self._everything = everything
+    def __init__(self, load_specs: LoadComponentSpecs) -> None:
+        self._load_specs = load_specs
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: AdmissionAttributes) -> None:
         """Reject deletion of what every cluster has, and of API servers that other components use."""
-        name = request.call.name
-        if request.about(GROUP, "components") and name in SINGLE:
+        name = request.scope.name
+        if request.is_for(GROUP, "components") and name in REQUIRED_COMPONENTS:
             why = "every cluster has it: set spec.running to false to stop it"
             raise Forbidden.for_object(request.resource.group, request.resource.plural, name, why)
-        if request.about(GROUP, "components") and (users := self._users_of(name)):
+        if request.is_for(GROUP, "components") and (users := self._find_components_of_server(name)):
             why = f"{', '.join(users)} would have no API server: change spec.server there first"
             raise Conflict.for_object(request.resource.group, request.resource.plural, name, why)
-        if request.about(GROUP, "clocks"):
+        if request.is_for(GROUP, "clocks"):
             raise Forbidden.for_object(request.resource.group, request.resource.plural, name, "every cluster has it")
 
-    def _users_of(self, server: str) -> list[str]:
-        return sorted(name for name, asked in self._everything().items() if asked.server == server)
+    def _find_components_of_server(self, server: str) -> list[str]:
+        return sorted(name for name, asked in self._load_specs().items() if asked.server_name == server)
 
 
-def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted(spec.get("featureGates", {}).items()))
     return [
@@ -205,24 +207,24 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         spec.get("version", ""),
         gates or NONE,
         str(status.get("running", False)).lower(),
-        condition_of(obj, SUPPORTED).get("reason", ""),
-        _trouble(obj) or NONE,
+        get_condition(obj, SUPPORTED_CONDITION).get("reason", ""),
+        _format_trouble(obj) or NONE,
         format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
-        condition_of(obj, RUNNING).get("reason", ""),
+        get_condition(obj, RUNNING_CONDITION).get("reason", ""),
         status.get("url") or NONE,
     ]
 
 
-def _trouble(obj: ReadOnlyObject) -> str:
-    server = condition_of(obj, SERVER_READY)
+def _format_trouble(obj: ReadOnlyObject) -> str:
+    server = get_condition(obj, SERVER_READY_CONDITION)
     found = [f"Server{server['reason']}"] if server.get("status") == "False" else []
-    looping = condition_of(obj, LOOPING)
+    looping = get_condition(obj, LOOPING_CONDITION)
     if looping.get("status") == "True":
-        found.append(f"{LOOPING}({_first_object(looping.get('message', ''))})")
+        found.append(f"{LOOPING_CONDITION}({_find_first_object(looping.get('message', ''))})")
     return ",".join(found)
 
 
-def _first_object(message: str) -> str:
+def _find_first_object(message: str) -> str:
     """Return the first object named in the message of the condition Looping."""
     return message.partition(": ")[0].partition(" ")[2]
 
@@ -239,5 +241,5 @@ PRINTER: Final = Printer(
         wide_column("Reason", "Reason of the running state."),
         wide_column("URL", "URL of an API server."),
     ),
-    _cells,
+    _make_cells,
 )

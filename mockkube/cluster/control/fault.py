@@ -14,7 +14,7 @@ from mockkube.cluster.readings import check_component
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 DELAY_SECONDS_MAX: Final = 3600.0
 
-_ANSWERS: Final = ("status", "dropWatch", "expired", "staleReads")
+_EFFECTS: Final = ("status", "dropWatch", "expired", "staleReads")
 _API_SERVER: Final = "kube-apiserver"
 
 
@@ -23,24 +23,28 @@ class FaultStrategy(StatusStrategy):
 
     def __init__(self, revision: Callable[[], int]) -> None:
         # Returns the revision of the cluster's store.
-        self._revision = revision
+        self._get_revision = revision
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Record the present revision for stale reads."""
         super().prepare_for_create(obj, context)
         if _is_stale(obj):
-            obj["status"]["revision"] = self._revision()
+            obj["status"]["revision"] = self._get_revision()
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Record the present revision if the reads become stale by this update."""
         super().prepare_for_update(new, old, context)
         if _is_stale(new) and not _is_stale(old):
-            new["status"] = {**new["status"], "revision": self._revision()}
+            new["status"] = {**new["status"], "revision": self._get_revision()}
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec."""
         spec = obj["spec"]
-        return [*_check_match(spec.get("match", {})), *_check_injection(spec.get("inject", {})), *_check_amount(spec)]
+        return [
+            *_validate_match(spec.get("match", {})),
+            *_validate_injection(spec.get("inject", {})),
+            *_validate_amount(spec),
+        ]
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec if it changes."""
@@ -51,8 +55,8 @@ def _is_stale(obj: ReadOnlyObject) -> bool:
     return bool(obj["spec"].get("inject", {}).get("staleReads"))
 
 
-def _check_match(match: ReadOnlyObject) -> list[FieldError]:
-    found = [*_check_name(match, "component"), *_check_name(match, "server")]
+def _validate_match(match: ReadOnlyObject) -> list[FieldError]:
+    found = [*_validate_name(match, "component"), *_validate_name(match, "server")]
     if "server" in match and not found and match["server"].partition(".")[0] != _API_SERVER:
         found.append(invalid("spec.match.server", match["server"], f"is no API server: give {_API_SERVER}[.N]"))
     for index, verb in enumerate(match.get("verbs", ())):
@@ -61,7 +65,7 @@ def _check_match(match: ReadOnlyObject) -> list[FieldError]:
     return found
 
 
-def _check_name(match: ReadOnlyObject, field: str) -> list[FieldError]:
+def _validate_name(match: ReadOnlyObject, field: str) -> list[FieldError]:
     try:
         check_component(match.get(field, _API_SERVER))
     except ValueError as error:
@@ -69,41 +73,41 @@ def _check_name(match: ReadOnlyObject, field: str) -> list[FieldError]:
     return []
 
 
-def _check_injection(inject: ReadOnlyObject) -> list[FieldError]:
-    given = [name for name in _ANSWERS if inject.get(name)]
+def _validate_injection(inject: ReadOnlyObject) -> list[FieldError]:
+    given = [name for name in _EFFECTS if inject.get(name)]
     if not given and not inject.get("delaySeconds"):
-        return [required("spec.inject", f"give one of delaySeconds, {', '.join(_ANSWERS)}")]
+        return [required("spec.inject", f"give one of delaySeconds, {', '.join(_EFFECTS)}")]
     found = [forbidden(f"spec.inject.{name}", f"may not go with {given[0]}") for name in given[1:]]
     delay = inject.get("delaySeconds", 0)
     if not 0 <= delay <= DELAY_SECONDS_MAX:
         found.append(invalid("spec.inject.delaySeconds", delay, f"must be from 0 to {DELAY_SECONDS_MAX:.0f}"))
-    return found + _check_answer(inject.get("status", {"code": 500}))
+    return found + _validate_answer(inject.get("status", {"code": 500}))
 
 
-def _check_answer(answer: ReadOnlyObject) -> list[FieldError]:
+def _validate_answer(answer: ReadOnlyObject) -> list[FieldError]:
     code, after = answer.get("code", 0), answer.get("retryAfterSeconds", 0)
-    found = [] if 400 <= code <= 599 else [_out_of_range("inject.status.code", code, "from 400 to 599")]
-    return found if after >= 0 else [*found, _out_of_range("inject.status.retryAfterSeconds", after, "0 or more")]
+    found = [] if 400 <= code <= 599 else [_make_range_error("inject.status.code", code, "from 400 to 599")]
+    return found if after >= 0 else [*found, _make_range_error("inject.status.retryAfterSeconds", after, "0 or more")]
 
 
-def _check_amount(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_amount(spec: ReadOnlyObject) -> list[FieldError]:
     count, share = spec.get("count"), spec.get("share")
-    found = [_out_of_range("count", count, "1 or more")] if count is not None and count < 1 else []
+    found = [_make_range_error("count", count, "1 or more")] if count is not None and count < 1 else []
     if share is not None and not 0 < share <= 1:
-        found.append(_out_of_range("share", share, "more than 0 and at most 1"))
+        found.append(_make_range_error("share", share, "more than 0 and at most 1"))
     return found
 
 
-def _out_of_range(field: str, value: Any, allowed: str) -> FieldError:
+def _make_range_error(field: str, value: Any, allowed: str) -> FieldError:
     return invalid(f"spec.{field}", value, f"must be {allowed}")
 
 
-def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     return [
         obj["metadata"].get("name", ""),
-        _matched(spec.get("match", {})),
-        _injected(spec.get("inject", {})),
+        _format_match(spec.get("match", {})),
+        _format_injection(spec.get("inject", {})),
         str(spec["count"]) if "count" in spec else NONE,
         status.get("injected", 0),
         status.get("phase", ""),
@@ -111,17 +115,17 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     ]
 
 
-def _matched(match: ReadOnlyObject) -> str:
+def _format_match(match: ReadOnlyObject) -> str:
     """Return the match in a few words, like `kube-scheduler get,list pods`."""
     words = [",".join(value) if isinstance(value, list) else str(value) for value in match.values() if value]
     return " ".join(words) or "*"
 
 
-def _injected(inject: ReadOnlyObject) -> str:
+def _format_injection(inject: ReadOnlyObject) -> str:
     words = [f"{inject['delaySeconds']:g}s"] if inject.get("delaySeconds") else []
     if "status" in inject:
         words.append(str(inject["status"].get("code", "")))
-    return "+".join([*words, *(name for name in _ANSWERS[1:] if inject.get(name))])
+    return "+".join([*words, *(name for name in _EFFECTS[1:] if inject.get(name))])
 
 
 PRINTER: Final = Printer(
@@ -134,5 +138,5 @@ PRINTER: Final = Printer(
         text_column("Phase", "Active or Exhausted."),
         AGE_COLUMN,
     ),
-    _cells,
+    _make_cells,
 )

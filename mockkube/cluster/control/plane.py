@@ -8,18 +8,18 @@ from typing import Final, Self
 from mockkube_storage.store import Store
 
 from mockkube.api.types import Object
-from mockkube.apiserver.admission.chain import Chain
-from mockkube.apiserver.identity.user import MASTERS, User
-from mockkube.apiserver.post_start_hooks.store_maintenance import Housekeeping
+from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
+from mockkube.apiserver.post_start_hooks.store_maintenance import StoreMaintenance
 from mockkube.apiserver.registry import creation, updating
-from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.cache import Collection
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.catalogue import Facts, Pages, family
-from mockkube.cluster.control.component import Asked, Keeper
+from mockkube.cluster.control.catalogue import ControlKindDependencies, PageHandlers, make_kind_set
+from mockkube.cluster.control.component import ComponentSpec, DeletionProtection
 from mockkube.cluster.control.definitions import API_VERSION, GROUP, ControlSchema
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
@@ -27,118 +27,122 @@ from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 _MANAGER: Final = "mockkube"
-_USER: Final = User("system:mockkube", groups=(MASTERS,))
+_USER: Final = User("system:mockkube", groups=(MASTERS_GROUP,))
 _OPTIONS: Final = WriteOptions(field_manager=_MANAGER)
 
 
 @lru_cache(maxsize=1)
-def _schema() -> ControlSchema:
+def _make_schema() -> ControlSchema:
     """Return the types of the control kinds, shared by all clusters of the process."""
     return ControlSchema(DEFAULT)
 
 
-class ControlPlane:
+class ControlApi:
     """Registry of the control resources; API servers serve it while it is entered."""
 
     def __init__(
         self,
         configuration: ClusterConfiguration,
         store: Store,
-        pages: Pages,
+        page_handlers: PageHandlers,
         *,
         revision: Callable[[], int],
         clock: Clock,
-        chance: Random,
+        random: Random,
     ) -> None:
         """Use a started store; `revision` returns the revision of the cluster's own store."""
         self._trains = configuration.release_trains
         self._store = store
-        self._housekeeping = Housekeeping(store, clock)
+        self._store_maintenance = StoreMaintenance(store, clock)
         self._group = asyncio.TaskGroup()
-        self._running: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
         self.registry = Registry(
             store=store,
             clock=clock,
-            chance=chance,
-            caps=Capabilities(DEFAULT),
-            schema=_schema(),
-            admission=Chain([Keeper(self.components)]),
-            allocators=Allocators(),
+            random=random,
+            capabilities=Capabilities(DEFAULT),
+            schema=_make_schema(),
+            admission=AdmissionChain([DeletionProtection(self.load_component_specs)]),
+            allocators=ServiceIpAllocator(),
             runtime_config={API_VERSION: True},
-            family=family(Facts(configuration, self.components, revision), pages),
+            kind_set=make_kind_set(
+                ControlKindDependencies(configuration, self.load_component_specs, revision), page_handlers
+            ),
         )
 
     async def __aenter__(self) -> Self:
-        cache = self.registry.services.cache
+        cache = self.registry.dependencies.watch_cache
         await cache.start()
         await self._group.__aenter__()
-        self._running = [self._group.create_task(work) for work in (cache.run(), *self._housekeeping.work())]
+        self._tasks = [self._group.create_task(work) for work in (cache.run(), *self._store_maintenance.workers())]
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        for task in self._running:
+        for task in self._tasks:
             task.cancel()
         await self._group.__aexit__(None, None, None)
 
-    def resource(self, plural: str) -> Resource:
+    def get_resource(self, plural: str) -> Resource:
         """Return the resource of a control kind."""
-        found = self.registry.stored(GROUP, plural)
+        found = self.registry.find_storage_resource(GROUP, plural)
         assert found is not None, f"{plural} is a control kind"
         return found
 
-    def collection(self, plural: str) -> Collection:
+    def get_collection(self, plural: str) -> Collection:
         """Return the cached objects of a kind."""
-        return self.resource(plural).collection
+        return self.get_resource(plural).collection
 
-    def objects(self, plural: str) -> dict[str, Object]:
+    def load_objects(self, plural: str) -> dict[str, Object]:
         """Return every object of a kind by name; the caller may change the copies."""
-        return {record.name: record.load() for record in self.collection(plural).records.values()}
+        return {record.name: record.load() for record in self.get_collection(plural).records.values()}
 
-    def components(self) -> Mapping[str, Asked]:
+    def load_component_specs(self) -> Mapping[str, ComponentSpec]:
         """Return the spec of every component by name."""
-        return {name: Asked.read(obj, self._trains) for name, obj in self.objects("components").items()}
+        return {
+            name: ComponentSpec.from_object(obj, self._trains) for name, obj in self.load_objects("components").items()
+        }
 
-    async def specs_at(self, plural: str, revision: int) -> dict[str, Object]:
+    async def load_specs_at(self, plural: str, revision: int) -> dict[str, Object]:
         """Return the spec of every object of a kind at a revision; Compacted if that is too old."""
-        resource = self.resource(plural)
+        resource = self.get_resource(plural)
         page = await self._store.list(resource.prefix(""), revision=revision)
-        objects = (resource.read_entry(entry).load() for entry in page.entries)
+        objects = (resource.decode_entry(entry).load() for entry in page.entries)
         return {obj["metadata"]["name"]: obj["spec"] for obj in objects}
 
-    async def create(self, plural: str, name: str, spec: Object) -> list[str]:
+    async def create_object(self, plural: str, name: str, spec: Object) -> list[str]:
         """Create an object; return warnings."""
-        resource = self.resource(plural)
-        call = Call(_USER, user_agent=_MANAGER)
+        resource = self.get_resource(plural)
+        call = RequestScope(_USER, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
         await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
         return call.warnings
 
-    async def tell(self, plural: str, name: str, spec: Object) -> list[str]:
+    async def update_spec(self, plural: str, name: str, spec: Object) -> list[str]:
         """Replace an object's spec and return warnings; NotFound, or Invalid with the field errors."""
-        resource = self.resource(plural)
-        call = Call(_USER, name=name, user_agent=_MANAGER)
+        resource = self.get_resource(plural)
+        call = RequestScope(_USER, name=name, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
         new_spec = resource.decode(obj, call, "Ignore")["spec"]
         await updating.update(resource, call, lambda live: {**live, "spec": new_spec}, _OPTIONS)
         return call.warnings
 
-    async def remove(self, plural: str, name: str) -> None:
+    async def delete_object(self, plural: str, name: str) -> None:
         """Delete an object if it exists."""
         # Directly in the store: admission protects required components from users, not from a restore.
-        record = self.resource(plural).record("", name)
+        record = self.get_resource(plural).get_cached("", name)
         if record is not None:
             entry = await self._store.delete(record.key, expected=record.revision)
-            await self.registry.services.cache.reach(entry.revision)
+            await self.registry.dependencies.watch_cache.wait_until_at(entry.revision)
 
-    async def report(self, plural: str, obj: Object, status: Object) -> None:
+    async def update_status(self, plural: str, obj: Object, status: Object) -> None:
         """Replace the status of an object; NotFound if it was deleted."""
         # An unchanged status is no write, so that reports do not wake their own watchers for ever.
         if obj.get("status") == status:
             return
-        resource = self.resource(plural)
-        call = Call(_USER, name=obj["metadata"]["name"], subresource="status", user_agent=_MANAGER)
+        resource = self.get_resource(plural)
+        call = RequestScope(_USER, name=obj["metadata"]["name"], subresource="status", user_agent=_MANAGER)
 
-        def reported(live: Object) -> Object:
+        def set_status(live: Object) -> Object:
             return {**live, "status": status}
 
-        await updating.update(resource, call, reported, _OPTIONS)
+        await updating.update(resource, call, set_status, _OPTIONS)

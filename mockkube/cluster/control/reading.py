@@ -4,6 +4,6 @@ from mockkube.api.conditions import find_condition
 from mockkube.api.types import ReadOnlyObject
 
 
-def condition_of(obj: ReadOnlyObject, kind: str) -> ReadOnlyObject:
+def get_condition(obj: ReadOnlyObject, kind: str) -> ReadOnlyObject:
     """Return the condition of a type; empty if it was not reported yet."""
     return find_condition(obj.get("status", {}).get("conditions", ()), kind) or {}

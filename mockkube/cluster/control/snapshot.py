@@ -9,13 +9,13 @@ from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column, text_column, wide_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.cluster.control.reading import condition_of
+from mockkube.cluster.control.reading import get_condition
 
-SAVED: Final = "Saved"
-RESTORED: Final = "Restored"
+SAVED_CONDITION: Final = "Saved"
+RESTORED_CONDITION: Final = "Restored"
 
 
-def asks_to_restore(obj: ReadOnlyObject) -> int:
+def get_restore_count(obj: ReadOnlyObject) -> int:
     """Return how often the user asked to restore the snapshot."""
     return int(obj["spec"].get("restore", 0))
 
@@ -25,45 +25,45 @@ class SnapshotStrategy(StatusStrategy):
 
     def __init__(self, revision: Callable[[], int]) -> None:
         # Returns the revision of the cluster's store.
-        self._revision = revision
+        self._get_revision = revision
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Record the present revision."""
         super().prepare_for_create(obj, context)
-        obj["status"]["revision"] = self._revision()
+        obj["status"]["revision"] = self._get_revision()
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject a restore before anything is saved."""
-        if asks_to_restore(obj):
+        if get_restore_count(obj):
             return [forbidden("spec.restore", "nothing has been saved yet: create the snapshot, then raise the number")]
         return []
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a request to restore."""
-        asked, before = asks_to_restore(new), asks_to_restore(old)
+        asked, before = get_restore_count(new), get_restore_count(old)
         # A counter, not a flag: raising it again restores again, and the status shows the last number carried out.
         if asked < before:
             return [invalid("spec.restore", asked, f"must not be less than before: give {before + 1} to restore again")]
-        if asked > before and condition_of(old, SAVED).get("status") != "True":
+        if asked > before and get_condition(old, SAVED_CONDITION).get("status") != "True":
             return [forbidden("spec.restore", "the state has not been saved: wait for the condition Saved")]
         return []
 
 
-def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     status = obj.get("status", {})
     return [
         obj["metadata"].get("name", ""),
-        condition_of(obj, SAVED).get("status", "Unknown"),
+        get_condition(obj, SAVED_CONDITION).get("status", "Unknown"),
         status.get("objects", 0),
-        _size(status.get("bytes", 0)),
+        _format_size(status.get("bytes", 0)),
         status.get("restored", 0),
         format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
         str(status.get("revision", "")),
-        condition_of(obj, RESTORED).get("message", ""),
+        get_condition(obj, RESTORED_CONDITION).get("message", ""),
     ]
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     """Return a number of bytes in a suitable unit."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1 << 10:
@@ -83,5 +83,5 @@ PRINTER: Final = Printer(
         wide_column("Revision", "resourceVersion of the saved state."),
         wide_column("Message", "Result of the last restore."),
     ),
-    _cells,
+    _make_cells,
 )

@@ -11,70 +11,74 @@ from typing import Final
 from mockkube.api.types import Object
 
 GROUP: Final = "kwok.x-k8s.io"
-NAME: Final = f"stages.{GROUP}"
+CRD_NAME: Final = f"stages.{GROUP}"
 
-_TEXT: Final = {"type": "string"}
-_SWITCH: Final = {"type": "boolean"}
+_STRING: Final = {"type": "string"}
+_BOOLEAN: Final = {"type": "boolean"}
 _NUMBER: Final = {"type": "integer", "format": "int64", "minimum": 0}
-_TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
+_STRING_MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
-def _part(properties: Mapping[str, Object], *required: str) -> Object:
+def _object_schema(properties: Mapping[str, Object], *required: str) -> Object:
     part: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": dict(properties)}
     return {**part, "required": list(required)} if required else part
 
 
-def _list(items: Object) -> Object:
+def _list_schema(items: Object) -> Object:
     return {"type": "array", "items": items}
 
 
 _COMPARISON: Final[dict[str, Object]] = {
-    "key": _TEXT,
+    "key": _STRING,
     "operator": {"type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
-    "values": _list(_TEXT),
+    "values": _list_schema(_STRING),
 }
-_CEL: Final = _part({"expression": _TEXT})
-_FROM: Final = _part({"expressionFrom": _TEXT, "cel": _CEL, "jq": _part({"expression": _TEXT})})
-_EVENT: Final = _part({"type": _TEXT, "reason": _TEXT, "message": _TEXT})
-_NAMED: Final = _list(_part({"value": _TEXT}, "value"))
-_FINALIZERS: Final = _part({"add": _NAMED, "remove": _NAMED, "empty": _SWITCH})
-_CHANGE: Final[dict[str, Object]] = {"subresource": _TEXT, "root": _TEXT, "template": _TEXT}
-_PATCH: Final = _part({**_CHANGE, "type": {"type": "string", "enum": ["json", "merge", "strategic"]}})
-_APPLY: Final = _part({**_CHANGE, "type": {"type": "string", "enum": ["apply", "merge", "strategic"]}})
-_REQUIREMENT: Final = _part({**_COMPARISON, "cel": _CEL, "jq": _part(_COMPARISON)})
-_SELECTOR: Final = _part(
+_CEL: Final = _object_schema({"expression": _STRING})
+_EXPRESSION_FROM: Final = _object_schema(
+    {"expressionFrom": _STRING, "cel": _CEL, "jq": _object_schema({"expression": _STRING})}
+)
+_EVENT: Final = _object_schema({"type": _STRING, "reason": _STRING, "message": _STRING})
+_FINALIZER_LIST: Final = _list_schema(_object_schema({"value": _STRING}, "value"))
+_FINALIZERS: Final = _object_schema({"add": _FINALIZER_LIST, "remove": _FINALIZER_LIST, "empty": _BOOLEAN})
+_PATCH_FIELDS: Final[dict[str, Object]] = {"subresource": _STRING, "root": _STRING, "template": _STRING}
+_PATCH: Final = _object_schema({**_PATCH_FIELDS, "type": {"type": "string", "enum": ["json", "merge", "strategic"]}})
+_APPLY: Final = _object_schema({**_PATCH_FIELDS, "type": {"type": "string", "enum": ["apply", "merge", "strategic"]}})
+_REQUIREMENT: Final = _object_schema({**_COMPARISON, "cel": _CEL, "jq": _object_schema(_COMPARISON)})
+_SELECTOR: Final = _object_schema(
     {
-        "matchLabels": _TEXTS,
-        "matchAnnotations": _TEXTS,
-        "matchExpressions": _list(_REQUIREMENT),
+        "matchLabels": _STRING_MAP,
+        "matchAnnotations": _STRING_MAP,
+        "matchExpressions": _list_schema(_REQUIREMENT),
     }
 )
-_DELAY: Final = _part(
+_DELAY: Final = _object_schema(
     {
         "durationMilliseconds": _NUMBER,
-        "durationFrom": _FROM,
+        "durationFrom": _EXPRESSION_FROM,
         "jitterDurationMilliseconds": _NUMBER,
-        "jitterDurationFrom": _FROM,
+        "jitterDurationFrom": _EXPRESSION_FROM,
     }
 )
-_DONE: Final[dict[str, Object]] = {"event": _EVENT, "finalizers": _FINALIZERS, "delete": _SWITCH}
-_SPEC: Final = _part(
+_NEXT_FIELDS: Final[dict[str, Object]] = {"event": _EVENT, "finalizers": _FINALIZERS, "delete": _BOOLEAN}
+_SPEC: Final = _object_schema(
     {
-        "resourceRef": _part({"apiGroup": _TEXT, "kind": {"type": "string", "minLength": 1}}, "kind"),
+        "resourceRef": _object_schema({"apiGroup": _STRING, "kind": {"type": "string", "minLength": 1}}, "kind"),
         "selector": _SELECTOR,
         "weight": {"type": "integer", "minimum": 0},
-        "weightFrom": _FROM,
+        "weightFrom": _EXPRESSION_FROM,
         "delay": _DELAY,
-        "next": _part({**_DONE, "patches": _list(_PATCH), "statusTemplate": _TEXT, "statusSubresource": _TEXT}),
-        "steps": _list(_part({**_DONE, "patch": _PATCH, "apply": _APPLY})),
+        "next": _object_schema(
+            {**_NEXT_FIELDS, "patches": _list_schema(_PATCH), "statusTemplate": _STRING, "statusSubresource": _STRING}
+        ),
+        "steps": _list_schema(_object_schema({**_NEXT_FIELDS, "patch": _PATCH, "apply": _APPLY})),
     },
     "resourceRef",
 )
 _STATUS: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-DEFINITION: Final[Object] = {
+STAGE_CRD: Final[Object] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
-    "metadata": {"name": NAME},
+    "metadata": {"name": CRD_NAME},
     "spec": {
         "group": GROUP,
         "names": {"kind": "Stage", "listKind": "StageList", "plural": "stages", "singular": "stage"},

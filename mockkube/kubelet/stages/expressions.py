@@ -23,11 +23,11 @@ from mockkube.kubelet.stages.jq_functions import JqError
 from mockkube.matching.cel.environment import kubernetes_environment
 
 # Returns the values of an expression for an object; none if it fails.
-Find = Callable[[ReadOnlyObject], list[Any]]
+FindValues = Callable[[ReadOnlyObject], list[Any]]
 
 _NANOSECONDS: Final = 1e9
 _COST_MAX: Final = 1_000_000
-_OBJECTS: Final = kubernetes_environment(Schema(variables={"self": types.DYN}, messages={}), {("self",): ZERO})
+_CEL_ENVIRONMENT: Final = kubernetes_environment(Schema(variables={"self": types.DYN}, messages={}), {("self",): ZERO})
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[0-9]+)")
 
@@ -40,41 +40,41 @@ class ExpressionError(ValueError):
 class Requirement:
     """One expression of a stage's selector."""
 
-    find: Find
+    find: FindValues
     operator: str
     values: frozenset[str]
 
-    def holds(self, obj: ReadOnlyObject) -> bool:
+    def matches(self, obj: ReadOnlyObject) -> bool:
         """Return whether an object meets the requirement."""
         found = self.find(obj)
         if self.operator in ("Exists", "DoesNotExist"):
             return bool(found) == (self.operator == "Exists")
-        return any(text_of(value) in self.values for value in found) == (self.operator == "In")
+        return any(to_selector_text(value) in self.values for value in found) == (self.operator == "In")
 
 
-def requirement(given: ReadOnlyObject) -> Requirement:
+def compile_requirement(given: ReadOnlyObject) -> Requirement:
     """Compile one expression of a selector; ExpressionError if it is invalid."""
     if (cel := given.get("cel")) is not None:
-        return Requirement(by_cel(cel.get("expression", "")), "In", frozenset({"true"}))
+        return Requirement(compile_cel_expression(cel.get("expression", "")), "In", frozenset({"true"}))
     parts = given.get("jq") or given
     operator, values = parts.get("operator", ""), frozenset(parts.get("values") or ())
     if operator not in _OPERATORS:
         raise ExpressionError(f"operator {operator!r} is not one of {', '.join(_OPERATORS)}")
     if bool(values) != (operator in ("In", "NotIn")):
         raise ExpressionError(f"operator {operator} needs {'no values' if values else 'values'}")
-    return Requirement(by_jq(parts.get("key", "")), operator, values)
+    return Requirement(compile_jq_expression(parts.get("key", "")), operator, values)
 
 
-def finder(given: ReadOnlyObject | None) -> Find | None:
+def compile_expression_from(given: ReadOnlyObject | None) -> FindValues | None:
     """Compile an `ExpressionFrom`; None without one."""
     given = given or {}
     if text := (given.get("cel") or {}).get("expression"):
-        return by_cel(text)
+        return compile_cel_expression(text)
     text = (given.get("jq") or {}).get("expression") or given.get("expressionFrom")
-    return by_jq(text) if text else None
+    return compile_jq_expression(text) if text else None
 
 
-def by_jq(text: str) -> Find:
+def compile_jq_expression(text: str) -> FindValues:
     """Compile a jq expression."""
     try:
         query = compile_jq(text)
@@ -90,9 +90,9 @@ def by_jq(text: str) -> Find:
     return find
 
 
-def by_cel(text: str) -> Find:
+def compile_cel_expression(text: str) -> FindValues:
     """Compile a CEL expression over `self`."""
-    compiled = _OBJECTS.compile(text, boolean=False)
+    compiled = _CEL_ENVIRONMENT.compile(text, boolean=False)
     if compiled.program is None:
         raise ExpressionError(compiled.error or f"{text!r} is no expression")
     program = compiled.program
@@ -104,14 +104,14 @@ def by_cel(text: str) -> Find:
     return find
 
 
-def text_of(value: Any) -> str:
+def to_selector_text(value: Any) -> str:
     """Return a value as selectors compare it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def weight_of(find: Find, obj: ReadOnlyObject, default: int) -> int | None:
+def find_weight(find: FindValues, obj: ReadOnlyObject, default: int) -> int | None:
     """Return a stage's weight from an object; None if the value is not an integer."""
     # As in KWOK, only the first value of an expression counts.
     for value in find(obj)[:1]:
@@ -120,11 +120,11 @@ def weight_of(find: Find, obj: ReadOnlyObject, default: int) -> int | None:
         if isinstance(value, int | float):
             return int(value)
         if isinstance(value, str):
-            return _integer(value)
+            return _parse_integer(value)
     return default
 
 
-def _integer(text: str) -> int | None:
+def _parse_integer(text: str) -> int | None:
     """Parse an integer as Go's strconv.ParseInt with base 0 does."""
     if _INTEGER.fullmatch(text) is None:
         return None
@@ -134,7 +134,7 @@ def _integer(text: str) -> int | None:
     return -number if text[0] == "-" else number
 
 
-def seconds_of(find: Find, obj: ReadOnlyObject, now: datetime, default: float | None) -> float | None:
+def find_seconds(find: FindValues, obj: ReadOnlyObject, now: datetime, default: float | None) -> float | None:
     """Return a duration from an object, or the time left until a timestamp; None: no delay at all."""
     for value in find(obj)[:1]:
         if value == "":

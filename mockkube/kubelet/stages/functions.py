@@ -13,9 +13,9 @@ import yaml
 
 from mockkube.api.times import render_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.kubelet.stages.gotemplate import Template
+from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import Function
-from mockkube.kubelet.stages.sprig import SPRIG
+from mockkube.kubelet.stages.sprig import SPRIG_FUNCTIONS
 
 _CONDITIONS: Final = [
     {"type": kind, "status": status, "reason": reason, "message": message}
@@ -31,66 +31,66 @@ KUBELET_PORT: Final = 10250
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class TemplateDependencies:
     """Dependencies of template functions: time, IPs of nodes and pods, kubelet version."""
 
-    now: Callable[[], datetime]
+    get_now: Callable[[], datetime]
     # IP of a node by name.
-    node_ip: Callable[[str], str]
+    get_node_ip: Callable[[str], str]
     # IP of a pod by node name and pod uid.
-    pod_ip: Callable[[str, str], str]
+    get_pod_ip: Callable[[str, str], str]
     version: str
 
 
-class Surroundings:
+class TemplateFactory:
     """Compiles templates with functions that read the object being rendered, `obj`."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, dependencies: TemplateDependencies) -> None:
         self.obj: ReadOnlyObject = {"metadata": {"name": ""}}
-        self._machine = machine
+        self._dependencies = dependencies
         # KWOK's StartTime is when its controller started, the same in all templates.
-        self._started = render_time(machine.now())
-        self._functions: Mapping[str, Function] = {**SPRIG, **self._own()}
+        self._start_time = render_time(dependencies.get_now())
+        self._functions: Mapping[str, Function] = {**SPRIG_FUNCTIONS, **self._make_functions()}
 
-    def template(self, text: str) -> Template:
+    def compile_template(self, text: str) -> GoTemplate:
         """Compile a template."""
-        return Template(text.strip(), self._functions)
+        return GoTemplate(text.strip(), self._functions)
 
-    def _own(self) -> dict[str, Function]:
+    def _make_functions(self) -> dict[str, Function]:
         return {
-            "Now": lambda: render_time(self._machine.now()),
-            "StartTime": lambda: self._started,
-            "Version": lambda: self._machine.version,
-            "Quote": quoted,
-            "YAML": _yaml,
+            "Now": lambda: render_time(self._dependencies.get_now()),
+            "StartTime": lambda: self._start_time,
+            "Version": lambda: self._dependencies.version,
+            "Quote": quote,
+            "YAML": _format_yaml,
             "NodeConditions": lambda: _CONDITIONS,
             "NodePort": lambda: KUBELET_PORT,
-            "NodeName": self._node,
-            "NodeIP": lambda: self._machine.node_ip(self._node()),
-            "NodeIPs": lambda: [self._machine.node_ip(self._node())],
-            "NodeIPWith": lambda name: self._machine.node_ip(name or ""),
-            "NodeIPsWith": lambda name: [self._machine.node_ip(name or "")],
-            "PodIP": lambda: self._pod_ip(self._node()),
-            "PodIPWith": self._pod_ip,
-            "PodIPsWith": lambda *given: [self._pod_ip(*given)],
+            "NodeName": self._get_node_name,
+            "NodeIP": lambda: self._dependencies.get_node_ip(self._get_node_name()),
+            "NodeIPs": lambda: [self._dependencies.get_node_ip(self._get_node_name())],
+            "NodeIPWith": lambda name: self._dependencies.get_node_ip(name or ""),
+            "NodeIPsWith": lambda name: [self._dependencies.get_node_ip(name or "")],
+            "PodIP": lambda: self._get_pod_ip(self._get_node_name()),
+            "PodIPWith": self._get_pod_ip,
+            "PodIPsWith": lambda *given: [self._get_pod_ip(*given)],
         }
 
-    def _node(self) -> str:
+    def _get_node_name(self) -> str:
         """Return the node of the rendered object: the node itself, or that of a pod."""
         placed: str = (self.obj.get("spec") or {}).get("nodeName") or ""
         return placed or str(self.obj["metadata"]["name"])
 
-    def _pod_ip(self, node: str = "", on_host: bool = False, uid: str = "", *names: str) -> str:
+    def _get_pod_ip(self, node: str = "", on_host: bool = False, uid: str = "", *names: str) -> str:
         if on_host:
-            return self._machine.node_ip(node or "")
-        return self._machine.pod_ip(node or "", uid or self.obj["metadata"].get("uid", ""))
+            return self._dependencies.get_node_ip(node or "")
+        return self._dependencies.get_pod_ip(node or "", uid or self.obj["metadata"].get("uid", ""))
 
 
-def quoted(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return a value in quotes; a value that is no string is quoted as JSON."""
     return json.dumps(value if isinstance(value, str) else json.dumps(value, separators=(",", ":")), ensure_ascii=False)
 
 
-def _yaml(value: Any, indent: int = 0) -> str:
+def _format_yaml(value: Any, indent: int = 0) -> str:
     text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=False, sort_keys=True)
     return f"\n{text}".replace("\n", "\n" + "  " * indent) if indent > 0 else text

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.kubelet.stages.gotemplate_pipeline import (
-    BUILT_IN,
+    BUILT_IN_FUNCTIONS,
     Expression,
     Function,
-    Pipeline,
+    PipelineParser,
     Scope,
     TemplateError,
     Variables,
-    shown,
+    format_value,
 )
 
 _ACTION: Final = re.compile(
@@ -41,22 +41,22 @@ class _Block:
 
     nodes: list[Node] = field(default_factory=list)
 
-    def run(self, scope: Scope) -> str:
+    def execute(self, scope: Scope) -> str:
         return "".join([node(scope) for node in self.nodes])
 
 
-class Template:
+class GoTemplate:
     """A compiled template."""
 
     def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
-        self._functions = {**BUILT_IN, **functions}
-        self._block = _Parser(text, self._functions).whole()
+        self._functions = {**BUILT_IN_FUNCTIONS, **functions}
+        self._block = _Parser(text, self._functions).parse()
 
     def render(self, dot: Any) -> str:
         """Return the text for a value; TemplateError if execution fails."""
         scope = Scope(dot, Variables({}, {"$": dot}), self._functions)
         try:
-            return self._block.run(scope)
+            return self._block.execute(scope)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise TemplateError(f"the template cannot be executed: {error!r}") from error
 
@@ -66,16 +66,16 @@ class _Parser:
 
     def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
         self._functions = functions
-        self._pieces = _pieces(text)
+        self._pieces = _split_actions(text)
         self._next = 0
 
-    def whole(self) -> _Block:
-        block, end = self._block()
+    def parse(self) -> _Block:
+        block, end = self._parse_block()
         if end:
             raise TemplateError(f"unexpected {{{{{end}}}}}")
         return block
 
-    def _block(self) -> tuple[_Block, str]:
+    def _parse_block(self) -> tuple[_Block, str]:
         """Return the nodes up to an `else` or `end`, and that action's text."""
         block = _Block()
         while self._next < len(self._pieces):
@@ -90,25 +90,25 @@ class _Parser:
                 return block, text
             if text.startswith("/*"):
                 continue
-            block.nodes.append(self._action(word, rest, text))
+            block.nodes.append(self._parse_action(word, rest, text))
         return block, ""
 
-    def _action(self, word: str, rest: str, text: str) -> Node:
+    def _parse_action(self, word: str, rest: str, text: str) -> Node:
         match word:
             case "if":
-                return self._branch(rest, is_with=False)
+                return self._parse_branch(rest, is_with=False)
             case "with":
-                return self._branch(rest, is_with=True)
+                return self._parse_branch(rest, is_with=True)
             case "range":
-                return self._range(rest)
+                return self._parse_range(rest)
             case "break" | "continue":
-                return _leaving(_Break if word == "break" else _Continue)
-        return self._output(text)
+                return _make_raise_node(_Break if word == "break" else _Continue)
+        return self._parse_output(text)
 
-    def _output(self, text: str) -> Node:
-        expression, names, mark = self._statement(text)
+    def _parse_output(self, text: str) -> Node:
+        expression, names, mark = self._parse_statement(text)
         if not names:
-            return lambda scope: shown(expression(scope))
+            return lambda scope: format_value(expression(scope))
 
         def run(scope: Scope) -> str:
             value = expression(scope)
@@ -120,25 +120,25 @@ class _Parser:
 
         return run
 
-    def _statement(self, text: str) -> tuple[Expression, list[str], str]:
+    def _parse_statement(self, text: str) -> tuple[Expression, list[str], str]:
         """Parse a pipeline and the variables that it assigns."""
         match = re.match(r"\s*(\$\w*(?:\s*,\s*\$\w+)?)\s*(:=|=)(?!=)\s*", text)
         if match is None:
-            return Pipeline(text, self._functions).whole(), [], ""
+            return PipelineParser(text, self._functions).parse(), [], ""
         names = [name.strip() for name in match[1].split(",")]
-        return Pipeline(text[match.end() :], self._functions).whole(), names, match[2]
+        return PipelineParser(text[match.end() :], self._functions).parse(), names, match[2]
 
-    def _branch(self, text: str, *, is_with: bool) -> Node:
-        expression, names, _ = self._statement(text)
-        block, end = self._block()
+    def _parse_branch(self, text: str, *, is_with: bool) -> Node:
+        expression, names, _ = self._parse_statement(text)
+        block, end = self._parse_block()
         otherwise: Node | None = None
         if end.startswith("else"):
             word, _, rest = end.removeprefix("else").strip().partition(" ")
             if word in ("if", "with"):
-                otherwise = self._branch(rest, is_with=word == "with")
+                otherwise = self._parse_branch(rest, is_with=word == "with")
             else:
-                other, end = self._block()
-                otherwise = other.run
+                other, end = self._parse_block()
+                otherwise = other.execute
         if otherwise is None and end != "end":
             raise TemplateError("an {{end}} is missing")
 
@@ -146,29 +146,29 @@ class _Parser:
             value = expression(scope)
             named = {names[0]: value} if names else {}
             if value:
-                return block.run(scope.inner(value if is_with else scope.dot, **named))
-            return otherwise(scope.inner(scope.dot, **named)) if otherwise is not None else ""
+                return block.execute(scope.make_inner(value if is_with else scope.dot, **named))
+            return otherwise(scope.make_inner(scope.dot, **named)) if otherwise is not None else ""
 
         return run
 
-    def _range(self, text: str) -> Node:
-        expression, names, _ = self._statement(text)
-        block, end = self._block()
+    def _parse_range(self, text: str) -> Node:
+        expression, names, _ = self._parse_statement(text)
+        block, end = self._parse_block()
         otherwise = _Block()
         if end == "else":
-            otherwise, end = self._block()
+            otherwise, end = self._parse_block()
         if end != "end":
             raise TemplateError("an {{end}} is missing")
 
         def run(scope: Scope) -> str:
-            items = list(_items(expression(scope)))
+            items = list(_iterate_items(expression(scope)))
             if not items:
-                return otherwise.run(scope.inner(scope.dot))
+                return otherwise.execute(scope.make_inner(scope.dot))
             result = []
             for key, value in items:
                 named = dict(zip(names, (key, value) if len(names) > 1 else (value,), strict=False))
                 try:
-                    result.append(block.run(scope.inner(value, **named)))
+                    result.append(block.execute(scope.make_inner(value, **named)))
                 except _Continue:
                     continue
                 except _Break:
@@ -178,14 +178,14 @@ class _Parser:
         return run
 
 
-def _leaving(signal: type[Exception]) -> Node:
+def _make_raise_node(signal: type[Exception]) -> Node:
     def run(scope: Scope) -> str:
         raise signal
 
     return run
 
 
-def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+def _iterate_items(value: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, dict):
         # Go ranges over maps in key order.
         yield from sorted(value.items())
@@ -195,7 +195,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from enumerate(value or ())
 
 
-def _pieces(text: str) -> list[tuple[bool, str]]:
+def _split_actions(text: str) -> list[tuple[bool, str]]:
     """Split a template into text and actions, trimming white space beside `{{-` and `-}}`."""
     pieces: list[tuple[bool, str]] = []
     position, swallow = 0, False

@@ -32,7 +32,7 @@ class Scope:
     variables: dict[str, Any]
     functions: Mapping[str, Function]
 
-    def inner(self, dot: Any, **named: Any) -> "Scope":
+    def make_inner(self, dot: Any, **named: Any) -> "Scope":
         """Return the scope of a nested block, with its own dot and variables."""
         return Scope(dot, Variables(self.variables, named), self.functions)
 
@@ -58,20 +58,20 @@ class Variables(dict[str, Any]):
 Expression = Callable[[Scope], Any]
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as Go prints it."""
     if value is None:
         return _NO_VALUE
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{shown(value[name])}' for name in sorted(value))}]"
+        return f"map[{' '.join(f'{name}:{format_value(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(shown(one) for one in value)}]"
+        return f"[{' '.join(format_value(one) for one in value)}]"
     return str(value)
 
 
-def _index(value: Any, *keys: Any) -> Any:
+def _index_value(value: Any, *keys: Any) -> Any:
     for key in keys:
         if value is None:
             return None
@@ -95,12 +95,12 @@ def _printf(form: str, *values: Any) -> str:
         if verb == "%":
             return "%"
         value = next(given, None)
-        return json.dumps(value) if verb == "q" else shown(value)
+        return json.dumps(value) if verb == "q" else format_value(value)
 
     return re.sub(r"%[-+0-9.]*[a-zA-Z%]", put, form)
 
 
-BUILT_IN: Final[Mapping[str, Function]] = {
+BUILT_IN_FUNCTIONS: Final[Mapping[str, Function]] = {
     "and": _and,
     "or": _or,
     "not": lambda value: not value,
@@ -111,13 +111,13 @@ BUILT_IN: Final[Mapping[str, Function]] = {
     "gt": lambda one, other: one > other,
     "ge": lambda one, other: one >= other,
     "len": lambda value: 0 if value is None else len(value),
-    "index": _index,
-    "print": lambda *values: "".join(shown(value) for value in values),
+    "index": _index_value,
+    "print": lambda *values: "".join(format_value(value) for value in values),
     "printf": _printf,
 }
 
 
-class Pipeline:
+class PipelineParser:
     """Parser of one pipeline."""
 
     def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
@@ -134,21 +134,21 @@ class Pipeline:
             position = match.end()
         self._next = 0
 
-    def whole(self) -> Expression:
+    def parse(self) -> Expression:
         """Return the compiled pipeline; TemplateError if it is invalid."""
-        result = self._pipeline()
+        result = self._parse_pipeline()
         if self._next < len(self._tokens):
             raise TemplateError(f"{self._text!r}: {self._tokens[self._next][1]!r} is not expected")
         return result
 
-    def _pipeline(self) -> Expression:
-        result = self._command(None)
+    def _parse_pipeline(self) -> Expression:
+        result = self._parse_command(None)
         while self._next < len(self._tokens) and self._tokens[self._next][1] == "|":
             self._next += 1
-            result = self._command(result)
+            result = self._parse_command(result)
         return result
 
-    def _command(self, piped: Expression | None) -> Expression:
+    def _parse_command(self, piped: Expression | None) -> Expression:
         operands: list[Expression] = []
         function: Function | None = None
         if self._next < len(self._tokens) and self._tokens[self._next][0] == "name":
@@ -159,7 +159,7 @@ class Pipeline:
                     raise TemplateError(f'function "{name}" not defined')
                 self._next += 1
         while self._next < len(self._tokens) and self._tokens[self._next][1] not in ("|", ")"):
-            operands.append(self._operand())
+            operands.append(self._parse_operand())
         if function is None:
             if len(operands) != 1 or piped is not None:
                 raise TemplateError(f"{self._text!r}: a function is expected")
@@ -171,67 +171,67 @@ class Pipeline:
             operands.append(piped)
         return lambda scope: called(*[operand(scope) for operand in operands])
 
-    def _operand(self) -> Expression:
+    def _parse_operand(self) -> Expression:
         kind, text, _ = self._tokens[self._next]
         self._next += 1
         result: Expression
         match kind:
             case "string":
-                result = _constant(text[1:-1] if text[0] == "`" else json.loads(text))
+                result = _make_constant(text[1:-1] if text[0] == "`" else json.loads(text))
             case "number":
-                result = _constant(json.loads(text))
+                result = _make_constant(json.loads(text))
             case "name" if text in _CONSTANTS:
-                result = _constant(_CONSTANTS[text])
+                result = _make_constant(_CONSTANTS[text])
             case "name":
-                result = self._niladic(text)
+                result = self._parse_call_without_arguments(text)
             case "variable":
-                result = _variable(text)
+                result = _make_variable(text)
             case "field":
-                result = _field(_dot, text[1:])
+                result = _make_field(_evaluate_dot, text[1:])
             case _ if text == ".":
-                result = _dot
+                result = _evaluate_dot
             case _ if text == "(":
-                result = self._pipeline()
-                self._close()
+                result = self._parse_pipeline()
+                self._expect_parenthesis()
             case _:
                 raise TemplateError(f"{self._text!r}: {text!r} is not expected")
-        return self._chain(result)
+        return self._parse_field_chain(result)
 
-    def _niladic(self, name: str) -> Expression:
+    def _parse_call_without_arguments(self, name: str) -> Expression:
         function = self._functions.get(name)
         if function is None:
             raise TemplateError(f'function "{name}" not defined')
         return lambda scope: function()
 
-    def _close(self) -> None:
+    def _expect_parenthesis(self) -> None:
         if self._next >= len(self._tokens) or self._tokens[self._next][1] != ")":
             raise TemplateError(f"{self._text!r}: ) is missing")
         self._next += 1
 
-    def _chain(self, result: Expression) -> Expression:
+    def _parse_field_chain(self, result: Expression) -> Expression:
         """Parse fields that follow an operand without white space."""
         while self._next < len(self._tokens):
             kind, text, adjacent = self._tokens[self._next]
             if kind != "field" or not adjacent:
                 break
             self._next += 1
-            result = _field(result, text[1:])
+            result = _make_field(result, text[1:])
         return result
 
 
-def _dot(scope: Scope) -> Any:
+def _evaluate_dot(scope: Scope) -> Any:
     return scope.dot
 
 
-def _constant(value: Any) -> Expression:
+def _make_constant(value: Any) -> Expression:
     return lambda scope: value
 
 
-def _variable(name: str) -> Expression:
+def _make_variable(name: str) -> Expression:
     return lambda scope: scope.variables[name]
 
 
-def _field(of: Expression, name: str) -> Expression:
+def _make_field(of: Expression, name: str) -> Expression:
     def run(scope: Scope) -> Any:
         value = of(scope)
         return value.get(name) if isinstance(value, dict) else None

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from mockkube.kubelet.stages.jq_functions import (
     JqError,
-    added,
-    divided,
-    multiplied,
-    name_of,
-    rank,
-    remainder,
-    subtracted,
-    truthy,
+    add,
+    divide,
+    is_true,
+    modulo,
+    multiply,
+    sort_key,
+    subtract,
+    type_name,
 )
 
 # Returns the outputs for one input; JqError if it fails.
@@ -29,13 +29,13 @@ OPERATORS: Final[tuple[Mapping[str, Callable[[Any, Any], Any]], ...]] = (
     {
         "==": operator.eq,
         "!=": operator.ne,
-        "<": lambda one, other: rank(one) < rank(other),
-        "<=": lambda one, other: rank(one) <= rank(other),
-        ">": lambda one, other: rank(one) > rank(other),
-        ">=": lambda one, other: rank(one) >= rank(other),
+        "<": lambda one, other: sort_key(one) < sort_key(other),
+        "<=": lambda one, other: sort_key(one) <= sort_key(other),
+        ">": lambda one, other: sort_key(one) > sort_key(other),
+        ">=": lambda one, other: sort_key(one) >= sort_key(other),
     },
-    {"+": added, "-": subtracted},
-    {"*": multiplied, "/": divided, "%": remainder},
+    {"+": add, "-": subtract},
+    {"*": multiply, "/": divide, "%": modulo},
 )
 
 
@@ -57,7 +57,7 @@ def pipe(first: Filter, second: Filter) -> Filter:
     return lambda value: (result for middle in first(value) for result in second(middle))
 
 
-def beside(first: Filter, second: Filter) -> Filter:
+def comma(first: Filter, second: Filter) -> Filter:
     """Return a filter that outputs those of the first, then those of the second (`,`)."""
 
     def run(value: Any) -> Iterator[Any]:
@@ -67,50 +67,50 @@ def beside(first: Filter, second: Filter) -> Filter:
     return run
 
 
-def items_of(of: Filter, key: Filter) -> Filter:
+def index(of: Filter, key: Filter) -> Filter:
     """Return a filter that looks up object fields or array elements by key."""
 
     def run(value: Any) -> Iterator[Any]:
         for whole in of(value):
             for name in key(value):
-                yield _taken(whole, name)
+                yield _look_up(whole, name)
 
     return run
 
 
-def _taken(whole: Any, name: Any) -> Any:
+def _look_up(whole: Any, name: Any) -> Any:
     if whole is None:
         return None
     if isinstance(whole, dict) and isinstance(name, str):
         return whole.get(name)
-    if isinstance(whole, list) and name_of(name) == "number":
+    if isinstance(whole, list) and type_name(name) == "number":
         at = int(name)
         return whole[at] if -len(whole) <= at < len(whole) else None
-    raise JqError(f"cannot index {name_of(whole)} with {name_of(name)}")
+    raise JqError(f"cannot index {type_name(whole)} with {type_name(name)}")
 
 
-def slice_of(of: Filter, start: Filter | None, end: Filter | None) -> Filter:
+def slice_values(of: Filter, start: Filter | None, end: Filter | None) -> Filter:
     """Return a filter that slices strings or arrays."""
 
     def run(value: Any) -> Iterator[Any]:
         for whole in of(value):
             if whole is not None and not isinstance(whole, str | list):
-                raise JqError(f"cannot cut {name_of(whole)}")
-            first, last = _bound(start, value), _bound(end, value)
+                raise JqError(f"cannot cut {type_name(whole)}")
+            first, last = _find_bound(start, value), _find_bound(end, value)
             yield None if whole is None else whole[first:last]
 
     return run
 
 
-def _bound(find: Filter | None, value: Any) -> int | None:
+def _find_bound(find: Filter | None, value: Any) -> int | None:
     for at in () if find is None else find(value):
-        if at is not None and name_of(at) != "number":
+        if at is not None and type_name(at) != "number":
             raise JqError("only numbers say where to cut")
         return None if at is None else int(at)
     return None
 
 
-def each_of(value: Any) -> Iterator[Any]:
+def iterate(value: Any) -> Iterator[Any]:
     """Return the elements of an array, or the values of an object (`.[]`)."""
 
     if isinstance(value, dict):
@@ -118,19 +118,19 @@ def each_of(value: Any) -> Iterator[Any]:
     elif isinstance(value, list):
         yield from value
     else:
-        raise JqError(f"cannot iterate over {name_of(value)}")
+        raise JqError(f"cannot iterate over {type_name(value)}")
 
 
-def everything(value: Any) -> Iterator[Any]:
+def recurse(value: Any) -> Iterator[Any]:
     """Return the value and everything inside it (`..`)."""
 
     yield value
     if isinstance(value, dict | list):
-        for one in each_of(value):
-            yield from everything(one)
+        for one in iterate(value):
+            yield from recurse(one)
 
 
-def tried(attempt: Filter) -> Filter:
+def suppress_errors(attempt: Filter) -> Filter:
     """Return a filter that ends its outputs at the first error (`?`)."""
 
     def run(value: Any) -> Iterator[Any]:
@@ -142,7 +142,7 @@ def tried(attempt: Filter) -> Filter:
     return run
 
 
-def operated(left: Filter, work: Callable[[Any, Any], Any], right: Filter) -> Filter:
+def binary_operator(left: Filter, work: Callable[[Any, Any], Any], right: Filter) -> Filter:
     """Return a filter that applies an operator to all pairs of outputs."""
 
     # jq varies the left operand fastest.
@@ -153,36 +153,36 @@ def alternative(left: Filter, right: Filter) -> Filter:
     """Return a filter of true outputs of the left, or all outputs of the right (`//`)."""
 
     def run(value: Any) -> Iterator[Any]:
-        found = [one for one in tried(left)(value) if truthy(one)]
+        found = [one for one in suppress_errors(left)(value) if is_true(one)]
         yield from found or right(value)
 
     return run
 
 
-def logic(left: Filter, word: str, right: Filter) -> Filter:
+def boolean_operator(left: Filter, word: str, right: Filter) -> Filter:
     """Return a filter of `and` or `or`, which evaluates the right side only if needed."""
 
     def run(value: Any) -> Iterator[Any]:
         for one in left(value):
-            if truthy(one) == (word == "or"):
+            if is_true(one) == (word == "or"):
                 yield word == "or"
             else:
-                yield from (truthy(other) for other in right(value))
+                yield from (is_true(other) for other in right(value))
 
     return run
 
 
-def either(condition: Filter, then: Filter, otherwise: Filter) -> Filter:
+def conditional(condition: Filter, then: Filter, otherwise: Filter) -> Filter:
     """Return a filter of `if`, `then` and `else`."""
 
     def run(value: Any) -> Iterator[Any]:
         for result in condition(value):
-            yield from (then if truthy(result) else otherwise)(value)
+            yield from (then if is_true(result) else otherwise)(value)
 
     return run
 
 
-def object_of(fields: list[tuple[Filter, Filter]]) -> Filter:
+def construct_object(fields: list[tuple[Filter, Filter]]) -> Filter:
     """Return a filter that outputs an object for each combination of keys and values."""
 
     def run(value: Any, at: int = 0) -> Iterator[Any]:
@@ -200,7 +200,7 @@ def object_of(fields: list[tuple[Filter, Filter]]) -> Filter:
     return run
 
 
-def called(work: Callable[[Any], Any]) -> Filter:
+def call(work: Callable[[Any], Any]) -> Filter:
     """Return a filter that calls a function on the value."""
 
     def run(value: Any) -> Iterator[Any]:
@@ -212,7 +212,7 @@ def called(work: Callable[[Any], Any]) -> Filter:
     return run
 
 
-def with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Filter:
+def call_with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Filter:
     """Return a filter that calls a function on the value and each output of its argument."""
 
     def run(value: Any) -> Iterator[Any]:
@@ -228,14 +228,14 @@ def with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Filter:
 def select(argument: Filter) -> Filter:
     """Return a filter that outputs the value once for each true output of the condition."""
 
-    return lambda value: iter([value for verdict in argument(value) if truthy(verdict)])
+    return lambda value: iter([value for verdict in argument(value) if is_true(verdict)])
 
 
 # Functions whose one argument is a filter, by name.
-WITH_FILTER: Final[Mapping[str, Callable[[Filter], Filter]]] = {
+FUNCTIONS_OF_FILTER: Final[Mapping[str, Callable[[Filter], Filter]]] = {
     "select": select,
-    "map": lambda argument: called(lambda value: [one for item in each_of(value) for one in argument(item)]),
-    "any": lambda argument: called(lambda value: any(truthy(v) for item in each_of(value) for v in argument(item))),
-    "all": lambda argument: called(lambda value: all(truthy(v) for item in each_of(value) for v in argument(item))),
+    "map": lambda argument: call(lambda value: [one for item in iterate(value) for one in argument(item)]),
+    "any": lambda argument: call(lambda value: any(is_true(v) for item in iterate(value) for v in argument(item))),
+    "all": lambda argument: call(lambda value: all(is_true(v) for item in iterate(value) for v in argument(item))),
     "first": lambda argument: lambda value: islice(argument(value), 1),
 }

@@ -18,7 +18,7 @@ class JqError(ValueError):
 _ORDER: Final[tuple[Any, ...]] = (type(None), bool, (int, float), str, list, dict)
 
 
-def rank(value: Any) -> Any:
+def sort_key(value: Any) -> Any:
     """Return a sort key of a value: first its type, then its content, as jq orders values."""
     if isinstance(value, bool):
         # bool is checked first because it is an int in Python; jq orders null, false, true, numbers, strings, arrays,
@@ -29,18 +29,18 @@ def rank(value: Any) -> Any:
         case None:
             return (0,)
         case list():
-            return kind + 1, [rank(one) for one in value]
+            return kind + 1, [sort_key(one) for one in value]
         case dict():
-            return kind + 1, sorted(value), [rank(value[key]) for key in sorted(value)]
+            return kind + 1, sorted(value), [sort_key(value[key]) for key in sorted(value)]
     return kind + 1, value
 
 
-def truthy(value: Any) -> bool:
+def is_true(value: Any) -> bool:
     """Return whether jq treats a value as true: everything except false and null."""
     return value is not None and value is not False
 
 
-def name_of(value: Any) -> str:
+def type_name(value: Any) -> str:
     """Return jq's name of a value's type."""
     match value:
         case None:
@@ -56,46 +56,50 @@ def name_of(value: Any) -> str:
     return "object"
 
 
-def added(one: Any, other: Any) -> Any:
+def add(one: Any, other: Any) -> Any:
     """Add numbers, concatenate strings and arrays, merge objects."""
     if one is None or other is None:
         return other if one is None else one
-    if name_of(one) != name_of(other) or isinstance(one, bool):
-        raise JqError(f"{name_of(one)} and {name_of(other)} cannot be added")
+    if type_name(one) != type_name(other) or isinstance(one, bool):
+        raise JqError(f"{type_name(one)} and {type_name(other)} cannot be added")
     return {**one, **other} if isinstance(one, dict) else one + other
 
 
-def subtracted(one: Any, other: Any) -> Any:
+def subtract(one: Any, other: Any) -> Any:
     """Subtract numbers, or remove elements from an array."""
     if isinstance(one, list) and isinstance(other, list):
         return [value for value in one if value not in other]
-    return _numbers(one, other, "subtracted", lambda: one - other)
+    return _apply_to_numbers(one, other, "subtracted", lambda: one - other)
 
 
-def multiplied(one: Any, other: Any) -> Any:
+def multiply(one: Any, other: Any) -> Any:
     """Multiply numbers."""
-    return _numbers(one, other, "multiplied", lambda: one * other)
+    return _apply_to_numbers(one, other, "multiplied", lambda: one * other)
 
 
-def divided(one: Any, other: Any) -> Any:
+def divide(one: Any, other: Any) -> Any:
     """Divide numbers, or split a string."""
     if isinstance(one, str) and isinstance(other, str):
         return one.split(other)
-    return _numbers(one, other, "divided", lambda: _whole(one / other) if other else _fail("divided by zero"))
+    return _apply_to_numbers(
+        one, other, "divided", lambda: _to_integer(one / other) if other else _fail("divided by zero")
+    )
 
 
-def remainder(one: Any, other: Any) -> Any:
+def modulo(one: Any, other: Any) -> Any:
     """Return the integer remainder."""
-    return _numbers(one, other, "divided", lambda: int(one) % int(other) if int(other) else _fail("divided by zero"))
+    return _apply_to_numbers(
+        one, other, "divided", lambda: int(one) % int(other) if int(other) else _fail("divided by zero")
+    )
 
 
-def _numbers(one: Any, other: Any, what: str, reckon: Callable[[], Any]) -> Any:
-    if name_of(one) != "number" or name_of(other) != "number":
-        raise JqError(f"{name_of(one)} and {name_of(other)} cannot be {what}")
-    return reckon()
+def _apply_to_numbers(one: Any, other: Any, what: str, compute: Callable[[], Any]) -> Any:
+    if type_name(one) != "number" or type_name(other) != "number":
+        raise JqError(f"{type_name(one)} and {type_name(other)} cannot be {what}")
+    return compute()
 
 
-def _whole(number: float) -> float | int:
+def _to_integer(number: float) -> float | int:
     return int(number) if number.is_integer() else number
 
 
@@ -114,7 +118,7 @@ def contains(value: Any, part: Any) -> bool:
     return bool(value == part)
 
 
-def _length(value: Any) -> Any:
+def _measure_length(value: Any) -> Any:
     match value:
         case None:
             return 0
@@ -131,86 +135,88 @@ def _to_number(value: Any) -> Any:
             return json.loads(value) if re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) else _fail("no number")
         except ValueError:
             return _fail("no number")
-    return value if name_of(value) == "number" else _fail("no number")
+    return value if type_name(value) == "number" else _fail("no number")
 
 
-def to_text(value: Any) -> str:
+def to_string(value: Any) -> str:
     """Return a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-def _sum(values: Any) -> Any:
+def _add_all(values: Any) -> Any:
     total: Any = None
-    for value in _each(values):
-        total = added(total, value)
+    for value in _iterate(values):
+        total = add(total, value)
     return total
 
 
-def _each(value: Any) -> Iterable[Any]:
+def _iterate(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return list(value.values())
-    return value if isinstance(value, list) else _fail(f"cannot iterate over {name_of(value)}")
+    return value if isinstance(value, list) else _fail(f"cannot iterate over {type_name(value)}")
 
 
-def _seconds(text: Any) -> Any:
+def _parse_seconds(text: Any) -> Any:
     try:
         return int(parse_time(text).timestamp())
     except (TypeError, ValueError):
         return _fail("no date")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _fail(f"{name_of(value)} is no string")
+def _require_string(value: Any) -> str:
+    return value if isinstance(value, str) else _fail(f"{type_name(value)} is no string")
 
 
 def _unique(values: Any) -> list[Any]:
     result: list[Any] = []
-    for value in sorted(_each(values), key=rank):
+    for value in sorted(_iterate(values), key=sort_key):
         if not result or result[-1] != value:
             result.append(value)
     return result
 
 
 # Functions without arguments, by name.
-PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "add": _sum,
-    "all": lambda values: all(truthy(value) for value in _each(values)),
-    "any": lambda values: any(truthy(value) for value in _each(values)),
-    "ascii_downcase": lambda text: _text(text).lower(),
-    "ascii_upcase": lambda text: _text(text).upper(),
-    "first": lambda values: next(iter(_each(values)), None),
+FUNCTIONS_WITHOUT_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "add": _add_all,
+    "all": lambda values: all(is_true(value) for value in _iterate(values)),
+    "any": lambda values: any(is_true(value) for value in _iterate(values)),
+    "ascii_downcase": lambda text: _require_string(text).lower(),
+    "ascii_upcase": lambda text: _require_string(text).upper(),
+    "first": lambda values: next(iter(_iterate(values)), None),
     "floor": lambda value: int(_to_number(value) // 1),
-    "fromdate": _seconds,
-    "fromdateiso8601": _seconds,
-    "fromjson": lambda text: json.loads(_text(text)),
-    "keys": lambda value: sorted(value) if isinstance(value, dict) else list(range(len(list(_each(value))))),
-    "last": lambda values: list(_each(values))[-1] if values else None,
-    "length": _length,
-    "max": lambda values: max(_each(values), key=rank, default=None),
-    "min": lambda values: min(_each(values), key=rank, default=None),
-    "not": lambda value: not truthy(value),
-    "reverse": lambda values: list(_each(values))[::-1],
-    "sort": lambda values: sorted(_each(values), key=rank),
+    "fromdate": _parse_seconds,
+    "fromdateiso8601": _parse_seconds,
+    "fromjson": lambda text: json.loads(_require_string(text)),
+    "keys": lambda value: sorted(value) if isinstance(value, dict) else list(range(len(list(_iterate(value))))),
+    "last": lambda values: list(_iterate(values))[-1] if values else None,
+    "length": _measure_length,
+    "max": lambda values: max(_iterate(values), key=sort_key, default=None),
+    "min": lambda values: min(_iterate(values), key=sort_key, default=None),
+    "not": lambda value: not is_true(value),
+    "reverse": lambda values: list(_iterate(values))[::-1],
+    "sort": lambda values: sorted(_iterate(values), key=sort_key),
     "to_entries": lambda value: (
         [{"key": key, "value": one} for key, one in value.items()] if isinstance(value, dict) else _fail("no object")
     ),
     "tojson": lambda value: json.dumps(value, separators=(",", ":")),
     "tonumber": _to_number,
-    "tostring": to_text,
-    "type": name_of,
+    "tostring": to_string,
+    "type": type_name,
     "unique": _unique,
 }
 
 # Functions whose one argument is a value, by name.
-WITH_VALUE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+FUNCTIONS_OF_VALUE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "contains": contains,
-    "endswith": lambda value, part: _text(value).endswith(_text(part)),
-    "has": lambda value, key: key in value if isinstance(value, dict) else 0 <= key < len(list(_each(value))),
+    "endswith": lambda value, part: _require_string(value).endswith(_require_string(part)),
+    "has": lambda value, key: key in value if isinstance(value, dict) else 0 <= key < len(list(_iterate(value))),
     "inside": lambda value, whole: contains(whole, value),
-    "join": lambda values, mark: _text(mark).join("" if one is None else to_text(one) for one in _each(values)),
+    "join": lambda values, mark: _require_string(mark).join(
+        "" if one is None else to_string(one) for one in _iterate(values)
+    ),
     "ltrimstr": lambda value, part: value.removeprefix(part) if isinstance(value, str) else value,
     "rtrimstr": lambda value, part: value.removesuffix(part) if isinstance(value, str) else value,
-    "split": lambda value, mark: _text(value).split(_text(mark)),
-    "startswith": lambda value, part: _text(value).startswith(_text(part)),
-    "test": lambda value, pattern: re.search(_text(pattern), _text(value)) is not None,
+    "split": lambda value, mark: _require_string(value).split(_require_string(mark)),
+    "startswith": lambda value, part: _require_string(value).startswith(_require_string(part)),
+    "test": lambda value, pattern: re.search(_require_string(pattern), _require_string(value)) is not None,
 }

@@ -13,18 +13,18 @@ import yaml
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.stages.expressions import (
     ExpressionError,
-    Find,
+    FindValues,
     Requirement,
-    finder,
-    requirement,
-    seconds_of,
-    weight_of,
+    compile_expression_from,
+    compile_requirement,
+    find_seconds,
+    find_weight,
 )
-from mockkube.kubelet.stages.functions import Surroundings
-from mockkube.kubelet.stages.gotemplate import Template
+from mockkube.kubelet.stages.functions import TemplateFactory
+from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import TemplateError
 
-KIND: Final = "Stage.kwok.x-k8s.io"
+STAGE_KIND: Final = "Stage.kwok.x-k8s.io"
 
 
 class StageError(ValueError):
@@ -35,31 +35,31 @@ class StageError(ValueError):
 class Delay:
     """Delay of a stage: minimum and jitter maximum in seconds, constant or from the object."""
 
-    least: float = 0.0
-    most: float | None = None
-    least_from: Find | None = None
-    most_from: Find | None = None
+    min_seconds: float = 0.0
+    max_seconds: float | None = None
+    min_from: FindValues | None = None
+    max_from: FindValues | None = None
 
-    def seconds(self, obj: ReadOnlyObject, now: datetime, draw: Callable[[], float]) -> float:
+    def compute_seconds(self, obj: ReadOnlyObject, now: datetime, random: Callable[[], float]) -> float:
         """Return the delay for an object: random between both times, or the maximum if it is smaller."""
-        least: float | None = self.least
-        if self.least_from is not None:
-            least = seconds_of(self.least_from, obj, now, self.least)
+        least: float | None = self.min_seconds
+        if self.min_from is not None:
+            least = find_seconds(self.min_from, obj, now, self.min_seconds)
         if least is None:
             return 0.0
-        most = self.most if self.most_from is None else seconds_of(self.most_from, obj, now, self.most)
+        most = self.max_seconds if self.max_from is None else find_seconds(self.max_from, obj, now, self.max_seconds)
         if most is None:
             return max(least, 0.0)
-        return max(most if most <= least else least + (most - least) * draw(), 0.0)
+        return max(most if most <= least else least + (most - least) * random(), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class StagePatch:
     """Patch of an object, as a template."""
 
-    template: Template
+    template: GoTemplate
     subresource: str = ""
-    media: str = ""
+    patch_type: str = ""
     root: str = ""
 
 
@@ -73,7 +73,7 @@ class StageEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StageStep:
     """One step of a stage; its fields are applied in their order."""
 
     event: StageEvent | None = None
@@ -93,12 +93,12 @@ class Stage:
     annotations: Mapping[str, str]
     requirements: Sequence[Requirement]
     weight: int
-    weight_from: Find | None
+    weight_from: FindValues | None
     delay: Delay
-    steps: Sequence[Step]
-    surroundings: Surroundings
+    steps: Sequence[StageStep]
+    template_factory: TemplateFactory
 
-    def is_for(self, obj: ReadOnlyObject) -> bool:
+    def matches_metadata(self, obj: ReadOnlyObject) -> bool:
         """Return whether the stage concerns an object in some state, by labels and annotations."""
         metadata = obj["metadata"]
         object_labels: Mapping[str, str] = metadata.get("labels") or {}
@@ -109,23 +109,23 @@ class Stage:
 
     def selects(self, obj: ReadOnlyObject) -> bool:
         """Return whether the stage selects an object in its present state."""
-        return self.is_for(obj) and all(requirement.holds(obj) for requirement in self.requirements)
+        return self.matches_metadata(obj) and all(requirement.matches(obj) for requirement in self.requirements)
 
-    def weight_of(self, obj: ReadOnlyObject) -> int | None:
+    def find_weight(self, obj: ReadOnlyObject) -> int | None:
         """Return the stage's weight for an object; None if it is invalid."""
-        return self.weight if self.weight_from is None else weight_of(self.weight_from, obj, self.weight)
+        return self.weight if self.weight_from is None else find_weight(self.weight_from, obj, self.weight)
 
     def render(self, patch: StagePatch, obj: ReadOnlyObject) -> Any:
         """Return a patch rendered for an object; StageError if it fails or is no YAML."""
         # Functions without arguments, like NodeName, read the object from the shared factory; rendering never awaits.
-        self.surroundings.obj = obj
+        self.template_factory.obj = obj
         try:
             body = yaml.load(patch.template.render(obj), Loader=_Loader)
         except (TemplateError, yaml.YAMLError) as error:
             raise StageError(str(error).replace("\n", " ")) from error
         if not patch.root:
             return body
-        if patch.media == "json":
+        if patch.patch_type == "json":
             return [{**one, "path": f"/{patch.root}{one.get('path', '')}"} for one in body or ()]
         return {patch.root: body}
 
@@ -140,7 +140,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def read_stage(obj: ReadOnlyObject, surroundings: Surroundings) -> Stage | None:
+def parse_stage(obj: ReadOnlyObject, template_factory: TemplateFactory) -> Stage | None:
     """Compile a stage; None if it has no selector, StageError if it is invalid."""
     spec = obj.get("spec") or {}
     selector = spec.get("selector")
@@ -152,65 +152,68 @@ def read_stage(obj: ReadOnlyObject, surroundings: Surroundings) -> Stage | None:
             kind=(spec.get("resourceRef") or {}).get("kind", ""),
             labels=selector.get("matchLabels") or {},
             annotations=selector.get("matchAnnotations") or {},
-            requirements=[requirement(one) for one in selector.get("matchExpressions") or ()],
+            requirements=[compile_requirement(one) for one in selector.get("matchExpressions") or ()],
             weight=spec.get("weight", 0),
-            weight_from=finder(spec.get("weightFrom")),
-            delay=_delay(spec.get("delay") or {}),
-            steps=[*_steps_of(spec.get("next") or {}, surroundings), *_steps(spec.get("steps") or (), surroundings)],
-            surroundings=surroundings,
+            weight_from=compile_expression_from(spec.get("weightFrom")),
+            delay=_parse_delay(spec.get("delay") or {}),
+            steps=[
+                *_parse_next(spec.get("next") or {}, template_factory),
+                *_parse_steps(spec.get("steps") or (), template_factory),
+            ],
+            template_factory=template_factory,
         )
     except (ExpressionError, TemplateError, TypeError, AttributeError) as error:
         raise StageError(str(error)) from error
 
 
-def _delay(given: ReadOnlyObject) -> Delay:
+def _parse_delay(given: ReadOnlyObject) -> Delay:
     most = given.get("jitterDurationMilliseconds")
     return Delay(
         given.get("durationMilliseconds", 0) / 1000,
         None if most is None else most / 1000,
-        finder(given.get("durationFrom")),
-        finder(given.get("jitterDurationFrom")),
+        compile_expression_from(given.get("durationFrom")),
+        compile_expression_from(given.get("jitterDurationFrom")),
     )
 
 
-def _steps(given: Sequence[ReadOnlyObject], surroundings: Surroundings) -> list[Step]:
+def _parse_steps(given: Sequence[ReadOnlyObject], template_factory: TemplateFactory) -> list[StageStep]:
     return [
-        Step(
-            event=_event(one.get("event")),
+        StageStep(
+            event=_parse_event(one.get("event")),
             finalizers=one.get("finalizers"),
             delete=bool(one.get("delete")),
-            patch=_patch(one.get("patch"), surroundings),
-            apply=_patch(one.get("apply"), surroundings),
+            patch=_parse_patch(one.get("patch"), template_factory),
+            apply=_parse_patch(one.get("apply"), template_factory),
         )
         for one in given
     ]
 
 
-def _steps_of(what: ReadOnlyObject, surroundings: Surroundings) -> list[Step]:
+def _parse_next(what: ReadOnlyObject, template_factory: TemplateFactory) -> list[StageStep]:
     """Return the steps of KWOK's older `next` form: one for events, finalizers and deletion, one per patch."""
-    first = Step(_event(what.get("event")), what.get("finalizers"), bool(what.get("delete")))
+    first = StageStep(_parse_event(what.get("event")), what.get("finalizers"), bool(what.get("delete")))
     steps = [first] if what else []
-    steps += [Step(patch=_patch(one, surroundings)) for one in what.get("patches") or ()]
+    steps += [StageStep(patch=_parse_patch(one, template_factory)) for one in what.get("patches") or ()]
     if text := what.get("statusTemplate"):
         subresource = what.get("statusSubresource", "status")
-        steps.append(Step(patch=StagePatch(surroundings.template(text), subresource, root="status")))
+        steps.append(StageStep(patch=StagePatch(template_factory.compile_template(text), subresource, root="status")))
     return steps
 
 
-def _patch(given: ReadOnlyObject | None, surroundings: Surroundings) -> StagePatch | None:
+def _parse_patch(given: ReadOnlyObject | None, template_factory: TemplateFactory) -> StagePatch | None:
     if given is None:
         return None
-    template = surroundings.template(given.get("template", ""))
+    template = template_factory.compile_template(given.get("template", ""))
     return StagePatch(template, given.get("subresource", ""), given.get("type", ""), given.get("root", ""))
 
 
-def _event(given: ReadOnlyObject | None) -> StageEvent | None:
+def _parse_event(given: ReadOnlyObject | None) -> StageEvent | None:
     if not given:
         return None
     return StageEvent(given.get("type", "Normal"), given.get("reason", ""), given.get("message", ""))
 
 
-def without_finalizers(obj: ReadOnlyObject, change: ReadOnlyObject) -> list[str] | None:
+def apply_finalizers(obj: ReadOnlyObject, change: ReadOnlyObject) -> list[str] | None:
     """Return the finalizers of an object after a stage; None if they do not change."""
     present: list[str] = list(obj["metadata"].get("finalizers") or ())
     removed, added = ([one.get("value", "") for one in change.get(what) or ()] for what in ("remove", "add"))

@@ -8,9 +8,9 @@ from mockkube.api.errors import ApiError, Unavailable
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType
-from mockkube.kubelet.containers import Note
-from mockkube.kubelet.event_reporter import Reporter
-from mockkube.kubelet.stages.stage import KIND
+from mockkube.kubelet.containers import KubeletEvent
+from mockkube.kubelet.event_reporter import EventReporter
+from mockkube.kubelet.stages.stage import STAGE_KIND
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
@@ -21,27 +21,27 @@ INVALID: Final = "Invalid"
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
-class Verdicts:
+class StageStatusWriter:
     """Worker that writes conditions of stages; without permission the result is only logged."""
 
-    def __init__(self, client: Client, clock: Clock, reporter: Reporter, *, owner: str) -> None:
+    def __init__(self, client: Client, clock: Clock, events: EventReporter, *, owner: str) -> None:
         self.name = f"{owner}/stages"
         self.signal = Signal()
-        self._client, self._clock, self._reporter = client, clock, reporter
+        self._client, self._clock, self._events = client, clock, events
         self._queue: WorkQueue[str] = WorkQueue(clock, signal=self.signal)
         # Stages whose condition is to be written, with their error.
-        self._judged: dict[str, tuple[ReadOnlyObject, str]] = {}
+        self._results: dict[str, tuple[ReadOnlyObject, str]] = {}
 
-    def judge(self, stage: ReadOnlyObject, error: str = "") -> None:
+    def report(self, stage: ReadOnlyObject, error: str = "") -> None:
         """Queue the result for a stage, unless its status shows it already."""
         name = stage["metadata"]["name"]
-        if _says(stage, error):
-            self._judged.pop(name, None)
+        if _has_condition(stage, error):
+            self._results.pop(name, None)
             return
-        self._judged[name] = stage, error
+        self._results[name] = stage, error
         self._queue.add(name)
         if error:
-            self._reporter.tell(stage, Note("Warning", "InvalidStage", f"The stage is ignored: {error}"))
+            self._events.record_event(stage, KubeletEvent("Warning", "InvalidStage", f"The stage is ignored: {error}"))
 
     def is_ready(self) -> bool:
         """Return whether a stage is due."""
@@ -54,7 +54,7 @@ class Verdicts:
     async def step(self) -> None:
         """Write the condition of one stage."""
         name = self._queue.get()
-        if (result := self._judged.get(name)) is not None:
+        if (result := self._results.get(name)) is not None:
             try:
                 await self._write(name, *result)
             except Unavailable:
@@ -68,7 +68,7 @@ class Verdicts:
         self._queue.done(name)
 
     def _forget(self, name: str) -> None:
-        self._judged.pop(name, None)
+        self._results.pop(name, None)
         self._queue.forget(name)
 
     async def _write(self, name: str, stage: ReadOnlyObject, error: str) -> None:
@@ -76,18 +76,18 @@ class Verdicts:
         now = render_time(self._clock.now())
         patch = {
             "metadata": {"uid": stage["metadata"]["uid"]},
-            "status": {"conditions": with_condition(conditions, _verdict(error), now)},
+            "status": {"conditions": with_condition(conditions, _make_condition(error), now)},
         }
-        await self._client.patch(KIND, Key("", name), patch, media=PatchType.MERGE, subresource="status")
+        await self._client.patch(STAGE_KIND, Key("", name), patch, media=PatchType.MERGE, subresource="status")
 
 
-def _verdict(error: str) -> Object:
+def _make_condition(error: str) -> Object:
     if error:
         return make_condition(ACCEPTED, holds=False, reason=INVALID, message=error)
     return make_condition(ACCEPTED, holds=True, reason=ACCEPTED, message="kubelets play it")
 
 
-def _says(stage: ReadOnlyObject, error: str) -> bool:
+def _has_condition(stage: ReadOnlyObject, error: str) -> bool:
     """Return whether the stage's condition shows this result already."""
     known = find_condition((stage.get("status") or {}).get("conditions") or (), ACCEPTED) or {}
-    return all(known.get(name) == value for name, value in _verdict(error).items())
+    return all(known.get(name) == value for name, value in _make_condition(error).items())

@@ -10,21 +10,21 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.features.components import API_SERVER
 from mockkube.scenario.bindings import resolve
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds, Tree
-from mockkube.scenario.matching import Difference, differences
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.references import adapt_manifests, candidates, manifests
-from mockkube.scenario.step import Step
-from mockkube.scenario.world import Who, World
+from mockkube.scenario.matching import Difference, find_differences
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.references import adapt_manifests, find_candidates, load_manifests
+from mockkube.scenario.step import ScenarioStep
+from mockkube.scenario.world import RequestOptions, World
 
-_REFERRING = ("apiVersion", "kind", "metadata")
-_NAMING = ("name", "namespace", "labels")
+_IDENTIFYING_FIELDS = ("apiVersion", "kind", "metadata")
+_IDENTIFYING_METADATA = ("name", "namespace", "labels")
 _SHOWN_MAX = 6
 
 
 @dataclass(frozen=True)
-class Claim(Step):
+class PartialObjectCheck(ScenarioStep):
     """Check of objects against partial objects."""
 
     resource: Annotated[Tree | None, "a partial object, or a list of them; expressions in it are about the object"] = (
@@ -42,55 +42,61 @@ class Claim(Step):
 
     async def play(self, world: World) -> None:
         """Let time pass until the check holds; Failure with the last differences at the timeout."""
-        client = world.client(Who(server=self.server))
-        expected = [_named(obj, world.scene.bindings) for obj in manifests(world, self.resource, self.file)]
+        client = world.client(RequestOptions(server=self.server))
+        expected = [
+            _resolve_identity(obj, world.context.bindings) for obj in load_manifests(world, self.resource, self.file)
+        ]
         last: list[str] = []
 
         async def holds() -> bool:
-            last[:] = [text for obj in expected if (text := await self._wrong(world, client, obj))]
+            last[:] = [text for obj in expected if (text := await self._check_object(world, client, obj))]
             return not last
 
-        seconds = world.scene.timeout if self.timeout is None else self.timeout
-        if not await world.until(holds, seconds):
-            raise Failure("\n".join([f"not true within {seconds:g} s:", *last]))
+        seconds = world.context.timeout if self.timeout is None else self.timeout
+        if not await world.wait_until(holds, seconds):
+            raise StepFailed("\n".join([f"not true within {seconds:g} s:", *last]))
 
-    async def _wrong(self, world: World, client: Client, expected: Object) -> str:
+    async def _check_object(self, world: World, client: Client, expected: Object) -> str:
         """Return what differs for one partial object; empty if nothing does."""
         try:
-            named, found = await candidates(world, client, expected)
+            named, found = await find_candidates(world, client, expected)
         except ApiError as error:
-            return f"{expected['kind']}: {refusal(error)}"
+            return f"{expected['kind']}: {format_error(error)}"
         about = f"{named.kind} {expected.get('metadata', {}).get('name', '')}".strip()
-        compared = [(obj, differences(_content(expected), dict(obj), world.scene.bindings)) for obj in found]
-        return self.wrong(about, compared)
+        compared = [
+            (obj, find_differences(_expected_content(expected), dict(obj), world.context.bindings)) for obj in found
+        ]
+        return self.find_mismatch(about, compared)
 
     @abstractmethod
-    def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
+    def find_mismatch(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
         """Return what is wrong with the objects found; empty if the check holds."""
 
 
-def _named(expected: Object, bindings: Mapping[str, Any]) -> Object:
+def _resolve_identity(expected: Object, bindings: Mapping[str, Any]) -> Object:
     """Return a partial object with expressions in name, namespace and labels evaluated."""
     metadata = expected.get("metadata") or {}
-    naming = {key: resolve(value, bindings) for key, value in metadata.items() if key in _NAMING}
+    naming = {key: resolve(value, bindings) for key, value in metadata.items() if key in _IDENTIFYING_METADATA}
     return {**expected, **({"metadata": {**metadata, **naming}} if metadata else {})}
 
 
-def _content(expected: Object) -> Object:
+def _expected_content(expected: Object) -> Object:
     """Return the expected content of an object, without what identifies it."""
     # Labels identify the object and are compared, too: an expression in a label is no part of the selector.
-    metadata = {key: value for key, value in (expected.get("metadata") or {}).items() if key not in _NAMING[:2]}
-    rest = {key: value for key, value in expected.items() if key not in _REFERRING}
+    metadata = {
+        key: value for key, value in (expected.get("metadata") or {}).items() if key not in _IDENTIFYING_METADATA[:2]
+    }
+    rest = {key: value for key, value in expected.items() if key not in _IDENTIFYING_FIELDS}
     return {**({"metadata": metadata} if metadata else {}), **rest}
 
 
 @dataclass(frozen=True)
-class Assert(Claim):
+class AssertCheck(PartialObjectCheck):
     """Check that an object matches a partial one, immediately or in time."""
 
     verb: ClassVar[str] = "assert"
 
-    def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
+    def find_mismatch(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
         """Return the differences of the closest object if none matches."""
         if not compared:
             return f"{about}: not found"
@@ -105,12 +111,12 @@ class Assert(Claim):
 
 
 @dataclass(frozen=True)
-class Error(Claim):
+class ErrorCheck(PartialObjectCheck):
     """Check that no object matches a partial one, immediately or in time."""
 
     verb: ClassVar[str] = "error"
 
-    def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
+    def find_mismatch(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
         """Return the objects that match."""
         matching = [obj["metadata"]["name"] for obj, found in compared if not found]
         if not matching:

@@ -6,16 +6,16 @@ from typing import Annotated, ClassVar, Literal
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Selection
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 _SHOWN_MAX = 5
 
 
 @dataclass(frozen=True)
-class ExpectEvent(Step):
+class ExpectEventCheck(ScenarioStep):
     """Check that there is an event like this, or none."""
 
     verb: ClassVar[str] = "expectEvent"
@@ -37,31 +37,31 @@ class ExpectEvent(Step):
         """Let time pass until the event was recorded often enough; Failure if too rarely or too often."""
 
         async def holds() -> bool:
-            return sum(map(_times, await self._found(world))) >= self.count_min
+            return sum(map(_event_count, await self._list_matching(world))) >= self.count_min
 
         # Waiting for an absent event would always use up the timeout; at rest nothing more can be recorded now.
         if self.absent:
             await world.settle()
         else:
-            await world.until(holds, world.scene.timeout if self.timeout is None else self.timeout)
-        found = await self._found(world)
-        count = sum(map(_times, found))
+            await world.wait_until(holds, world.context.timeout if self.timeout is None else self.timeout)
+        found = await self._list_matching(world)
+        count = sum(map(_event_count, found))
         count_max = 0 if self.absent else self.count_max
         if (count_max is not None and count > count_max) or (not self.absent and count < self.count_min):
-            raise Failure(f"occurred {count} times; {await self._nearby(world)}")
+            raise StepFailed(f"occurred {count} times; {await self._describe_events(world)}")
 
-    async def _found(self, world: World) -> list[ReadOnlyObject]:
+    async def _list_matching(self, world: World) -> list[ReadOnlyObject]:
         """Return the events that match."""
-        return [event for event in await self._events(world) if self._is_such(event)]
+        return [event for event in await self._list_events(world) if self._matches(event)]
 
-    async def _events(self, world: World) -> list[ReadOnlyObject]:
-        namespace = self.about.get("namespace", world.scene.namespace) if self.namespace is None else self.namespace
+    async def _list_events(self, world: World) -> list[ReadOnlyObject]:
+        namespace = self.about.get("namespace", world.context.namespace) if self.namespace is None else self.namespace
         # Nodes have no namespace; upstream records their events in "default".
         if self.about.get("kind") == "Node":
             namespace = "default"
         return list((await world.client().list("Event", Selection(namespace=namespace))).items)
 
-    def _is_such(self, event: ReadOnlyObject) -> bool:
+    def _matches(self, event: ReadOnlyObject) -> bool:
         about = event.get("involvedObject", {})
         return (
             self.reason in ("", event.get("reason"))
@@ -72,24 +72,24 @@ class ExpectEvent(Step):
         )
 
     def _is_about(self, reference: ReadOnlyObject) -> bool:
-        return all(_is(reference.get(name, ""), wanted) for name, wanted in self.about.items())
+        return all(_matches_name(reference.get(name, ""), wanted) for name, wanted in self.about.items())
 
-    async def _nearby(self, world: World) -> str:
+    async def _describe_events(self, world: World) -> str:
         """Describe the latest events about the same objects."""
         about = [
             f"{event.get('reason')}: {event.get('message')}"
-            for event in await self._events(world)
+            for event in await self._list_events(world)
             if self._is_about(event.get("involvedObject", {}))
         ]
         return "there are: " + "; ".join(about[-_SHOWN_MAX:]) if about else "there are no events about such objects"
 
 
-def _is(value: str, wanted: str) -> bool:
+def _matches_name(value: str, wanted: str) -> bool:
     """Return whether a member of a reference matches; a trailing asterisk matches any ending."""
     return value.startswith(wanted[:-1]) if wanted.endswith("*") else value == wanted
 
 
-def _times(event: ReadOnlyObject) -> int:
+def _event_count(event: ReadOnlyObject) -> int:
     """Return how often an event was recorded."""
     series = event.get("series") or {}
     return int(series.get("count") or event.get("count") or 1)

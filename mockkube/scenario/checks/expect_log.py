@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from mockkube.runtime.component_log import LogEntry
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 _SHOWN_MAX = 5
 
 
 @dataclass(frozen=True)
-class ExpectLog(Step):
+class ExpectLogCheck(ScenarioStep):
     """Check how often a component has logged a line like this."""
 
     verb: ClassVar[str] = "expectLog"
@@ -48,12 +48,12 @@ class ExpectLog(Step):
         """Settle, count the matching lines and compare."""
         await world.settle()
         since = 0.0 if self.window is None else world.now - self.window
-        written = [one for one in world.log(self.component, since) if one.line.verbosity <= self.verbosity]
-        found = sum(one.count for one in written if self._is_such(one))
+        written = [one for one in world.read_log(self.component, since) if one.line.verbosity <= self.verbosity]
+        found = sum(one.count for one in written if self._matches(one))
         least, most = self._bounds()
         if found < least or (most is not None and found > most):
-            raise Failure(f"{self.component} has logged such a line {found} times; {_nearby(written)}")
-        world.scene.say(f"{found} lines")
+            raise StepFailed(f"{self.component} has logged such a line {found} times; {_describe_lines(written)}")
+        world.context.add_log(f"{found} lines")
 
     def _bounds(self) -> tuple[int, int | None]:
         if self.absent:
@@ -64,7 +64,7 @@ class ExpectLog(Step):
         least = 1 if self.min is None and self.max is None else self.min or 0
         return least, self.max
 
-    def _is_such(self, entry: LogEntry) -> bool:
+    def _matches(self, entry: LogEntry) -> bool:
         line = entry.line
         return (
             self.level in (None, line.level)
@@ -73,7 +73,7 @@ class ExpectLog(Step):
         )
 
 
-def _nearby(written: Iterable[LogEntry]) -> str:
+def _describe_lines(written: Iterable[LogEntry]) -> str:
     """Describe the component's most frequent lines."""
     counts: dict[str, int] = {}
     for one in written:

@@ -6,15 +6,15 @@ from typing import Annotated, ClassVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 _SHOWN_MAX = 8
 
 
 @dataclass(frozen=True)
-class ExpectMetric(Step):
+class ExpectMetricCheck(ScenarioStep):
     """Check the value of a metric: the sum of all series with these labels."""
 
     verb: ClassVar[str] = "expectMetric"
@@ -30,14 +30,14 @@ class ExpectMetric(Step):
     async def play(self, world: World) -> None:
         """Settle, add up the series and compare."""
         await world.settle()
-        text = await world.metrics(self.component)
+        text = await world.read_metrics(self.component)
         samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
         named = [one for one in samples if one.name == self.name]
         found = [one for one in named if all(one.labels.get(key) == value for key, value in self.labels.items())]
         value = sum(one.value for one in found)
         if not self._holds(value, there=bool(found)):
             others = "; ".join(f"{dict(one.labels)} {one.value:g}" for one in named[:_SHOWN_MAX])
-            raise Failure(f"{self.name} is {value:g} ({len(found)} series); of that name: {others or 'none'}")
+            raise StepFailed(f"{self.name} is {value:g} ({len(found)} series); of that name: {others or 'none'}")
 
     def _holds(self, value: float, *, there: bool) -> bool:
         if self.absent:

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 MINUTE = Seconds(60.0)
 
 
 @dataclass(frozen=True)
-class ExpectRate(Step):
+class ExpectRateCheck(ScenarioStep):
     """Check how often per minute a controller fails or replaces what it made, or a worker writes."""
 
     verb: ClassVar[str] = "expectRate"
@@ -31,16 +31,16 @@ class ExpectRate(Step):
         """Settle and compare the present rate."""
         # Steps may be left at this time, and with them hot loops that are not counted yet.
         await world.settle()
-        rate, description = self._written(world) if self.writes else self._looping(world)
+        rate, description = self._write_rate(world) if self.writes else self._hot_loop_rate(world)
         if rate < self.min or (self.max is not None and rate > self.max):
             most = "" if self.max is None else f", at most {self.max:g}"
-            raise Failure(f"{rate:g} a minute instead of at least {self.min:g}{most}{description}")
-        world.scene.say(f"{rate:g} a minute{description}")
+            raise StepFailed(f"{rate:g} a minute instead of at least {self.min:g}{most}{description}")
+        world.context.add_log(f"{rate:g} a minute{description}")
 
-    def _looping(self, world: World) -> tuple[float, str]:
+    def _hot_loop_rate(self, world: World) -> tuple[float, str]:
         loops = [
             one
-            for one in world.loops()
+            for one in world.hot_loops()
             if self.controller in one["controller"]
             and self.object in one["object"]
             and self.cause in (None, one["cause"])
@@ -50,10 +50,10 @@ class ExpectRate(Step):
         )
         return sum(one["per_minute"] for one in loops), f" ({description})" if description else " (no loops)"
 
-    def _written(self, world: World) -> tuple[float, str]:
+    def _write_rate(self, world: World) -> tuple[float, str]:
         counted = [
             resource
-            for worker, verb, resource in world.writes(world.now - self.window)
+            for worker, verb, resource in world.list_writes(world.now - self.window)
             if resource == self.writes and self.write_verb in (None, verb) and worker.startswith(self.worker)
         ]
         return len(counted) * 60.0 / self.window, f" ({len(counted)} writes in {self.window:g} s)"

@@ -5,30 +5,30 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError, Unavailable
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.references import placed
-from mockkube.scenario.step import Step
-from mockkube.scenario.steps.apply import Apply
-from mockkube.scenario.steps.create import Create
-from mockkube.scenario.steps.delete import Delete
-from mockkube.scenario.steps.patch import Patch
-from mockkube.scenario.steps.update import Update
-from mockkube.scenario.steps.writing import Writing
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.references import with_namespace
+from mockkube.scenario.step import ScenarioStep
+from mockkube.scenario.steps.apply import ApplyStep
+from mockkube.scenario.steps.create import CreateStep
+from mockkube.scenario.steps.delete import DeleteStep
+from mockkube.scenario.steps.patch import PatchStep
+from mockkube.scenario.steps.update import UpdateStep
+from mockkube.scenario.steps.writing import WriteStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class ExpectRejected(Step):
+class ExpectRejectedCheck(ScenarioStep):
     """Check that a write is rejected with this code, reason and message, and changes nothing."""
 
     verb: ClassVar[str] = "expectRejected"
 
-    create: Annotated[Create | None, "what is refused"] = None
-    apply: Annotated[Apply | None, "what is refused"] = None
-    update: Annotated[Update | None, "what is refused"] = None
-    patch: Annotated[Patch | None, "what is refused"] = None
-    delete: Annotated[Delete | None, "what is refused"] = None
+    create: Annotated[CreateStep | None, "what is refused"] = None
+    apply: Annotated[ApplyStep | None, "what is refused"] = None
+    update: Annotated[UpdateStep | None, "what is refused"] = None
+    patch: Annotated[PatchStep | None, "what is refused"] = None
+    delete: Annotated[DeleteStep | None, "what is refused"] = None
     code: Annotated[int | None, "the HTTP status, like 422"] = None
     reason: Annotated[str, "the reason, like Invalid"] = ""
     message: Annotated[str, "a part of the message"] = ""
@@ -36,7 +36,7 @@ class ExpectRejected(Step):
 
     def complaint(self) -> str:
         """Return an error unless exactly one write is given."""
-        given = [one for one in self._writes() if one is not None]
+        given = [one for one in self._given_writes() if one is not None]
         if len(given) != 1:
             return "give one of create, apply, update, patch, delete"
         try:
@@ -45,20 +45,20 @@ class ExpectRejected(Step):
             return f"matches: not a regular expression: {error}"
         return ""
 
-    def _writes(self) -> tuple[Step | None, ...]:
+    def _given_writes(self) -> tuple[ScenarioStep | None, ...]:
         return (self.create, self.apply, self.update, self.patch, self.delete)
 
     async def play(self, world: World) -> None:
         """Try the write and compare the rejection."""
-        [write] = [one for one in self._writes() if one is not None]
-        error = await _refused(world, write)
+        [write] = [one for one in self._given_writes() if one is not None]
+        error = await _find_rejection(world, write)
         if error is None:
-            raise Failure(f"{write.verb} was not refused")
-        wrong = self._differences(error)
+            raise StepFailed(f"{write.verb} was not refused")
+        wrong = self._find_differences(error)
         if wrong:
-            raise Failure(f"refused otherwise than expected: {'; '.join(wrong)}: {refusal(error)}")
+            raise StepFailed(f"refused otherwise than expected: {'; '.join(wrong)}: {format_error(error)}")
 
-    def _differences(self, error: ApiError) -> list[str]:
+    def _find_differences(self, error: ApiError) -> list[str]:
         wrong = []
         if self.code is not None and error.code != self.code:
             wrong.append(f"code {error.code} instead of {self.code}")
@@ -71,10 +71,10 @@ class ExpectRejected(Step):
         return wrong
 
 
-async def _refused(world: World, write: Step) -> ApiError | None:
+async def _find_rejection(world: World, write: ScenarioStep) -> ApiError | None:
     """Return the rejection of a write; None if it was accepted. A stopped server rejects, too."""
     try:
-        await _attempted(world, write)
+        await _send(world, write)
     except Unavailable as error:
         return error
     except ApiError as error:
@@ -82,18 +82,18 @@ async def _refused(world: World, write: Step) -> ApiError | None:
     return None
 
 
-async def _attempted(world: World, write: Step) -> None:
+async def _send(world: World, write: ScenarioStep) -> None:
     """Write; raises ApiError for a rejection."""
     # The step's own `play` would turn the rejection into a Failure and lose code and reason.
     match write:
-        case Patch(ref=ref) if ref is not None:
-            await write.send(world)
-        case Writing():
-            client = world.client(write.who())
-            for obj in write.objects(world):
-                named, whole = await placed(world, client, obj)
-                await write.write(client, named, whole)
-        case Delete():
-            await write.ask(world)
+        case PatchStep(ref=ref) if ref is not None:
+            await write.send_patch(world)
+        case WriteStep():
+            client = world.client(write.request_options())
+            for obj in write.list_manifests(world):
+                named, whole = await with_namespace(world, client, obj)
+                await write.write_object(client, named, whole)
+        case DeleteStep():
+            await write.delete_objects(world)
         case _:
-            raise Failure(f"{write.verb} writes nothing")
+            raise StepFailed(f"{write.verb} writes nothing")

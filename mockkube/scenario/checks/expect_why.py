@@ -5,17 +5,17 @@ from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.explain.scheduling import Explanation, case_of, explain
-from mockkube.explain.what_if import what_if
+from mockkube.explain.scheduling import SchedulingExplanation, explain, record_case
+from mockkube.explain.what_if import add_remedies
 from mockkube.features.components import SCHEDULER
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Remedy:
+class ExpectedRemedy:
     """A change that the explanation must have, or must not have."""
 
     kind: Annotated[str, "gate, version, toleration, taint, cordon or capacity; empty: any"] = ""
@@ -24,7 +24,7 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class ExpectWhy(Step):
+class ExpectWhyCheck(ScenarioStep):
     """Check what `mockkube why` says about a pod."""
 
     verb: ClassVar[str] = "expectWhy"
@@ -38,26 +38,26 @@ class ExpectWhy(Step):
     reason: Annotated[str, "a part of the reason why a node is refused, or of what was compared"] = ""
     on: Annotated[str, "the node that is refused; empty: any"] = ""
     contains: Annotated[tuple[str, ...], "texts that stand somewhere in the answer"] = ()
-    what_if: Annotated[tuple[Remedy, ...], "changes that would help, each by itself"] = ()
-    not_if: Annotated[tuple[Remedy, ...], "changes that would not"] = ()
+    what_if: Annotated[tuple[ExpectedRemedy, ...], "changes that would help, each by itself"] = ()
+    not_if: Annotated[tuple[ExpectedRemedy, ...], "changes that would not"] = ()
 
     async def play(self, world: World) -> None:
         """Settle, repeat the scheduler's decision and compare."""
         await world.settle()
         try:
-            told = await self._explained(world)
+            told = await self._explain(world)
         except ApiError as error:
-            raise Failure(refusal(error)) from None
-        if wrong := self._differences(told):
-            raise Failure("\n".join([*wrong, "it says:", *_lines(told)]))
+            raise StepFailed(format_error(error)) from None
+        if wrong := self._find_differences(told):
+            raise StepFailed("\n".join([*wrong, "it says:", *_format_lines(told)]))
 
-    async def _explained(self, world: World) -> Explanation:
+    async def _explain(self, world: World) -> SchedulingExplanation:
         settings = world.settings(SCHEDULER)
-        key = Key(self.namespace or world.scene.namespace, self.pod)
-        case = await case_of(world.client(), key, settings.capabilities(), world.clock)
-        return await what_if(case, await explain(case), dict(settings.feature_gates))
+        key = Key(self.namespace or world.context.namespace, self.pod)
+        case = await record_case(world.client(), key, settings.capabilities(), world.clock)
+        return await add_remedies(case, await explain(case), dict(settings.feature_gates))
 
-    def _differences(self, told: Explanation) -> list[str]:
+    def _find_differences(self, told: SchedulingExplanation) -> list[str]:
         wrong = []
         if self.state not in told.state:
             wrong.append(f"state: {told.state!r} lacks {self.state!r}")
@@ -65,15 +65,15 @@ class ExpectWhy(Step):
             wrong.append(f"decision: {told.decision!r} lacks {self.decision!r}")
         if self.node is not None and told.node != self.node:
             wrong.append(f"node: {told.node or 'none'} instead of {self.node or 'none'}")
-        if (self.refused_by or self.reason or self.on) and not self._refused(told):
+        if (self.refused_by or self.reason or self.on) and not self._has_rejection(told):
             wrong.append(f"no node is refused by {self.refused_by or 'any plugin'} for {self.reason!r}")
-        said = "\n".join(_lines(told))
+        said = "\n".join(_format_lines(told))
         wrong += [f"nothing is said of {text!r}" for text in self.contains if text not in said]
-        wrong += [f"it would not help: {one}" for one in self.what_if if not _helps(one, told)]
-        wrong += [f"it would help: {one}" for one in self.not_if if _helps(one, told)]
+        wrong += [f"it would not help: {one}" for one in self.what_if if not _is_remedy(one, told)]
+        wrong += [f"it would help: {one}" for one in self.not_if if _is_remedy(one, told)]
         return wrong
 
-    def _refused(self, told: Explanation) -> bool:
+    def _has_rejection(self, told: SchedulingExplanation) -> bool:
         return any(
             self.refused_by in ("", answer.status.plugin)
             and self.on in ("", answer.node)
@@ -82,14 +82,14 @@ class ExpectWhy(Step):
         )
 
 
-def _helps(remedy: Remedy, told: Explanation) -> bool:
+def _is_remedy(remedy: ExpectedRemedy, told: SchedulingExplanation) -> bool:
     return any(
         remedy.kind in ("", one.kind) and remedy.component in ("", one.component) and remedy.change in one.change
         for one in told.what_if
     )
 
 
-def _lines(told: Explanation) -> list[str]:
+def _format_lines(told: SchedulingExplanation) -> list[str]:
     """Return the explanation as lines."""
     refusals = [f"{one.node}: {one.status.plugin}: {one.status.message} {one.detail}" for one in told.refused]
     remedies = [f"it would help: {one.kind} {one.component} {one.change}" for one in told.what_if]

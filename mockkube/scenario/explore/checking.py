@@ -5,41 +5,43 @@ from dataclasses import dataclass
 
 from mockkube.runtime.chance import random_for
 from mockkube.scenario.explore.orders import Moves
-from mockkube.scenario.explore.search import Known, Play, Taken
+from mockkube.scenario.explore.search import KnownMoves, MoveResult, PlayPaths
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PathDifference:
     """A path that came out differently when it was played from start to end."""
 
     moves: Moves
     # Index of the first move that differs.
     at: int
-    told: Taken
-    played: Taken
+    expected: MoveResult
+    played: MoveResult
 
     def __str__(self) -> str:
         way = ", ".join(map(str, self.moves[: self.at + 1]))
-        return f"{way}: told {self.told.harm}, played {self.played.harm}"
+        return f"{way}: told {self.expected.harm}, played {self.played.harm}"
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PathCheckResult:
     """Result of playing a sample of paths."""
 
-    ways: int
-    differences: tuple[Difference, ...]
+    path_count: int
+    differences: tuple[PathDifference, ...]
 
 
-def check(known: Known, ways: Sequence[Moves], play: Play, *, count: int, seed: int) -> Checked:
+def check_paths(known: KnownMoves, ways: Sequence[Moves], play: PlayPaths, *, count: int, seed: int) -> PathCheckResult:
     """Play a random sample of the paths on clusters of their own; compare harm, breaks and states."""
     drawn = random_for(seed, "check").sample(list(ways), min(count, len(ways)))
-    found = [one for walked in play(drawn) if (one := _difference(known, walked.moves, walked.taken)) is not None]
-    return Checked(len(drawn), tuple(found))
+    found = [
+        one for walked in play(drawn) if (one := _find_difference(known, walked.moves, walked.results)) is not None
+    ]
+    return PathCheckResult(len(drawn), tuple(found))
 
 
-def _difference(known: Known, moves: Moves, played: Sequence[Taken]) -> Difference | None:
-    told = known.along(moves)
+def _find_difference(known: KnownMoves, moves: Moves, played: Sequence[MoveResult]) -> PathDifference | None:
+    told = known.results_along(moves)
     assert told is not None, "an exploration ends when every walk is known"
     both = enumerate(zip(told, played, strict=True))
-    return next((Difference(moves, at, one, other) for at, (one, other) in both if one != other), None)
+    return next((PathDifference(moves, at, one, other) for at, (one, other) in both if one != other), None)

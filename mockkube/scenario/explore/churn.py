@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
-from mockkube.cluster.trace import OPERATOR, Step
+from mockkube.cluster.trace import OPERATOR, TraceStep
 from mockkube.scenario.explore.mirror import PODS
 
 
-def in_vain(steps: Iterable[Step]) -> int:
+def count_wasted_pods(steps: Iterable[TraceStep]) -> int:
     """Return how many pods were created and ended in these steps, beyond those that operators replaced or deleted."""
     made: set[str] = set()
     over: set[str] = set()
@@ -17,13 +17,13 @@ def in_vain(steps: Iterable[Step]) -> int:
             by_operator = step.worker == OPERATOR
             if write.resource != PODS:
                 if by_operator and write.verb == "update":
-                    obj = write.object()
+                    obj = write.load_object()
                     if obj.get("kind") in POD_SPEC_PATHS:
                         # An edited pod template replaces each pod once: these ends are the rollout that the operator
                         # asked for.
                         replaced += int((obj.get("spec") or {}).get("replicas", 1))
                 continue
-            pod = write.object()
+            pod = write.load_object()
             uid = pod["metadata"]["uid"]
             if write.verb == "create":
                 made.add(uid)

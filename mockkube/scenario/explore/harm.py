@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Final
 
-from mockkube.scenario.explore.invariants import OF_COUNTS
+from mockkube.scenario.explore.invariants import INVARIANT_OF_COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +34,24 @@ class Harm:
     def __add__(self, other: "Harm") -> "Harm":
         return Harm(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
-    def only(self, demanded: Collection[str]) -> "Harm":
+    def restrict_to(self, demanded: Collection[str]) -> "Harm":
         """Return the counts that belong to the given invariants."""
-        return Harm(**{name: count for name, count in asdict(self).items() if OF_COUNTS[name] in demanded})
+        return Harm(**{name: count for name, count in asdict(self).items() if INVARIANT_OF_COUNT[name] in demanded})
 
     @property
     def score(self) -> int:
         """One number to compare orders by."""
         return sum(getattr(self, name) * weight for name, weight in WEIGHTS.items())
 
-    def counts(self) -> Mapping[str, int]:
+    def nonzero_counts(self) -> Mapping[str, int]:
         """Return the counts that are not zero."""
         return {name: count for name, count in asdict(self).items() if count}
 
     def __str__(self) -> str:
-        return ", ".join(f"{count} {name}" for name, count in self.counts().items()) or "none"
+        return ", ".join(f"{count} {name}" for name, count in self.nonzero_counts().items()) or "none"
 
 
-NONE: Final = Harm()
+NO_HARM: Final = Harm()
 # Weight of one count in the score: a pod that stops running is worse than one that has to wait.
 WEIGHTS: Final[Mapping[str, int]] = {
     "evicted": 10,

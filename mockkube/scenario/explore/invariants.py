@@ -25,13 +25,13 @@ INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 # Invariant that an observed fact breaks.
-OF_FACTS: Final[Mapping[str, str]] = MappingProxyType(
+INVARIANT_OF_FACT: Final[Mapping[str, str]] = MappingProxyType(
     {"evicted": TOLERATED_STAY, "removed": TOLERATED_STAY, "rejected": BOUND_RUN, "lost": FIELDS_KEPT}
 )
 # Invariant that each count of harm belongs to.
-OF_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+INVARIANT_OF_COUNT: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **OF_FACTS,
+        **INVARIANT_OF_FACT,
         "loops": NO_HOT_LOOP,
         "refused": REPLICAS_UP,
         "missing": REPLICAS_UP,

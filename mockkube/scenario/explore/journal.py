@@ -19,13 +19,13 @@ from mockkube.client.protocol import (
     Selection,
     Watch,
 )
-from mockkube.cluster.laboratory import Laboratory
-from mockkube.scenario.laboratory_world import LaboratoryWorld
-from mockkube.scenario.world import ADMINISTRATOR, Scene, Who
+from mockkube.cluster.laboratory import SimulatedCluster
+from mockkube.scenario.laboratory_world import SimulatedWorld
+from mockkube.scenario.world import ADMINISTRATOR, RequestOptions, RunContext
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OperatorRequest:
     """One accepted write."""
 
     body: Any
@@ -34,41 +34,41 @@ class Request:
     subresource: str = ""
 
 
-class Journal:
+class OperatorRequests:
     """Accepted writes by the resourceVersion that they led to."""
 
     def __init__(self) -> None:
-        self._requests: dict[str, Request] = {}
+        self._requests: dict[str, OperatorRequest] = {}
         # Number of writes of pods or workloads that the API server rejected as invalid.
-        self.invalid = 0
+        self.invalid_count = 0
 
-    def note(self, answer: ReadOnlyObject, request: Request) -> None:
+    def record(self, answer: ReadOnlyObject, request: OperatorRequest) -> None:
         """Record a request under the resourceVersion of its response."""
         version = (answer.get("metadata") or {}).get("resourceVersion")
         if version:
             self._requests[str(version)] = request
 
-    def request(self, revision: int) -> Request | None:
+    def find(self, revision: int) -> OperatorRequest | None:
         """Return the request that led to a revision of the store."""
         return self._requests.get(str(revision))
 
 
-class OperatorWorld(LaboratoryWorld):
+class OperatorWorld(SimulatedWorld):
     """Simulated world that records the writes of operators."""
 
-    def __init__(self, laboratory: Laboratory, scene: Scene, journal: Journal) -> None:
+    def __init__(self, laboratory: SimulatedCluster, scene: RunContext, journal: OperatorRequests) -> None:
         super().__init__(laboratory, scene)
         self._journal = journal
 
-    def client(self, who: Who = ADMINISTRATOR) -> Client:
+    def client(self, options: RequestOptions = ADMINISTRATOR) -> Client:
         """Return a client with this identity, which records its writes."""
-        return cast("Client", _Recorder(super().client(who), self._journal))
+        return cast("Client", _RecordingClient(super().client(options), self._journal))
 
 
-class _Recorder:
+class _RecordingClient:
     """Client that records its writes."""
 
-    def __init__(self, client: Client, journal: Journal) -> None:
+    def __init__(self, client: Client, journal: OperatorRequests) -> None:
         self._client, self._journal = client, journal
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
@@ -81,21 +81,21 @@ class _Recorder:
         return await self._client.watch(kind, selection, after)
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
-        with self._refusals(kind):
+        with self._count_rejections(kind):
             answer = await self._client.create(kind, obj, subresource=subresource, name=name)
-        return self._noted(answer, Request(obj, None, subresource))
+        return self._record(answer, OperatorRequest(obj, None, subresource))
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
-        with self._refusals(kind):
+        with self._count_rejections(kind):
             answer = await self._client.update(kind, obj, subresource=subresource)
-        return self._noted(answer, Request(obj, None, subresource))
+        return self._record(answer, OperatorRequest(obj, None, subresource))
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
-        with self._refusals(kind):
+        with self._count_rejections(kind):
             answer = await self._client.patch(kind, key, patch, media=media, subresource=subresource)
-        return self._noted(answer, Request(patch, media, subresource))
+        return self._record(answer, OperatorRequest(patch, media, subresource))
 
     async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         await self._client.delete(kind, key, how)
@@ -103,16 +103,16 @@ class _Recorder:
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         await self._client.delete_collection(kind, selection, how)
 
-    def _noted(self, answer: ReadOnlyObject, request: Request) -> ReadOnlyObject:
+    def _record(self, answer: ReadOnlyObject, request: OperatorRequest) -> ReadOnlyObject:
         if isinstance(answer, Mapping):
-            self._journal.note(answer, request)
+            self._journal.record(answer, request)
         return answer
 
     @contextmanager
-    def _refusals(self, kind: str) -> Iterator[None]:
+    def _count_rejections(self, kind: str) -> Iterator[None]:
         try:
             yield
         except Invalid:
             # In the direction down, users notice a disabled gate by such rejections: the API server had to decide.
-            self._journal.invalid += kind.partition(".")[0] in POD_SPEC_PATHS
+            self._journal.invalid_count += kind.partition(".")[0] in POD_SPEC_PATHS
             raise

@@ -4,25 +4,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from mockkube.scenario.explore.plan import Disturbance, Order, Phase, Plan, When, WrittenOrder
+from mockkube.scenario.explore.plan import Direction, Disturbance, DisturbanceTiming, Order, RolloutPlan, WrittenOrder
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangeMove:
     """A component gets its settings of this direction."""
 
-    phase: Phase
+    direction: Direction
     component: str
 
     def __str__(self) -> str:
-        return f"{self.component} {self.phase}"
+        return f"{self.component} {self.direction}"
 
 
 @dataclass(frozen=True, slots=True)
-class Happens:
+class DisturbanceMove:
     """A disturbance happens, once."""
 
-    phase: Phase
+    direction: Direction
     disturbance: str
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Happens:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class TurnMove:
     """All components have changed, and the direction down begins, perhaps with preparations.
 
     What runs now is what the rollback is measured by.
@@ -44,19 +44,19 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RetryMove:
     """All components change up again, the last of the plan first; what waits has time to be retried."""
 
     def __str__(self) -> str:
         return "all change again"
 
 
-Move = Changes | Happens | Turns | Again
+Move = ChangeMove | DisturbanceMove | TurnMove | RetryMove
 Moves = tuple[Move, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class RolloutPath:
     """A path through a plan: an order up, an order down, and the moves."""
 
     up: Order
@@ -65,47 +65,50 @@ class Walk:
     prepares: str = ""
 
     @property
-    def turning(self) -> int:
+    def turn_index(self) -> int:
         """Index of the move at which the direction down begins."""
-        return next(index for index, move in enumerate(self.moves) if isinstance(move, Turns))
+        return next(index for index, move in enumerate(self.moves) if isinstance(move, TurnMove))
 
 
-def walks(plan: Plan) -> Iterator[Walk]:
+def list_paths(plan: RolloutPlan) -> Iterator[RolloutPath]:
     """Yield every path: all orders up by all orders down, then those with preparations."""
     orders = list(permutations(plan.components))
     for up, down in product(orders, orders):
-        yield from _walks(plan, up, down, "")
+        yield from _list_paths_of(plan, up, down, "")
     # Preparations belong to one written order down, so they are not combined with the others.
-    for written in _prepared(plan):
+    for written in _prepared_orders(plan):
         for up in orders:
-            yield from _walks(plan, up, written.order, written.name)
+            yield from _list_paths_of(plan, up, written.order, written.name)
 
 
-def _prepared(plan: Plan) -> list[WrittenOrder]:
-    return [written for written in plan.written(Phase.DOWN) if written.prepare]
+def _prepared_orders(plan: RolloutPlan) -> list[WrittenOrder]:
+    return [written for written in plan.list_written_orders(Direction.DOWN) if written.prepare]
 
 
-def _walks(plan: Plan, up: Order, down: Order, prepares: str) -> Iterator[Walk]:
-    ways = product(_placed(plan, Phase.UP, up), _placed(plan, Phase.DOWN, down))
+def _list_paths_of(plan: RolloutPlan, up: Order, down: Order, prepares: str) -> Iterator[RolloutPath]:
+    ways = product(_place_disturbances(plan, Direction.UP, up), _place_disturbances(plan, Direction.DOWN, down))
     for rising, falling in ways:
-        yield Walk(up, down, (*rising, Turns(prepares), *falling, Again()), prepares)
+        yield RolloutPath(up, down, (*rising, TurnMove(prepares), *falling, RetryMove()), prepares)
 
 
-def _placed(plan: Plan, phase: Phase, order: Order) -> list[Moves]:
+def _place_disturbances(plan: RolloutPlan, phase: Direction, order: Order) -> list[Moves]:
     """Return the move sequences of an order, with each once-only disturbance at each of its places."""
-    once = [one for one in plan.disturbances if one.when is When.ONCE and phase in one.phases]
-    return [_with(phase, order, list(zip(once, places, strict=True))) for places in _places(len(order), len(once))]
+    once = [one for one in plan.disturbances if one.when is DisturbanceTiming.ONCE and phase in one.directions]
+    return [
+        _make_moves(phase, order, list(zip(once, places, strict=True)))
+        for places in _list_places(len(order), len(once))
+    ]
 
 
-def _places(steps: int, disturbances: int) -> Iterator[tuple[int, ...]]:
+def _list_places(steps: int, disturbances: int) -> Iterator[tuple[int, ...]]:
     """Return all combinations of places."""
     return product(range(steps), repeat=disturbances)
 
 
-def _with(phase: Phase, order: Order, places: Sequence[tuple[Disturbance, int]]) -> Moves:
+def _make_moves(phase: Direction, order: Order, places: Sequence[tuple[Disturbance, int]]) -> Moves:
     """Return the moves of an order with disturbances at these places."""
     moves: list[Move] = []
     for index, component in enumerate(order):
-        moves.append(Changes(phase, component))
-        moves += [Happens(phase, one.name) for one, place in places if place == index]
+        moves.append(ChangeMove(phase, component))
+        moves += [DisturbanceMove(phase, one.name) for one, place in places if place == index]
     return tuple(moves)

@@ -15,12 +15,12 @@ Order = tuple[str, ...]
 Action = ReadOnlyObject
 
 # Default length of a rollout step.
-SECONDS: Final = 20
+STEP_SECONDS: Final = 20
 # Pods that may be created in one step before it counts as a hot loop, by default.
 CREATIONS_MAX: Final = 30
 
 
-class Phase(StrEnum):
+class Direction(StrEnum):
     """Direction of the change: up (enable, upgrade) or down (disable, roll back)."""
 
     UP = "up"
@@ -29,10 +29,10 @@ class Phase(StrEnum):
     @property
     def noun(self) -> str:
         """Name of the direction in reports."""
-        return "enablement" if self is Phase.UP else "rollback"
+        return "enablement" if self is Direction.UP else "rollback"
 
 
-class When(StrEnum):
+class DisturbanceTiming(StrEnum):
     """When a disturbance happens."""
 
     EVERY_STEP = "every-step"
@@ -42,7 +42,7 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ComponentSetting:
     """Version and gates of a component. What is not named stays; a gate that is None gets its version's default."""
 
     version: str | None = None
@@ -54,16 +54,16 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """Settings of one component before and after the rollout."""
 
     component: str
-    before: Setting
-    after: Setting
+    before: ComponentSetting
+    after: ComponentSetting
 
-    def to(self, phase: Phase) -> Setting:
+    def setting_for(self, phase: Direction) -> ComponentSetting:
         """Return the settings that the component gets in this direction."""
-        return self.after if phase is Phase.UP else self.before
+        return self.after if phase is Direction.UP else self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Disturbance:
 
     name: str
     actions: tuple[Action, ...]
-    when: When = When.EVERY_STEP
-    phases: frozenset[Phase] = frozenset(Phase)
+    when: DisturbanceTiming = DisturbanceTiming.EVERY_STEP
+    directions: frozenset[Direction] = frozenset(Direction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class WrittenOrder:
     """An order that a document describes, and what the document claims about it."""
 
     name: str
-    phase: Phase
+    direction: Direction
     # Components that the document omits follow in the order of the plan.
     order: Order
     # True: claimed to be safe; False: to be harmful; None: nothing is claimed.
@@ -94,7 +94,7 @@ class WrittenOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class PlanInvariant:
     """An invariant of the plan: a known one, or an object that must match."""
 
     name: str
@@ -105,7 +105,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeWanted:
+class PlannedNode:
     """A node of the cluster."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -113,15 +113,15 @@ class NodeWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RolloutPlan:
     """A rollout plan."""
 
     name: str
-    changes: tuple[Change, ...]
-    nodes: tuple[NodeWanted, ...]
+    changes: tuple[PlannedChange, ...]
+    nodes: tuple[PlannedNode, ...]
     # Manifests that users apply, again after each step until accepted.
     workload: tuple[ReadOnlyObject, ...]
-    demands: tuple[Demand, ...]
+    invariants: tuple[PlanInvariant, ...]
     title: str = ""
     source: str = ""
     kep: int = 0
@@ -132,7 +132,7 @@ class Plan:
     setup: tuple[Action, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
     orders: tuple[WrittenOrder, ...] = ()
-    seconds: int = SECONDS
+    seconds: int = STEP_SECONDS
     creations_max: int = CREATIONS_MAX
     seed: int = 0
     # The plan as in its file.
@@ -143,10 +143,10 @@ class Plan:
         """Components that change, in the order of the plan."""
         return tuple(change.component for change in self.changes)
 
-    def change_of(self, component: str) -> Change:
+    def find_change(self, component: str) -> PlannedChange:
         """Return the change of a component."""
         return next(change for change in self.changes if change.component == component)
 
-    def written(self, phase: Phase) -> tuple[WrittenOrder, ...]:
+    def list_written_orders(self, phase: Direction) -> tuple[WrittenOrder, ...]:
         """Return the written orders of a direction."""
-        return tuple(order for order in self.orders if order.phase is phase)
+        return tuple(order for order in self.orders if order.direction is phase)

@@ -8,62 +8,62 @@ from multiprocessing import get_context
 from typing import Final
 
 from mockkube.scenario.explore.orders import Moves
-from mockkube.scenario.explore.plan import Plan
-from mockkube.scenario.explore.rates import Looping, Rate, measure
-from mockkube.scenario.explore.search import Walked
-from mockkube.scenario.explore.stepping import walk
+from mockkube.scenario.explore.plan import RolloutPlan
+from mockkube.scenario.explore.rates import HotLoopPath, HotLoopRate, measure_rate
+from mockkube.scenario.explore.search import PlayedPath
+from mockkube.scenario.explore.stepping import play_path
 
 # The plan of this worker process.
-_PLAN: Final[list[Plan]] = []
+_PLAN: Final[list[RolloutPlan]] = []
 
 
-class Alone:
+class SequentialPlayer:
     """Plays paths one after the other."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RolloutPlan) -> None:
         self._plan = plan
 
-    def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
+    def __call__(self, ways: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path."""
         for moves in ways:
-            yield asyncio.run(walk(self._plan, moves))
+            yield asyncio.run(play_path(self._plan, moves))
 
-    def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
+    def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop."""
         for one in loops:
-            yield asyncio.run(measure(self._plan, one))
+            yield asyncio.run(measure_rate(self._plan, one))
 
 
-class Together:
+class ParallelPlayer:
     """Plays paths in parallel processes; a context manager."""
 
-    def __init__(self, plan: Plan, jobs: int) -> None:
+    def __init__(self, plan: RolloutPlan, jobs: int) -> None:
         fresh = get_context("spawn")  # what a process has opened and started is not inherited
-        self._pool = ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_begin, initargs=(plan,))
+        self._pool = ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_initialize_process, initargs=(plan,))
 
-    def __enter__(self) -> "Together":
+    def __enter__(self) -> "ParallelPlayer":
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
+    def __call__(self, ways: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path, in their order: what is learned must not depend on which process is faster."""
-        yield from self._pool.map(_walk, ways)
+        yield from self._pool.map(_play_path, ways)
 
-    def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
+    def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop, in their order."""
-        yield from self._pool.map(_measure, loops)
+        yield from self._pool.map(_measure_rate, loops)
 
 
-def _begin(plan: Plan) -> None:
+def _initialize_process(plan: RolloutPlan) -> None:
     logging.disable(logging.ERROR)
     _PLAN[:] = [plan]
 
 
-def _walk(moves: Moves) -> Walked:
-    return asyncio.run(walk(_PLAN[0], moves))
+def _play_path(moves: Moves) -> PlayedPath:
+    return asyncio.run(play_path(_PLAN[0], moves))
 
 
-def _measure(one: Looping) -> Rate:
-    return asyncio.run(measure(_PLAN[0], one))
+def _measure_rate(one: HotLoopPath) -> HotLoopRate:
+    return asyncio.run(measure_rate(_PLAN[0], one))

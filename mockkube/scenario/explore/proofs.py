@@ -8,14 +8,14 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.explaining import STUCK
-from mockkube.scenario.explore.intent import Workload, ready
-from mockkube.scenario.explore.judging import runs
+from mockkube.scenario.explore.intent import Workload, is_ready
+from mockkube.scenario.explore.judging import is_running
 from mockkube.scenario.explore.mirror import EVENTS, PODS
-from mockkube.scenario.explore.observing import Fact
-from mockkube.scenario.explore.plan import Plan
-from mockkube.scenario.explore.script import ScriptStep, plain
-from mockkube.scenario.explore.search import Break
-from mockkube.scenario.explore.stepping import Journey
+from mockkube.scenario.explore.observing import Observation
+from mockkube.scenario.explore.plan import RolloutPlan
+from mockkube.scenario.explore.script import RecordedStep, to_plain
+from mockkube.scenario.explore.search import InvariantBreak
+from mockkube.scenario.explore.stepping import PathRunner
 
 # Variable with the uids of pods that ran before the direction down.
 RAN: Final = "ran"
@@ -33,55 +33,59 @@ _WINDOW: Final = "20s"
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class HarmChecks:
     """Checks to insert before the direction down, and at the end."""
 
-    at_turning: tuple[ScriptStep, ...]
-    at_end: tuple[ScriptStep, ...]
+    before_down: tuple[RecordedStep, ...]
+    at_end: tuple[RecordedStep, ...]
 
 
-def proof(plan: Plan, broken: Break, journey: Journey) -> Proof:
+def make_checks(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> HarmChecks:
     """Return the checks that show a break at the end of the path that caused it."""
-    before: tuple[ScriptStep, ...] = ()
+    before: tuple[RecordedStep, ...] = ()
     if broken.invariant == invariants.ROLLBACK_RESTORES:
-        before = (_ran(_workload(journey, broken)),)
-    checks = [*_CHECKS.get(broken.invariant, _demanded)(plan, broken, journey)]
+        before = (_remember_running(_find_workload(journey, broken)),)
+    checks = [*_CHECKS.get(broken.invariant, _check_expected_object)(plan, broken, journey)]
     harms = _HARMS.get(broken.invariant, ())
-    about = (one for one in journey.told[-1].why if one.workload == broken.workload and one.harm in harms)
-    why = next((one.told() for one in about), "")
+    about = (one for one in journey.records[-1].explanations if one.workload == broken.workload and one.harm in harms)
+    why = next((one.describe() for one in about), "")
     if why and "description" in checks[-1]:
         checks[-1] = {**checks[-1], "description": f"{checks[-1]['description']}: {why}"}
-    return Proof(before, tuple(checks))
+    return HarmChecks(before, tuple(checks))
 
 
-def _evicted(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    fact = _fact(journey, broken, ("evicted", "removed"))
+def _check_eviction(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    fact = _find_observation(journey, broken, ("evicted", "removed"))
     if fact.harm == "removed":
-        manifest = _workload(journey, broken).manifest
+        manifest = _find_workload(journey, broken).manifest
         kind = manifest["kind"]
         about = {"kind": kind, "name": manifest["metadata"]["name"]}
-        yield _told(journey, "SuccessfulDelete", about, f"{kind} pods are taken away although they are tolerated")
+        yield _check_event(
+            journey, "SuccessfulDelete", about, f"{kind} pods are taken away although they are tolerated"
+        )
     else:
-        yield _told(journey, "TaintManagerEviction", _pods_of(journey, broken), "a pod is evicted that should stay")
+        yield _check_event(
+            journey, "TaintManagerEviction", _event_reference(journey, broken), "a pod is evicted that should stay"
+        )
 
 
-def _rejected(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    reason = _fact(journey, broken, ("rejected",)).reason
-    yield _told(journey, reason, _pods_of(journey, broken), "a kubelet refuses a pod that has its node")
+def _check_rejection(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    reason = _find_observation(journey, broken, ("rejected",)).reason
+    yield _check_event(journey, reason, _event_reference(journey, broken), "a kubelet refuses a pod that has its node")
 
 
-def _waiting(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    own = _workload(journey, broken)
+def _check_pending(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    own = _find_workload(journey, broken)
     waits: dict[str, Any] = {"spec": {"(nodeName == null)": True}, "status": {"phase": "Pending"}}
-    if prefix := _of_prefix(own):
+    if prefix := _prefix_expression(own):
         waits[f"({prefix})"] = True
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _naming(own), **waits}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _pod_selector(own), **waits}
     text = "a pod waits for a node that it would get if all had changed"
     yield {"description": text, "assert": {"resource": pod, "timeout": _NOW}}
 
 
-def _lost(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    own, fact = _workload(journey, broken), _fact(journey, broken, ("lost",))
+def _check_lost_field(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    own, fact = _find_workload(journey, broken), _find_observation(journey, broken, ("lost",))
     text = "what users wrote is not in the pods that are stored"
     if fact.kind != "Pod":
         about = {key: own.manifest[key] for key in ("apiVersion", "kind")}
@@ -89,107 +93,109 @@ def _lost(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
         lacks = {f"({fact.reason.partition(': ')[0]} == null)": True}
         yield {"description": text, "assert": {"resource": {**named, **lacks}, "timeout": _NOW}}
         return
-    pods = journey.intent.pods(own, journey.mirror)
-    lacking = next(iter(one for pod in pods for one in journey.intent.lost(pod)), None)
+    pods = journey.intent.list_pods(own, journey.stored)
+    lacking = next(iter(one for pod in pods for one in journey.intent.find_lost_tolerations(pod)), None)
     if lacking is not None:
-        written = json.dumps(plain(lacking), sort_keys=True).replace("`", "\\`")
+        written = json.dumps(to_plain(lacking), sort_keys=True).replace("`", "\\`")
         without = f"!contains(spec.tolerations || `[]`, `{written}`)"
     else:
         without = f"{fact.reason} == null"
-    yield _count(own, without, "> `0`", text)
+    yield _check_count(own, without, "> `0`", text)
 
 
-def _looping(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
+def _check_hot_loop(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
     yield {"advance": _WINDOW}
     rate = {"writes": PODS, "writeVerb": "create", "window": _WINDOW, "min": plan.creations_max}
     yield {"description": "pods are made over and over", "expectRate": rate}
 
 
-def _missing(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    own = _workload(journey, broken)
-    pods = [pod for pod in journey.intent.pods(own, journey.mirror) if ready(pod)]
-    yield _count(own, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all had changed")
+def _check_missing(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    own = _find_workload(journey, broken)
+    pods = [pod for pod in journey.intent.list_pods(own, journey.stored) if is_ready(pod)]
+    yield _check_count(own, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all had changed")
 
 
-def _gone(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    own = _workload(journey, broken)
-    pods = journey.intent.pods(own, journey.mirror)
-    left = sum(runs(pod) and pod["metadata"]["uid"] in journey.judging.ran for pod in pods)
+def _check_gone(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    own = _find_workload(journey, broken)
+    pods = journey.intent.list_pods(own, journey.stored)
+    left = sum(is_running(pod) and pod["metadata"]["uid"] in journey.judge.running_before_down for pod in pods)
     same = f"contains(${RAN}, metadata.uid) && {_RUNNING}"
     fewer = f"<= `{left}` && length(${RAN}) > `{left}`"
-    yield _count(own, same, fewer, "of the pods that ran before the way down, one is gone")
+    yield _check_count(own, same, fewer, "of the pods that ran before the way down, one is gone")
 
 
-def _demanded(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    demand = next(one for one in plan.demands if one.name == broken.invariant)
-    yield {"description": "it is not as demanded", "error": {"resource": plain(demand.expected), "timeout": _NOW}}
+def _check_expected_object(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+    demand = next(one for one in plan.invariants if one.name == broken.invariant)
+    yield {"description": "it is not as demanded", "error": {"resource": to_plain(demand.expected), "timeout": _NOW}}
 
 
-_CHECKS: Final[dict[str, Callable[[Plan, Break, Journey], Iterable[ScriptStep]]]] = {
-    invariants.TOLERATED_STAY: _evicted,
-    invariants.ADMITTED_SCHEDULABLE: _waiting,
-    invariants.BOUND_RUN: _rejected,
-    invariants.FIELDS_KEPT: _lost,
-    invariants.NO_HOT_LOOP: _looping,
-    invariants.ROLLBACK_RESTORES: _gone,
-    invariants.REPLICAS_UP: _missing,
+_CHECKS: Final[dict[str, Callable[[RolloutPlan, InvariantBreak, PathRunner], Iterable[RecordedStep]]]] = {
+    invariants.TOLERATED_STAY: _check_eviction,
+    invariants.ADMITTED_SCHEDULABLE: _check_pending,
+    invariants.BOUND_RUN: _check_rejection,
+    invariants.FIELDS_KEPT: _check_lost_field,
+    invariants.NO_HOT_LOOP: _check_hot_loop,
+    invariants.ROLLBACK_RESTORES: _check_gone,
+    invariants.REPLICAS_UP: _check_missing,
 }
 
 
 # What checks are about
 
 
-def _fact(journey: Journey, broken: Break, harms: Sequence[str]) -> Fact:
-    return next(one for one in journey.told[-1].facts if one.harm in harms and one.told() == broken.text)
+def _find_observation(journey: PathRunner, broken: InvariantBreak, harms: Sequence[str]) -> Observation:
+    return next(one for one in journey.records[-1].facts if one.harm in harms and one.describe() == broken.text)
 
 
-def _workload(journey: Journey, broken: Break) -> Workload:
+def _find_workload(journey: PathRunner, broken: InvariantBreak) -> Workload:
     """Return the workload of a break: of several with one name the last, which still exists."""
     return next(one for one in reversed(journey.intent.workloads) if one.name == broken.workload)
 
 
-def _naming(own: Workload) -> dict[str, Any]:
+def _pod_selector(own: Workload) -> dict[str, Any]:
     """Return the metadata that selects the pods of a workload."""
     metadata = own.manifest["metadata"]
     namespace = metadata.get("namespace", "default")
     where = {} if namespace == "default" else {"namespace": namespace}
     if own.manifest["kind"] != "Pod":
-        return {**where, "labels": plain(own.labels)}
-    if _is_drawn(own):
-        return {**where, "labels": plain(own.labels)} if own.labels else where
+        return {**where, "labels": to_plain(own.labels)}
+    if _has_generated_name(own):
+        return {**where, "labels": to_plain(own.labels)} if own.labels else where
     return {**where, "name": metadata["name"]}
 
 
-def _is_drawn(own: Workload) -> bool:
+def _has_generated_name(own: Workload) -> bool:
     return own.manifest["kind"] == "Pod" and "generateName" in own.manifest["metadata"]
 
 
-def _of_prefix(own: Workload) -> str:
+def _prefix_expression(own: Workload) -> str:
     """Return the expression that selects pods by generateName; empty if there is no need."""
-    return f"starts_with(metadata.name, '{own.manifest['metadata']['generateName']}')" if _is_drawn(own) else ""
+    return (
+        f"starts_with(metadata.name, '{own.manifest['metadata']['generateName']}')" if _has_generated_name(own) else ""
+    )
 
 
-def _pods_of(journey: Journey, broken: Break) -> dict[str, str]:
+def _event_reference(journey: PathRunner, broken: InvariantBreak) -> dict[str, str]:
     """Return the object reference of events about the pods of a workload."""
-    own = _workload(journey, broken)
+    own = _find_workload(journey, broken)
     metadata = own.manifest["metadata"]
-    if _is_drawn(own):
+    if _has_generated_name(own):
         return {"kind": "Pod", "name": f"{metadata['generateName']}*"}
     return {"kind": "Pod", "name": metadata["name"] if own.manifest["kind"] == "Pod" else f"{metadata['name']}-*"}
 
 
-def _told(journey: Journey, reason: str, about: dict[str, str], description: str) -> ScriptStep:
+def _check_event(journey: PathRunner, reason: str, about: dict[str, str], description: str) -> RecordedStep:
     """Return the check that there is one more event than before the last move."""
-    told = {"reason": reason, "about": about, "countMin": _told_before(journey, reason, about) + 1}
+    told = {"reason": reason, "about": about, "countMin": _count_events_before(journey, reason, about) + 1}
     return {"description": description, "expectEvent": {**told, "timeout": _NOW}}
 
 
-def _told_before(journey: Journey, reason: str, about: dict[str, str]) -> int:
+def _count_events_before(journey: PathRunner, reason: str, about: dict[str, str]) -> int:
     """Return how often the event was recorded before the last move."""
     counts: dict[str, int] = {}
-    for step in journey.laboratory.trace.steps[: journey.told[-1].first]:
+    for step in journey.cluster.trace.steps[: journey.records[-1].first_step]:
         for write in step.writes:
-            event = write.object() if write.resource == EVENTS else {}
+            event = write.load_object() if write.resource == EVENTS else {}
             if event.get("reason") == reason and _is_about(event, about):
                 counts[write.name] = int(event.get("count") or 1)
     return sum(counts.values())
@@ -202,15 +208,15 @@ def _is_about(event: ReadOnlyObject, about: dict[str, str]) -> bool:
     return reference.get("kind") == about["kind"] and same
 
 
-def _count(own: Workload, which: str, compared: str, description: str) -> ScriptStep:
+def _check_count(own: Workload, which: str, compared: str, description: str) -> RecordedStep:
     """Return a check of the number of a workload's pods that fulfill a condition."""
-    prefix = _of_prefix(own)
+    prefix = _prefix_expression(own)
     all_of = f"{prefix} && ({which})" if prefix else which
     check = {f"(length(items[?{all_of}]) {compared})": True}
-    return {"description": description, "get": {"kind": "Pod", **_naming(own), "expect": [{"check": check}]}}
+    return {"description": description, "get": {"kind": "Pod", **_pod_selector(own), "expect": [{"check": check}]}}
 
 
-def _ran(own: Workload) -> ScriptStep:
+def _remember_running(own: Workload) -> RecordedStep:
     """Return the step that remembers which pods of a workload run."""
     value = f"(items[?{_RUNNING}].metadata.uid)"
-    return {"get": {"kind": "Pod", **_naming(own), "outputs": [{"name": RAN, "value": value}]}}
+    return {"get": {"kind": "Pod", **_pod_selector(own), "outputs": [{"name": RAN, "value": value}]}}

@@ -5,29 +5,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.cluster.trace import Step
-from mockkube.scenario.explore.intent import Intent
+from mockkube.cluster.trace import TraceStep
+from mockkube.scenario.explore.intent import OperatorIntent
 from mockkube.scenario.explore.mirror import PODS
 from mockkube.scenario.explore.orders import Moves
-from mockkube.scenario.explore.plan import Plan
-from mockkube.scenario.explore.stepping import Journey
+from mockkube.scenario.explore.plan import RolloutPlan
+from mockkube.scenario.explore.stepping import PathRunner
 
 WINDOW_SECONDS: Final = 60
 _MINUTE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Looping:
+class HotLoopPath:
     """A hot loop that the exploration found."""
 
     # A shortest path to it; the last move starts it.
     moves: Moves
     # Settings of each component while it lasts.
-    told: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CreatedPods:
     """Pods of one workload created in the window."""
 
     # Like `deployment/web`; for a pod without a workload, its name.
@@ -42,22 +42,22 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class HotLoopRate:
     """Measured rate of a hot loop."""
 
-    loop: Looping
+    loop: HotLoopPath
     # Start of the window in the cluster's time: the loop has made some pods by then.
     began: float
     window_seconds: int
     # By workload, the fastest first.
-    made: tuple[Made, ...]
+    made: tuple[CreatedPods, ...]
 
     def per_minute(self, workload: str = "") -> float:
         """Return the pods created per minute, for one workload or all."""
         count = sum(one.count for one in self.made if workload in ("", one.workload))
         return count * _MINUTE / self.window_seconds
 
-    def text(self) -> str:
+    def describe(self) -> str:
         """Return the rate in one line."""
         each = [f"{one.workload} {self.per_minute(one.workload):.0f}" for one in self.made if one.count]
         return f"pods made a minute: {', '.join(each) or 'none'} (over {self.window_seconds} s)"
@@ -66,7 +66,7 @@ class Rate:
         """Return the rate as JSON."""
         return {
             "moves": [str(move) for move in self.loop.moves],
-            "components": dict(self.loop.told),
+            "components": dict(self.loop.settings),
             "began": self.began,
             "windowSeconds": self.window_seconds,
             "perMinute": self.per_minute(),
@@ -81,30 +81,33 @@ class Rate:
         }
 
 
-async def measure(plan: Plan, loop: Looping) -> Rate:
+async def measure_rate(plan: RolloutPlan, loop: HotLoopPath) -> HotLoopRate:
     """Make the moves on a new cluster, and let the loop run for a window."""
-    async with Journey(plan) as journey:
+    async with PathRunner(plan) as journey:
         for move in loop.moves:
-            await journey.take(move)
-        trace, clock = journey.laboratory.trace.steps, journey.laboratory.clock
+            await journey.make_move(move)
+        trace, clock = journey.cluster.trace.steps, journey.cluster.clock
         first, began = len(trace), clock.monotonic()
         # The chooser would cut the loop off again as soon as it is recognized.
-        journey.unwatched()
-        await journey.passes(WINDOW_SECONDS)
-        made = made_in(trace[first:], journey.intent, began, WINDOW_SECONDS)
-    return Rate(loop, began, WINDOW_SECONDS, tuple(made))
+        journey.allow_hot_loops()
+        await journey.pass_time(WINDOW_SECONDS)
+        made = count_created_pods(trace[first:], journey.intent, began, WINDOW_SECONDS)
+    return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(made))
 
 
-def made_in(steps: Iterable[Step], intent: Intent, began: float, window_seconds: int) -> Sequence[Made]:
+def count_created_pods(
+    steps: Iterable[TraceStep], intent: OperatorIntent, began: float, window_seconds: int
+) -> Sequence[CreatedPods]:
     """Return the pods created in these steps, by workload, the fastest first."""
     counts: dict[str, Counter[int]] = {}
     for step in steps:
         for write in step.writes:
             if write.resource == PODS and write.verb == "create":
-                own = intent.workload_of(write.object())
+                own = intent.workload_of(write.load_object())
                 name = own.name if own is not None else write.name
                 counts.setdefault(name, Counter())[min(int(step.at - began), window_seconds - 1)] += 1
     made = [
-        Made(name, tuple((second, each[second]) for second in range(window_seconds))) for name, each in counts.items()
+        CreatedPods(name, tuple((second, each[second]) for second in range(window_seconds)))
+        for name, each in counts.items()
     ]
     return sorted(made, key=lambda one: (-one.count, one.workload))

@@ -13,15 +13,15 @@ from mockkube.scenario.explore.conclusions import Conclusions
 from mockkube.scenario.explore.intent import Workload
 from mockkube.scenario.explore.invariants import REPLICAS_UP, ROLLBACK_RESTORES
 from mockkube.scenario.explore.mirror import PODS
-from mockkube.scenario.explore.observing import Fact
-from mockkube.scenario.explore.orders import Moves, Turns, walks
-from mockkube.scenario.explore.plan import Order, Plan
-from mockkube.scenario.explore.rates import Rate
-from mockkube.scenario.explore.reasons import settings_after, why
-from mockkube.scenario.explore.retelling import scenario_of
-from mockkube.scenario.explore.stepping import Journey, Told
+from mockkube.scenario.explore.observing import Observation
+from mockkube.scenario.explore.orders import Moves, TurnMove, list_paths
+from mockkube.scenario.explore.plan import Order, RolloutPlan
+from mockkube.scenario.explore.rates import HotLoopRate
+from mockkube.scenario.explore.reasons import compute_settings, explain_component
+from mockkube.scenario.explore.retelling import render_counterexample
+from mockkube.scenario.explore.stepping import MoveRecord, PathRunner
 from mockkube.scenario.explore.verdict import Counterexample, Exploration
-from mockkube.scenario.results import Moment, story_of
+from mockkube.scenario.results import TracedStep, read_trace
 from mockkube.scheduler.scheduler import Scheduler
 
 UNDISTURBED: Final = "undisturbed"
@@ -33,7 +33,7 @@ _ENDS_POD: Final = ("evicted", "rejected", "removed")
 class ReplayedMove:
     """One move of a replay."""
 
-    record: Told
+    record: MoveRecord
     moment: int
     """Number of moments before it."""
     unserved: tuple[str, ...]
@@ -46,10 +46,10 @@ class ReplayedMove:
 class Replay:
     """A path with everything that happened on it."""
 
-    plan: Plan
+    plan: RolloutPlan
     moves: Moves
     steps: tuple[ReplayedMove, ...]
-    moments: tuple[Moment, ...]
+    moments: tuple[TracedStep, ...]
     """Moments since the first move."""
     running: Mapping[str, str]
     """Workloads of the pods that ran when the direction down began, by uid of the pod."""
@@ -61,22 +61,22 @@ class Replay:
     """The counterexample that `scenario` shows."""
     scenario: str | None = None
     """A scenario file that replays the path and asserts the harm; None if the end shows none."""
-    rates: tuple[Rate, ...] = ()
+    rates: tuple[HotLoopRate, ...] = ()
     undisturbed: bool = False
     """Whether the path stands for what happens without disturbances."""
 
-    def rate(self, index: int) -> Rate | None:
+    def rate(self, index: int) -> HotLoopRate | None:
         """Return the measured rate of the hot loop in a step: that of a loop with the same component settings."""
-        settings = settings_after(self.plan, self.moves[: index + 1])
+        settings = compute_settings(self.plan, self.moves[: index + 1])
         same = tuple((name, str(setting)) for name, setting in settings.items())
-        return next((one for one in self.rates if one.loop.told == same), None)
+        return next((one for one in self.rates if one.loop.settings == same), None)
 
-    def moments_of(self, index: int) -> tuple[Moment, ...]:
+    def moments_of(self, index: int) -> tuple[TracedStep, ...]:
         """Return the moments of one step."""
         end = self.steps[index + 1].moment if index + 1 < len(self.steps) else len(self.moments)
         return self.moments[self.steps[index].moment : end]
 
-    def lost_pods(self) -> Iterator[tuple[int, Fact]]:
+    def lost_pods(self) -> Iterator[tuple[int, Observation]]:
         """Yield the index of the step and the fact for each pod that ran before the direction down and was ended."""
         for index, step in enumerate(self.steps):
             for fact in step.record.facts:
@@ -85,7 +85,7 @@ class Replay:
 
     def unharmed_workloads(self) -> list[str]:
         """Return the workloads that lost none of their running pods."""
-        harmed = {fact.of for _, fact in self.lost_pods()}
+        harmed = {fact.workload for _, fact in self.lost_pods()}
         return [name for name in dict.fromkeys(self.running.values()) if name not in harmed]
 
 
@@ -139,7 +139,7 @@ def replay_undisturbed(result: Exploration) -> UndisturbedReplays:
     wanted = {example, *((one.order, one.prepares) for one in found.prepared())}
     journeys = {
         (walk.down, walk.prepares): _replay(calm, walk.moves[:-1])
-        for walk in walks(calm)
+        for walk in list_paths(calm)
         if walk.up == found.example_up.order and (walk.down, walk.prepares) in wanted
     }
     by_order = {key: one for key, (one, _) in journeys.items()}
@@ -161,59 +161,59 @@ def _replay_counterexamples(result: Exploration) -> Iterator[Replay]:
     for moves, some in reversed(paths):
         examples = tuple(sorted(some, key=lambda one: len(one.moves)))
         replayed, journey = _replay(result.plan, moves)
-        scenario = scenario_of(result.plan, examples[-1], journey)
+        scenario = render_counterexample(result.plan, examples[-1], journey)
         yield replace(replayed, examples=examples, shown=examples[-1], scenario=scenario, rates=result.rates)
 
 
-def _with_first_breaks(replayed: Replay, journey: Journey) -> Replay:
+def _with_first_breaks(replayed: Replay, journey: PathRunner) -> Replay:
     """Return a replay without disturbances with each invariant as it breaks first."""
-    walk = next(one for one in walks(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
+    walk = next(one for one in list_paths(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
     first: dict[str, Counterexample] = {}
     for index, step in enumerate(replayed.steps):
-        for one in step.record.taken.breaks:
+        for one in step.record.result.breaks:
             first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replayed.moves[: index + 1], walk))
     # A scenario asserts at its end, so it can only show what is still broken there.
-    last = {one.invariant for one in replayed.steps[-1].record.taken.breaks}
+    last = {one.invariant for one in replayed.steps[-1].record.result.breaks}
     shown = next((first[name] for name in (ROLLBACK_RESTORES, REPLICAS_UP) if name in last), None)
-    scenario = scenario_of(replayed.plan, shown, journey) if shown is not None else None
+    scenario = render_counterexample(replayed.plan, shown, journey) if shown is not None else None
     return replace(replayed, examples=tuple(first.values()), shown=shown, scenario=scenario, undisturbed=True)
 
 
-def _replay(plan: Plan, moves: Moves) -> tuple[Replay, Journey]:
+def _replay(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
     """Play a path on a cluster of its own."""
     return asyncio.run(_play(plan, moves))
 
 
-async def _play(plan: Plan, moves: Moves) -> tuple[Replay, Journey]:
+async def _play(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
     steps: list[ReplayedMove] = []
     running: dict[str, str] = {}
-    async with Journey(plan, explains=True) as journey:
-        trace = journey.laboratory.trace
+    async with PathRunner(plan, explains=True) as journey:
+        trace = journey.cluster.trace
         first = len(trace.steps)
         for move in moves:
             moment = len(trace.steps) - first
-            await journey.take(move)
-            steps.append(ReplayedMove(journey.told[-1], moment, tuple(_unserved(journey)), ()))
-            if isinstance(move, Turns):
+            await journey.make_move(move)
+            steps.append(ReplayedMove(journey.records[-1], moment, tuple(_unserved(journey)), ()))
+            if isinstance(move, TurnMove):
                 running = dict(_running(journey))
-        moments = tuple(story_of(trace))[first:]
+        moments = tuple(read_trace(trace))[first:]
     # Causes are looked up at the end, when every workload is known under its last manifest.
     workloads = journey.intent.workloads
     for index, step in enumerate(steps):
         steps[index] = replace(step, causes=_causes(plan, moves[: index + 1], step, workloads))
-    missing = {one.name: journey.intent.missing(one, journey.mirror) for one in reversed(workloads)}
+    missing = {one.name: journey.intent.count_missing(one, journey.stored) for one in reversed(workloads)}
     return Replay(plan, moves, tuple(steps), moments, running, missing), journey
 
 
-def _running(journey: Journey) -> Iterator[tuple[str, str]]:
-    for pod in journey.mirror.all(PODS).values():
+def _running(journey: PathRunner) -> Iterator[tuple[str, str]]:
+    for pod in journey.stored.list_objects(PODS).values():
         own = journey.intent.workload_of(pod)
         if own is not None and (pod.get("status") or {}).get("phase") == "Running":
             yield pod["metadata"]["uid"], own.name
 
 
-def _unserved(journey: Journey) -> Iterator[str]:
-    scheduler = journey.laboratory.part(SCHEDULER)
+def _unserved(journey: PathRunner) -> Iterator[str]:
+    scheduler = journey.cluster.get_component(SCHEDULER)
     if not isinstance(scheduler, Scheduler):
         return
     for cache in scheduler.informers.workers:
@@ -223,20 +223,22 @@ def _unserved(journey: Journey) -> Iterator[str]:
             yield f"{known.plural}.{known.group}/{version}" if known.group else known.plural
 
 
-def _causes(plan: Plan, moves: Moves, step: ReplayedMove, workloads: list[Workload]) -> tuple[str, ...]:
-    settings = settings_after(plan, moves)
+def _causes(plan: RolloutPlan, moves: Moves, step: ReplayedMove, workloads: list[Workload]) -> tuple[str, ...]:
+    settings = compute_settings(plan, moves)
     causes: dict[str, None] = {}
     for fact in step.record.facts:
-        own = next((one for one in workloads if fact.of in (one.name, "") and _concerns(fact, one)), None)
+        own = next((one for one in workloads if fact.workload in (one.name, "") and _concerns(fact, one)), None)
         if fact.harm != "created" and fact.component in settings:
-            causes[why(plan, fact.component, settings[fact.component], own)] = None
-    stuck = step.record.stuck and not step.record.taken.harm.loops
+            causes[explain_component(plan, fact.component, settings[fact.component], own)] = None
+    stuck = step.record.stuck and not step.record.result.harm.loops
     # A scheduler whose informers never fill schedules no pod at all: what pods ask for is no cause then.
     if stuck and not step.unserved and SCHEDULER in settings:
-        causes.update(dict.fromkeys(sorted({why(plan, SCHEDULER, settings[SCHEDULER], own) for own in workloads})))
+        causes.update(
+            dict.fromkeys(sorted({explain_component(plan, SCHEDULER, settings[SCHEDULER], own) for own in workloads}))
+        )
     return tuple(text for text in causes if text)
 
 
-def _concerns(fact: Fact, workload: Workload) -> bool:
+def _concerns(fact: Observation, workload: Workload) -> bool:
     # An object that a controller creates for a workload carries the workload's name as prefix.
-    return bool(fact.of) or fact.object.partition("/")[2].startswith(workload.manifest["metadata"]["name"])
+    return bool(fact.workload) or fact.object.partition("/")[2].startswith(workload.manifest["metadata"]["name"])

@@ -8,46 +8,46 @@ import yaml
 from mockkube.features.trains import ReleaseTrain
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.orders import Moves
-from mockkube.scenario.explore.plan import Plan
-from mockkube.scenario.explore.proofs import Proof, proof
-from mockkube.scenario.explore.search import Break
-from mockkube.scenario.explore.stepping import Journey, story
+from mockkube.scenario.explore.plan import RolloutPlan
+from mockkube.scenario.explore.proofs import HarmChecks, make_checks
+from mockkube.scenario.explore.search import InvariantBreak
+from mockkube.scenario.explore.stepping import PathRunner, replay_path
 from mockkube.scenario.explore.verdict import Counterexample
 
 
-def scenario_of(plan: Plan, example: Counterexample, journey: Journey | None = None) -> str:
+def render_counterexample(plan: RolloutPlan, example: Counterexample, journey: PathRunner | None = None) -> str:
     """Return the scenario that makes the moves of a counterexample and then checks for the break.
 
     The moves are played once to record them, unless `journey` has done so.
     """
-    played = journey or asyncio.run(story(plan, example.moves))
-    broken = _broken(played, example.invariant)
-    if broken.passing:  # a scenario can only show what is so at its end
-        played = asyncio.run(story(plan, example.moves, example.invariant))
-        broken = _broken(played, example.invariant)
-    shown = proof(plan, broken, played)
-    return _written(plan, example.invariant, example.text, played, shown)
+    played = journey or asyncio.run(replay_path(plan, example.moves))
+    broken = _find_break(played, example.invariant)
+    if broken.is_temporary:  # a scenario can only show what is so at its end
+        played = asyncio.run(replay_path(plan, example.moves, example.invariant))
+        broken = _find_break(played, example.invariant)
+    shown = make_checks(plan, broken, played)
+    return _render_scenario(plan, example.invariant, example.text, played, shown)
 
 
-def _broken(journey: Journey, invariant: str) -> Break:
-    return next(one for one in journey.told[-1].taken.breaks if one.invariant == invariant)
+def _find_break(journey: PathRunner, invariant: str) -> InvariantBreak:
+    return next(one for one in journey.records[-1].result.breaks if one.invariant == invariant)
 
 
-def retold(plan: Plan, invariant: str, text: str, moves: Moves, shown: Proof) -> str:
+def render_moves(plan: RolloutPlan, invariant: str, text: str, moves: Moves, shown: HarmChecks) -> str:
     """Return a scenario that makes other moves with the same checks; it fails where those are harmless."""
-    return _written(plan, invariant, text, asyncio.run(story(plan, moves)), shown)
+    return _render_scenario(plan, invariant, text, asyncio.run(replay_path(plan, moves)), shown)
 
 
-def _written(plan: Plan, invariant: str, text: str, journey: Journey, shown: Proof) -> str:
-    script = journey.script
+def _render_scenario(plan: RolloutPlan, invariant: str, text: str, journey: PathRunner, shown: HarmChecks) -> str:
+    script = journey.recorder
     steps = [
         *script.steps[: script.turned_at],
-        *shown.at_turning,
+        *shown.before_down,
         *script.steps[script.turned_at :],
         *shown.at_end,
     ]
     cluster = {"version": str(plan.version), "nodes": len(plan.nodes), "skewPolicy": "ignore"}
-    trains = {"releaseTrains": [_train(one) for one in plan.trains]} if plan.trains is not None else {}
+    trains = {"releaseTrains": [_train_to_yaml(one) for one in plan.trains]} if plan.trains is not None else {}
     file = {
         "apiVersion": "mockkube.dev/v1alpha1",
         "kind": "Scenario",
@@ -64,10 +64,10 @@ def _written(plan: Plan, invariant: str, text: str, journey: Journey, shown: Pro
             "steps": steps,
         },
     }
-    return str(yaml.dump(file, Dumper=_Plain, sort_keys=False, width=110, allow_unicode=True))
+    return str(yaml.dump(file, Dumper=_NoAliasDumper, sort_keys=False, width=110, allow_unicode=True))
 
 
-class _Plain(yaml.SafeDumper):
+class _NoAliasDumper(yaml.SafeDumper):
     """YAML dumper without anchors and aliases, which are hard to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -75,7 +75,7 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def _train(train: ReleaseTrain) -> dict[str, Any]:
+def _train_to_yaml(train: ReleaseTrain) -> dict[str, Any]:
     stages = [
         {"version": str(one.version), "maturity": str(one.maturity), "default": one.default, "locked": one.locked}
         for one in train.stages

@@ -20,7 +20,7 @@ State = str
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class InvariantBreak:
     """An invariant that did not hold."""
 
     invariant: str
@@ -30,12 +30,12 @@ class Break:
     # Whether the pod ran when the step began; not compared, because among equal pods it is chance which one is hit.
     ran: bool = field(default=False, compare=False)
     # Whether the break was over at the end of the step, because something else happened after it.
-    passing: bool = field(default=False, compare=False)
+    is_temporary: bool = field(default=False, compare=False)
 
 
-def once(breaks: Iterable[Break]) -> tuple[Break, ...]:
+def deduplicate_breaks(breaks: Iterable[InvariantBreak]) -> tuple[InvariantBreak, ...]:
     """Return breaks without duplicates; of equal ones that of a pod that ran."""
-    found: dict[Break, Break] = {}
+    found: dict[InvariantBreak, InvariantBreak] = {}
     for one in breaks:
         if one.ran or one not in found:
             found[one] = one
@@ -43,16 +43,16 @@ def once(breaks: Iterable[Break]) -> tuple[Break, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class MoveResult:
     """Result of a move: harm, breaks, and the state after it."""
 
     harm: Harm
-    breaks: tuple[Break, ...]
+    breaks: tuple[InvariantBreak, ...]
     state: State
     # Components that had something to decide.
     exercised: frozenset[str] = frozenset()
     # Whether anything was created, changed, ended or restarted besides the component that changes.
-    eventful: bool = True
+    is_eventful: bool = True
     # Actions of the plan accepted in it or before it.
     accepted: frozenset[str] = field(default=frozenset(), compare=False)
     # Actions of the plan that were rejected, with the reason.
@@ -60,11 +60,11 @@ class Taken:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownMoves:
     """Known moves of a plan."""
 
     start: State = ""
-    steps: dict[tuple[State, Move], Taken] = field(default_factory=dict)
+    results: dict[tuple[State, Move], MoveResult] = field(default_factory=dict)
     # Moves played on clusters, including those that were known already.
     played: int = 0
     # Moves that came out differently when played again: the identity of their state omits something that matters.
@@ -72,35 +72,35 @@ class Known:
     # Number of surprises with other broken invariants.
     doubts: int = 0
 
-    def along(self, moves: Moves) -> Sequence[Taken] | None:
+    def results_along(self, moves: Moves) -> Sequence[MoveResult] | None:
         """Return the results of the moves one after the other; None if one is unknown."""
         state, taken = self.start, []
         for move in moves:
-            step = self.steps.get((state, move))
+            step = self.results.get((state, move))
             if step is None:
                 return None
             taken.append(step)
             state = step.state
         return taken
 
-    def known_up_to(self, moves: Moves) -> tuple[State, int]:
+    def find_first_unknown(self, moves: Moves) -> tuple[State, int]:
         """Return the state after the known moves, and their number."""
         state = self.start
         for index, move in enumerate(moves):
-            step = self.steps.get((state, move))
+            step = self.results.get((state, move))
             if step is None:
                 return state, index
             state = step.state
         return state, len(moves)
 
-    def learn(self, moves: Moves, start: State, taken: Sequence[Taken]) -> None:
+    def add_path(self, moves: Moves, start: State, taken: Sequence[MoveResult]) -> None:
         """Add the results of a played path."""
         state = self.start = start
         for move, step in zip(moves, taken, strict=True):
-            known = self.steps.setdefault((state, move), step)
+            known = self.results.setdefault((state, move), step)
             if known != step:
                 self.surprises.append((state, move))
-                self.doubts += _broken(known) != _broken(step)
+                self.doubts += _broken_invariants(known) != _broken_invariants(step)
             # Continue from the state recorded first, so that paths with the same moves stay comparable after a
             # surprise.
             state = known.state
@@ -109,41 +109,43 @@ class Known:
     @property
     def states(self) -> int:
         """Number of different states."""
-        return len({self.start, *(step.state for step in self.steps.values())})
+        return len({self.start, *(step.state for step in self.results.values())})
 
 
-def _broken(step: Taken) -> set[str]:
+def _broken_invariants(step: MoveResult) -> set[str]:
     return {one.invariant for one in step.breaks}
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class PlayedPath:
     """A path as it was played on a cluster."""
 
     moves: Moves
     start: State
-    taken: tuple[Taken, ...]
+    results: tuple[MoveResult, ...]
 
 
 # Plays paths on clusters of their own, all of them, in any order.
-Play = Callable[[Sequence[Moves]], Iterable[Walked]]
+PlayPaths = Callable[[Sequence[Moves]], Iterable[PlayedPath]]
 
 
-def explore(ways: Sequence[Moves], play: Play, told: Callable[[int], None] = lambda left: None) -> Known:
+def explore_paths(
+    ways: Sequence[Moves], play: PlayPaths, on_progress: Callable[[int], None] = lambda left: None
+) -> KnownMoves:
     """Play until every path is known; `told` is called with the number of paths that are not."""
-    known = Known()
+    known = KnownMoves()
     unknown: Sequence[Moves] = list(dict.fromkeys(ways))
-    batch = list(_cover(unknown))
+    batch = list(_covering_paths(unknown))
     while batch:
         for walked in play(batch):
-            known.learn(walked.moves, walked.start, walked.taken)
-            unknown = [way for way in unknown if known.known_up_to(way)[1] < len(way)]
-            told(len(unknown))
-        batch = list(islice(_frontier(known, unknown), BATCH_MAX))
+            known.add_path(walked.moves, walked.start, walked.results)
+            unknown = [way for way in unknown if known.find_first_unknown(way)[1] < len(way)]
+            on_progress(len(unknown))
+        batch = list(islice(_frontier_paths(known, unknown), BATCH_MAX))
     return known
 
 
-def _cover(ways: Sequence[Moves]) -> Iterator[Moves]:
+def _covering_paths(ways: Sequence[Moves]) -> Iterator[Moves]:
     """Yield paths that would suffice if the order of past moves did not matter, which is often nearly so."""
     wanted = {way: {(frozenset(way[:index]), move) for index, move in enumerate(way)} for way in ways}
     left = set().union(*wanted.values())
@@ -154,11 +156,11 @@ def _cover(ways: Sequence[Moves]) -> Iterator[Moves]:
         yield best
 
 
-def _frontier(known: Known, ways: Iterable[Moves]) -> Iterator[Moves]:
+def _frontier_paths(known: KnownMoves, ways: Iterable[Moves]) -> Iterator[Moves]:
     """Yield one path for each unknown (state, move) that is first on some path; earliest in the path first."""
     seen: dict[tuple[State, Move], tuple[int, Moves]] = {}
     for way in ways:
-        state, at = known.known_up_to(way)
+        state, at = known.find_first_unknown(way)
         seen.setdefault((state, way[at]), (at, way))
     for _, way in sorted(seen.values(), key=lambda one: one[0]):
         yield way

@@ -10,15 +10,15 @@ from mockkube.api.patching import json_patch
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import PatchType
 from mockkube.proposals import places
-from mockkube.scenario.explore.journal import Request
+from mockkube.scenario.explore.journal import OperatorRequest
 
 # Values that the API does not store, so that a manifest with them says nothing.
-_UNSAID: Final[tuple[Any, ...]] = (None, "", 0, False, [], {})
+_NOT_STORED: Final[tuple[Any, ...]] = (None, "", 0, False, [], {})
 _TOLERATIONS: Final = "tolerations"
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class PodTemplate:
     """The pod that an object is or creates."""
 
     labels: Mapping[str, str]
@@ -38,10 +38,10 @@ class Template:
         return sum(_distance(wanted, found) for wanted, found in parts)
 
 
-def template_of(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> Template:
+def make_template(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> PodTemplate:
     """Return the pod template of a manifest, with the given pod spec instead of its own."""
     metadata = _pod_metadata(manifest)
-    return Template(metadata.get("labels") or {}, metadata.get("annotations") or {}, spec)
+    return PodTemplate(metadata.get("labels") or {}, metadata.get("annotations") or {}, spec)
 
 
 def _pod_metadata(manifest: ReadOnlyObject) -> ReadOnlyObject:
@@ -53,56 +53,56 @@ def _pod_metadata(manifest: ReadOnlyObject) -> ReadOnlyObject:
 
 
 def _distance(wanted: Any, found: Any) -> int:
-    if wanted in _UNSAID:
+    if wanted in _NOT_STORED:
         return 0
     if isinstance(wanted, Mapping):
         has = found if isinstance(found, Mapping) else {}
         return sum(_distance(value, has.get(key)) for key, value in wanted.items())
     if isinstance(wanted, list | tuple):
         others = found if isinstance(found, list | tuple) else ()
-        return sum(min((_distance(one, other) for other in others), default=_size(one)) for one in wanted)
+        return sum(min((_distance(one, other) for other in others), default=_count_values(one)) for one in wanted)
     # Text is compared: a manifest may hold 8080 where the API stores "8080", as for ports and quantities.
     return int(str(wanted) != str(found))
 
 
-def _size(value: Any) -> int:
+def _count_values(value: Any) -> int:
     if isinstance(value, Mapping):
-        return sum(map(_size, value.values()))
-    return sum(map(_size, value)) if isinstance(value, list | tuple) else int(value not in _UNSAID)
+        return sum(map(_count_values, value.values()))
+    return sum(map(_count_values, value)) if isinstance(value, list | tuple) else int(value not in _NOT_STORED)
 
 
 # Fields that are asked for and not stored
 
 
-def lost_tolerations(wanted: ReadOnlyObject, stored: ReadOnlyObject) -> list[ReadOnlyObject]:
+def find_lost_tolerations(wanted: ReadOnlyObject, stored: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the tolerations of the wanted pod spec that the stored one lacks."""
     has = stored.get(_TOLERATIONS) or ()
-    return [one for one in wanted.get(_TOLERATIONS) or () if not any(_covers(other, one) for other in has)]
+    return [one for one in wanted.get(_TOLERATIONS) or () if not any(_has_toleration(other, one) for other in has)]
 
 
-def _covers(found: Any, wanted: Any) -> bool:
-    return all(found.get(key) == value for key, value in wanted.items() if value not in _UNSAID)
+def _has_toleration(found: Any, wanted: Any) -> bool:
+    return all(found.get(key) == value for key, value in wanted.items() if value not in _NOT_STORED)
 
 
-def lost_fields(wanted: Any, stored: Any, at: str) -> Iterator[str]:
+def find_lost_fields(wanted: Any, stored: Any, at: str) -> Iterator[str]:
     """Yield the paths that the wanted pod spec has and the stored one lacks, except tolerations."""
     if isinstance(wanted, Mapping):
         has = stored if isinstance(stored, Mapping) else {}
         for key, value in wanted.items():
-            if value in _UNSAID or key == _TOLERATIONS:
+            if value in _NOT_STORED or key == _TOLERATIONS:
                 continue
             if key in has:
-                yield from lost_fields(value, has[key], f"{at}.{key}")
+                yield from find_lost_fields(value, has[key], f"{at}.{key}")
             else:
                 yield f"{at}.{key}"
     elif isinstance(wanted, list | tuple) and isinstance(stored, list | tuple):
         for index, one in enumerate(wanted):
-            other = _partner(one, index, stored)
+            other = _find_counterpart(one, index, stored)
             if other is not None:
-                yield from lost_fields(one, other, f"{at}[{index}]")
+                yield from find_lost_fields(one, other, f"{at}[{index}]")
 
 
-def _partner(one: Any, index: int, others: Any) -> Any:
+def _find_counterpart(one: Any, index: int, others: Any) -> Any:
     """Return the item of a list that corresponds to one of another list: by name, else by index."""
     if isinstance(one, Mapping) and "name" in one:
         named = (other for other in others if isinstance(other, Mapping) and other.get("name") == one["name"])
@@ -110,50 +110,52 @@ def _partner(one: Any, index: int, others: Any) -> Any:
     return others[index] if index < len(others) else None
 
 
-def restored(stored: Any, wanted: Any) -> Any:
+def restore_missing(stored: Any, wanted: Any) -> Any:
     """Return the stored value with everything added that is wanted and missing."""
     if isinstance(stored, Mapping) and isinstance(wanted, Mapping):
-        added = {key: value for key, value in wanted.items() if key not in stored and value not in _UNSAID}
-        whole = {key: restored(value, wanted[key]) if key in wanted else value for key, value in stored.items()}
+        added = {key: value for key, value in wanted.items() if key not in stored and value not in _NOT_STORED}
+        whole = {key: restore_missing(value, wanted[key]) if key in wanted else value for key, value in stored.items()}
         if _TOLERATIONS in stored:
-            lost = lost_tolerations(wanted, stored)
+            lost = find_lost_tolerations(wanted, stored)
             whole[_TOLERATIONS] = [*(stored[_TOLERATIONS] or ()), *lost]
         return {**whole, **added}
     if isinstance(stored, list) and isinstance(wanted, list | tuple):
-        found = [_partner(one, index, wanted) for index, one in enumerate(stored)]
-        return [one if other is None else restored(one, other) for one, other in zip(stored, found, strict=True)]
+        found = [_find_counterpart(one, index, wanted) for index, one in enumerate(stored)]
+        return [one if other is None else restore_missing(one, other) for one, other in zip(stored, found, strict=True)]
     return stored
 
 
 # The pod spec that an operator means after a write
 
 
-def intended(obj: ReadOnlyObject, request: Request | None, before: ReadOnlyObject | None) -> ReadOnlyObject:
+def compute_intended_spec(
+    obj: ReadOnlyObject, request: OperatorRequest | None, before: ReadOnlyObject | None
+) -> ReadOnlyObject:
     """Return the pod spec that the operator wants after an accepted write.
 
     `obj` is what was stored, `before` the manifest that was wanted until then.
     """
-    stored = _spec(obj)
+    stored = _get_pod_spec(obj)
     if request is not None and request.media is None and not request.subresource:
-        return _restored(stored, _spec({**request.body, "kind": obj["kind"]}))
+        return _restore_spec(stored, _get_pod_spec({**request.body, "kind": obj["kind"]}))
     if before is None:
         return stored
-    meant = _spec(before)
+    meant = _get_pod_spec(before)
     if request is None or request.subresource:
-        return _merged(meant, stored, {})
+        return _merge_spec(meant, stored, {})
     if isinstance(request.body, Mapping):
-        said = _spec({**request.body, "kind": obj["kind"]})
-        return _restored(_merged(meant, stored, said), said)
-    return _restored(stored, _operated(before, request)) if request.media is PatchType.JSON else stored
+        said = _get_pod_spec({**request.body, "kind": obj["kind"]})
+        return _restore_spec(_merge_spec(meant, stored, said), said)
+    return _restore_spec(stored, _apply_json_patch(before, request)) if request.media is PatchType.JSON else stored
 
 
-def _spec(manifest: ReadOnlyObject) -> Object:
+def _get_pod_spec(manifest: ReadOnlyObject) -> Object:
     part = places.pod_spec(manifest)
     return dict(part.value) if part is not None and isinstance(part.value, Mapping) else {}
 
 
-def _restored(stored: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
-    whole: ReadOnlyObject = restored(stored, _without_directives(wanted))
+def _restore_spec(stored: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
+    whole: ReadOnlyObject = restore_missing(stored, _without_directives(wanted))
     return whole
 
 
@@ -164,34 +166,34 @@ def _without_directives(value: Any) -> Any:
     return [_without_directives(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _operated(before: ReadOnlyObject, request: Request) -> ReadOnlyObject:
+def _apply_json_patch(before: ReadOnlyObject, request: OperatorRequest) -> ReadOnlyObject:
     """Return the pod spec after a JSON patch; {} if the patch does not apply to the wanted manifest."""
     try:
-        return dict(_spec(json_patch.apply(before, request.body)))
+        return dict(_get_pod_spec(json_patch.apply(before, request.body)))
     except (ApiError, KeyError, ValueError, TypeError):
         return {}
 
 
-def _merged(meant: ReadOnlyObject, stored: ReadOnlyObject, said: ReadOnlyObject) -> ReadOnlyObject:
-    whole: ReadOnlyObject = _kept(meant, stored, said)
+def _merge_spec(meant: ReadOnlyObject, stored: ReadOnlyObject, said: ReadOnlyObject) -> ReadOnlyObject:
+    whole: ReadOnlyObject = _merge_intended(meant, stored, said)
     return whole
 
 
-def _kept(meant: Any, stored: Any, said: Any) -> Any:
+def _merge_intended(meant: Any, stored: Any, said: Any) -> Any:
     """Return the stored value with wanted values that are missing and were not written by this request."""
     if isinstance(stored, Mapping) and isinstance(meant, Mapping):
         words = said if isinstance(said, Mapping) else {}
         gone = {key: value for key, value in meant.items() if key not in stored and key not in words}
-        return {key: _kept_at(meant, stored, words, key) for key in stored} | gone
+        return {key: _merge_intended_key(meant, stored, words, key) for key in stored} | gone
     return stored
 
 
-def _kept_at(meant: Mapping[str, Any], stored: Mapping[str, Any], words: Mapping[str, Any], key: str) -> Any:
+def _merge_intended_key(meant: Mapping[str, Any], stored: Mapping[str, Any], words: Mapping[str, Any], key: str) -> Any:
     """Return the stored value of one key with its missing wanted values."""
     if key not in meant or (key in words and not isinstance(words[key], Mapping)):
         return stored[key]
     if key == _TOLERATIONS:
-        return [*(stored[key] or ()), *lost_tolerations(meant, stored)]
+        return [*(stored[key] or ()), *find_lost_tolerations(meant, stored)]
     if isinstance(stored[key], list) and key not in words:
-        return restored(stored[key], meant[key])
-    return _kept(meant[key], stored[key], words.get(key))
+        return restore_missing(stored[key], meant[key])
+    return _merge_intended(meant[key], stored[key], words.get(key))

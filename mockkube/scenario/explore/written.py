@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
-from mockkube.scenario.explore.plan import CREATIONS_MAX, SECONDS
+from mockkube.scenario.explore.plan import CREATIONS_MAX, STEP_SECONDS
 from mockkube.scenario.fields import Seconds, Tree
 
-DURATION: Final = Seconds(SECONDS)
+DURATION: Final = Seconds(STEP_SECONDS)
 PhaseName = Literal["up", "down"]
 
 
@@ -62,7 +62,7 @@ class OrderEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class DemandEntry:
+class InvariantEntry:
     """An invariant."""
 
     name: Annotated[str, "an invariant that is known, or a name of your own for `object`"]
@@ -87,7 +87,7 @@ class SpecEntry:
     setup: Annotated[tuple[Tree, ...], "steps of the scenario language, before all else"] = ()
     disturbances: Annotated[tuple[DisturbanceEntry, ...], "what else happens"] = ()
     orders: Annotated[tuple[OrderEntry, ...], "orders that are written somewhere"] = ()
-    invariants: Annotated[tuple[DemandEntry, ...], "what must hold; all that are known, if left out"] = ()
+    invariants: Annotated[tuple[InvariantEntry, ...], "what must hold; all that are known, if left out"] = ()
     seconds: Annotated[Seconds, "how long each step lasts"] = DURATION
     creations_max: Annotated[int, "pods created in one step from which on it is a loop"] = CREATIONS_MAX
     seed: Annotated[int, "the seed of all chance"] = 0

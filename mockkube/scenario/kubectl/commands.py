@@ -13,62 +13,62 @@ from mockkube.api.printers.jsonpath_template import compile_template
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Deletion, Key, PatchType, Propagation, Selection
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.kinds import Named
-from mockkube.scenario.kubectl.applying import patch_of, remembered
-from mockkube.scenario.kubectl.line import parse
-from mockkube.scenario.kubectl.objects import Asked, Meant
-from mockkube.scenario.references import key_in
-from mockkube.scenario.steps.taint import Taint
-from mockkube.scenario.world import Who, World
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.kinds import ResourceKind
+from mockkube.scenario.kubectl.applying import make_patch, with_last_applied
+from mockkube.scenario.kubectl.line import parse_command_line
+from mockkube.scenario.kubectl.objects import KubectlCommand, TargetObject
+from mockkube.scenario.references import key_of_kind
+from mockkube.scenario.steps.taint import TaintStep
+from mockkube.scenario.world import RequestOptions, World
 
-_MEDIA: Final = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
-_RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
+_PATCH_TYPES: Final = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
+_RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 _ROLLOUT_SECONDS: Final = 600.0
 
-Command = Callable[[Asked], Awaitable[list[str]]]
+CommandFunction = Callable[[KubectlCommand], Awaitable[list[str]]]
 
 
-async def run(world: World, text: str) -> str:
+async def run_command(world: World, text: str) -> str:
     """Carry out a command line and return its output; Failure with kubectl's words if it fails."""
-    line = parse(text)
+    line = parse_command_line(text)
     command = COMMANDS.get(line.verb)
     if command is None:
-        raise Failure(f"kubectl {line.verb} is not built in ({', '.join(COMMANDS)}): play it with --kubectl PATH")
-    who = Who(
+        raise StepFailed(f"kubectl {line.verb} is not built in ({', '.join(COMMANDS)}): play it with --kubectl PATH")
+    who = RequestOptions(
         line.flag("--as"),
         line.flags.get("--as-group", ()),
         # kubectl sends --validate=strict unless told otherwise.
         field_validation="Strict",
-        field_manager=_manager(line.verb),
+        field_manager=_field_manager(line.verb),
         dry_run=line.flag("--dry-run") == "server",
     )
-    asked = Asked(world, world.client(who), line)
+    asked = KubectlCommand(world, world.client(who), line)
     try:
         return "\n".join(await command(asked))
     except ApiError as error:
-        raise Failure(f"Error from server ({error.reason}): {error.message}") from None
+        raise StepFailed(f"Error from server ({error.reason}): {error.message}") from None
 
 
-def _manager(verb: str) -> str:
+def _field_manager(verb: str) -> str:
     return "kubectl-client-side-apply" if verb == "apply" else f"kubectl-{verb}"
 
 
-async def _get(asked: Asked) -> list[str]:
-    asked.line.known("--selector", "--field-selector", "--ignore-not-found", "--no-headers", "--server")
+async def _run_get(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--selector", "--field-selector", "--ignore-not-found", "--no-headers", "--server")
     found = []
-    for meant in await asked.objects(asked.line.words):
-        obj = await asked.present(meant)
-        if obj is None and not asked.line.on("--ignore-not-found"):
-            raise NotFound.for_object(meant.named.group, meant.named.plural, meant.key.name)
+    for meant in await asked.find_objects(asked.line.words):
+        obj = await asked.get_if_exists(meant)
+        if obj is None and not asked.line.is_on("--ignore-not-found"):
+            raise NotFound.for_object(meant.resource_kind.group, meant.resource_kind.plural, meant.key.name)
         if obj is not None:
             found.append((meant, obj))
     # kubectl prints a List for several objects or a whole kind, the object itself if exactly one is named.
     single = len(asked.line.words) == 2 or (len(asked.line.words) == 1 and "/" in asked.line.words[0])
-    return _shown(asked.line.flag("--output"), found, single=single)
+    return _format_output(asked.line.flag("--output"), found, single=single)
 
 
-def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bool) -> list[str]:
+def _format_output(output: str, found: list[tuple[TargetObject, ReadOnlyObject]], *, single: bool) -> list[str]:
     """Return objects in one of kubectl's output formats."""
     objects = [dict(obj) for _, obj in found]
     whole: Any = (
@@ -88,142 +88,146 @@ def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bo
         case "yaml":
             return [yaml.safe_dump(whole, sort_keys=True, width=1000).rstrip("\n")]
         case "jsonpath":
-            return [_path(template, whole)]
+            return [_render_jsonpath(template, whole)]
         case "name":
             return [str(meant) for meant, _ in found]
         case "" | "wide":
             return [meant.key.name for meant, _ in found]
         case _:
-            raise Failure(f"kubectl get: -o {output} is not built in: play it with --kubectl PATH")
+            raise StepFailed(f"kubectl get: -o {output} is not built in: play it with --kubectl PATH")
 
 
-def _path(template: str, whole: Any) -> str:
+def _render_jsonpath(template: str, whole: Any) -> str:
     """Return the result of a JSONPath template."""
     try:
         return compile_template(template).render(whole)
     except PathError as error:
-        raise Failure(f"error: error parsing jsonpath {template}, {error}") from None
+        raise StepFailed(f"error: error parsing jsonpath {template}, {error}") from None
 
 
-async def _create(asked: Asked) -> list[str]:
-    asked.line.known("--filename", "--dry-run", "--validate")
+async def _run_create(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--filename", "--dry-run", "--validate")
     if asked.line.words:
-        return [await _created(asked, *_generated(asked))]
-    return [await _created(asked, named, obj) for named, obj in await asked.manifests()]
+        return [await _create_object(asked, *_generate_object(asked))]
+    return [await _create_object(asked, named, obj) for named, obj in await asked.read_manifests()]
 
 
-def _generated(asked: Asked) -> tuple[Named, Object]:
+def _generate_object(asked: KubectlCommand) -> tuple[ResourceKind, Object]:
     """Return the kind and object of `create namespace NAME` or `create serviceaccount NAME`."""
     match asked.line.words:
         case ("namespace" | "ns", name):
-            return Named("", "Namespace", "namespaces", False), {"metadata": {"name": name}}
+            return ResourceKind("", "Namespace", "namespaces", False), {"metadata": {"name": name}}
         case ("serviceaccount" | "sa", name):
             metadata = {"name": name, "namespace": asked.namespace}
-            return Named("", "ServiceAccount", "serviceaccounts", True), {"metadata": metadata}
+            return ResourceKind("", "ServiceAccount", "serviceaccounts", True), {"metadata": metadata}
         case _:
-            raise Failure(f"kubectl create {' '.join(asked.line.words)} is not built in: give a manifest with -f")
+            raise StepFailed(f"kubectl create {' '.join(asked.line.words)} is not built in: give a manifest with -f")
 
 
-async def _created(asked: Asked, named: Named, obj: Object) -> str:
+async def _create_object(asked: KubectlCommand, named: ResourceKind, obj: Object) -> str:
     made = await asked.client.create(named.name, obj)
-    return f"{Meant(named, key_in(made, named))} created"
+    return f"{TargetObject(named, key_of_kind(made, named))} created"
 
 
-async def _apply(asked: Asked) -> list[str]:
-    asked.line.known("--filename", "--server-side", "--force-conflicts", "--dry-run", "--validate", "--selector")
+async def _run_apply(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--filename", "--server-side", "--force-conflicts", "--dry-run", "--validate", "--selector")
     lines = []
-    for named, obj in await asked.manifests():
-        meant = Meant(named, key_in(obj, named))
-        if asked.line.on("--server-side"):
+    for named, obj in await asked.read_manifests():
+        meant = TargetObject(named, key_of_kind(obj, named))
+        if asked.line.is_on("--server-side"):
             await asked.client.patch(named.name, meant.key, obj, media=PatchType.APPLY)
             lines.append(f"{meant} serverside-applied")
             continue
         # Client-side apply: kubectl reads the object and sends only the difference, so an unchanged object is not
         # written.
-        present = await asked.present(meant)
+        present = await asked.get_if_exists(meant)
         if present is None:
-            await asked.client.create(named.name, remembered(obj))
+            await asked.client.create(named.name, with_last_applied(obj))
             lines.append(f"{meant} created")
             continue
-        patch = patch_of(obj, present)
+        patch = make_patch(obj, present)
         if patch:
             await asked.client.patch(named.name, meant.key, patch, media=PatchType.MERGE)
         lines.append(f"{meant} {'configured' if patch else 'unchanged'}")
     return lines
 
 
-async def _delete(asked: Asked) -> list[str]:
-    asked.line.known(
+async def _run_delete(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags(
         "--filename", "--selector", "--all", "--grace-period", "--force", "--now", "--cascade", "--wait",
         "--ignore-not-found",
     )  # fmt: skip
     if "--filename" in asked.line.flags:
-        targets = [Meant(named, key_in(obj, named)) for named, obj in await asked.manifests()]
+        targets = [TargetObject(named, key_of_kind(obj, named)) for named, obj in await asked.read_manifests()]
     else:
-        targets = await asked.objects(asked.line.words)
+        targets = await asked.find_objects(asked.line.words)
     lines = []
     for meant in targets:
         try:
-            await asked.client.delete(meant.named.name, meant.key, _how(asked))
+            await asked.client.delete(meant.resource_kind.name, meant.key, _delete_options(asked))
         except NotFound:
-            if not asked.line.on("--ignore-not-found"):
+            if not asked.line.is_on("--ignore-not-found"):
                 raise
             continue
-        lines.append(f'{meant.named.kind.lower()} "{meant.key.name}" deleted')
+        lines.append(f'{meant.resource_kind.kind.lower()} "{meant.key.name}" deleted')
 
     async def gone() -> bool:
-        return not [meant for meant in targets if await asked.present(meant) is not None]
+        return not [meant for meant in targets if await asked.get_if_exists(meant) is not None]
 
     # kubectl waits for finalizers by default; here virtual time has to pass meanwhile.
     if asked.line.flag("--wait", "true") != "false":
-        await asked.world.until(gone, asked.world.scene.deletion_timeout)
+        await asked.world.wait_until(gone, asked.world.context.deletion_timeout)
     return lines
 
 
-def _how(asked: Asked) -> Deletion:
+def _delete_options(asked: KubectlCommand) -> Deletion:
     """Return the delete options of the flags."""
     grace = asked.line.flag("--grace-period")
     # kubectl's --now is a grace period of 1 second; --force without a period deletes with 0.
-    seconds = int(grace) if grace else 1 if asked.line.on("--now") else 0 if asked.line.on("--force") else None
+    seconds = int(grace) if grace else 1 if asked.line.is_on("--now") else 0 if asked.line.is_on("--force") else None
     cascade = asked.line.flag("--cascade", "background").capitalize()
     try:
         return Deletion(grace_seconds=seconds, propagation=Propagation(cascade))
     except ValueError:
-        raise Failure(f"kubectl delete: --cascade={cascade.lower()}: give background, foreground or orphan") from None
+        raise StepFailed(
+            f"kubectl delete: --cascade={cascade.lower()}: give background, foreground or orphan"
+        ) from None
 
 
-async def _patch(asked: Asked) -> list[str]:
-    asked.line.known("--type", "--patch", "--subresource", "--dry-run")
+async def _run_patch(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--type", "--patch", "--subresource", "--dry-run")
     kind = asked.line.flag("--type", "strategic")
-    if kind not in _MEDIA:
-        raise Failure(f"kubectl patch: --type={kind}: give json, merge or strategic")
+    if kind not in _PATCH_TYPES:
+        raise StepFailed(f"kubectl patch: --type={kind}: give json, merge or strategic")
     patch = yaml.safe_load(asked.line.flag("--patch"))
-    for meant in (found := await asked.objects(asked.line.words)):
+    for meant in (found := await asked.find_objects(asked.line.words)):
         below = asked.line.flag("--subresource")
-        await asked.client.patch(meant.named.name, meant.key, patch, media=_MEDIA[kind], subresource=below)
+        await asked.client.patch(
+            meant.resource_kind.name, meant.key, patch, media=_PATCH_TYPES[kind], subresource=below
+        )
     return [f"{meant} patched" for meant in found]
 
 
-def _pairs(member: str, told: str) -> Command:
+def _make_metadata_command(member: str, told: str) -> CommandFunction:
     """Return the command that sets or removes entries of a map in the metadata."""
 
-    async def change(asked: Asked) -> list[str]:
-        asked.line.known("--overwrite", "--selector", "--all")
+    async def change(asked: KubectlCommand) -> list[str]:
+        asked.line.check_flags("--overwrite", "--selector", "--all")
         words = [word for word in asked.line.words if not _is_pair(word)]
         given = [word for word in asked.line.words if _is_pair(word)]
         entries: dict[str, str | None] = {word.removesuffix("-"): None for word in given if "=" not in word}
         entries |= {key: value for key, equals, value in (word.partition("=") for word in given) if equals}
-        found = await asked.objects(words)
+        found = await asked.find_objects(words)
         for meant in found:
-            present = (await asked.client.get(meant.named.name, meant.key))["metadata"].get(member) or {}
+            present = (await asked.client.get(meant.resource_kind.name, meant.key))["metadata"].get(member) or {}
             # kubectl rejects a changed value without --overwrite; setting the same value again is fine.
             clash = [key for key, value in entries.items() if value is not None and present.get(key, value) != value]
-            if clash and not asked.line.on("--overwrite"):
-                raise Failure(
+            if clash and not asked.line.is_on("--overwrite"):
+                raise StepFailed(
                     f"error: '{clash[0]}' already has a value ({present[clash[0]]}), and --overwrite is false"
                 )
             patch = {"metadata": {member: entries}}
-            await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE)
+            await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
         return [f"{meant} {told}" for meant in found]
 
     return change
@@ -233,8 +237,8 @@ def _is_pair(word: str) -> bool:
     return "=" in word or (word.endswith("-") and len(word) > 1)
 
 
-async def _taint(asked: Asked) -> list[str]:
-    asked.line.known("--overwrite", "--selector", "--all")
+async def _run_taint(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--overwrite", "--selector", "--all")
     words = list(asked.line.words)
     if words[:1] and words[0] in ("node", "nodes", "no"):
         del words[0]
@@ -243,36 +247,36 @@ async def _taint(asked: Asked) -> list[str]:
     lines = []
     for node in nodes or [""]:
         for text in taints:
-            given = Taint.adapt(f"x {text}")
-            step = Taint(**{**given, "node": node, "selector": asked.line.flag("--selector")})
+            given = TaintStep.adapt(f"x {text}")
+            step = TaintStep(**{**given, "node": node, "selector": asked.line.flag("--selector")})
             await step.play(asked.world)
         lines.append(f"node/{node or 'all'} {'untainted' if all(text.endswith('-') for text in taints) else 'tainted'}")
     return lines
 
 
-def _cordoning(unschedulable: bool, told: str) -> Command:
+def _make_cordon_command(unschedulable: bool, told: str) -> CommandFunction:
     """Return the command that sets `unschedulable` of nodes."""
 
-    async def change(asked: Asked) -> list[str]:
-        asked.line.known("--selector")
+    async def change(asked: KubectlCommand) -> list[str]:
+        asked.line.check_flags("--selector")
         words = asked.line.words
-        found = await asked.objects(["node", *words] if words else ["nodes"])
+        found = await asked.find_objects(["node", *words] if words else ["nodes"])
         patch = {"spec": {"unschedulable": True if unschedulable else None}}
         for meant in found:
-            await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE)
+            await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
         return [f"{meant} {told}" for meant in found]
 
     return change
 
 
-async def _drain(asked: Asked) -> list[str]:
+async def _run_drain(asked: KubectlCommand) -> list[str]:
     # upstream 1.36: kubectl/pkg/cmd/drain/drain.go, kubectl/pkg/drain/filters.go
-    asked.line.known(
+    asked.line.check_flags(
         "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--grace-period", "--timeout", "--selector",
         "--pod-selector", "--disable-eviction",
     )  # fmt: skip
     words = asked.line.words
-    nodes = await asked.objects(["node", *words] if words else ["nodes"])
+    nodes = await asked.find_objects(["node", *words] if words else ["nodes"])
     lines = []
     for node in nodes:
         await asked.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
@@ -281,41 +285,41 @@ async def _drain(asked: Asked) -> list[str]:
         on_node = Selection("", asked.line.flag("--pod-selector"), f"spec.nodeName={node.key.name}")
         pods = (await asked.client.list("Pod", on_node)).items
         # kubectl checks all pods of a node before it evicts the first one; the node stays cordoned after an error.
-        if wrong := list(_undrainable(asked, pods)):
-            raise Failure(f'error: unable to drain node "{node.key.name}" due to error: {", ".join(wrong)}')
-        going = [pod for pod in pods if not _is_of_daemon_set(pod)]
-        lines += [line for pod in going for line in await _evict(asked, pod)]
+        if wrong := list(_find_drain_errors(asked, pods)):
+            raise StepFailed(f'error: unable to drain node "{node.key.name}" due to error: {", ".join(wrong)}')
+        going = [pod for pod in pods if not _is_daemon_set_pod(pod)]
+        lines += [line for pod in going for line in await _evict_pod(asked, pod)]
         lines.append(f"{node} drained")
     return lines
 
 
-def _undrainable(asked: Asked, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
+def _find_drain_errors(asked: KubectlCommand, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
     """Yield the reasons why drain refuses pods, in kubectl's words."""
     finished = ("Succeeded", "Failed")
     alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in finished]
     local = [pod for pod in alive if any("emptyDir" in one for one in pod["spec"].get("volumes") or ())]
     kinds = (
-        ("DaemonSet-managed Pods", "--ignore-daemonsets to ignore", [pod for pod in pods if _is_of_daemon_set(pod)]),
-        ("Pods that declare no controller", "--force to override", [pod for pod in alive if not _controller(pod)]),
+        ("DaemonSet-managed Pods", "--ignore-daemonsets to ignore", [pod for pod in pods if _is_daemon_set_pod(pod)]),
+        ("Pods that declare no controller", "--force to override", [pod for pod in alive if not _controller_kind(pod)]),
         ("Pods with local storage", "--delete-emptydir-data to override", local),
     )
     for what, remedy, found in kinds:
-        if found and not asked.line.on(remedy.partition(" ")[0]):
+        if found and not asked.line.is_on(remedy.partition(" ")[0]):
             names = ", ".join(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in found)
             yield f"cannot delete {what} (use {remedy}): {names}"
 
 
-def _controller(pod: ReadOnlyObject) -> str:
+def _controller_kind(pod: ReadOnlyObject) -> str:
     """Return the kind of a pod's controller; empty if it has none."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((str(one["kind"]) for one in owners if one.get("controller")), "")
 
 
-def _is_of_daemon_set(pod: ReadOnlyObject) -> bool:
-    return _controller(pod) == "DaemonSet"
+def _is_daemon_set_pod(pod: ReadOnlyObject) -> bool:
+    return _controller_kind(pod) == "DaemonSet"
 
 
-async def _evict(asked: Asked, pod: ReadOnlyObject) -> list[str]:
+async def _evict_pod(asked: KubectlCommand, pod: ReadOnlyObject) -> list[str]:
     """Evict a pod and wait until it is gone; a PodDisruptionBudget may allow later what it forbids now."""
     metadata = pod["metadata"]
     key = Key(metadata["namespace"], metadata["name"])
@@ -328,7 +332,7 @@ async def _evict(asked: Asked, pod: ReadOnlyObject) -> list[str]:
 
     async def evicted() -> bool:
         try:
-            if asked.line.on("--disable-eviction"):
+            if asked.line.is_on("--disable-eviction"):
                 await asked.client.delete("Pod", key, Deletion(grace_seconds=int(grace) if grace else None))
             else:
                 await asked.client.create("Pod", body, subresource="eviction", name=key.name)
@@ -349,63 +353,63 @@ async def _evict(asked: Asked, pod: ReadOnlyObject) -> list[str]:
             return True
         return bool(present["metadata"]["uid"] != metadata["uid"])
 
-    patience = asked.world.scene.deletion_timeout
-    if not (await asked.world.until(evicted, patience) and await asked.world.until(gone, patience)):
+    patience = asked.world.context.deletion_timeout
+    if not (await asked.world.wait_until(evicted, patience) and await asked.world.wait_until(gone, patience)):
         why = f": {refusals[-1]}" if refusals else ""
-        raise Failure(f'error: timed out waiting for pod "{key.name}" to be evicted{why}')
+        raise StepFailed(f'error: timed out waiting for pod "{key.name}" to be evicted{why}')
     return [f"evicting pod {key.namespace}/{key.name}", f"pod/{key.name} evicted"]
 
 
-async def _scale(asked: Asked) -> list[str]:
-    asked.line.known("--replicas", "--selector", "--all")
+async def _run_scale(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--replicas", "--selector", "--all")
     count = asked.line.flag("--replicas")
     if not count.isdigit():
-        raise Failure("kubectl scale: give --replicas=N")
-    for meant in (found := await asked.objects(asked.line.words)):
+        raise StepFailed("kubectl scale: give --replicas=N")
+    for meant in (found := await asked.find_objects(asked.line.words)):
         patch = {"spec": {"replicas": int(count)}}
-        await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE, subresource="scale")
+        await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE, subresource="scale")
     return [f"{meant} scaled" for meant in found]
 
 
-async def _rollout(asked: Asked) -> list[str]:
-    asked.line.known("--timeout", "--selector")
+async def _run_rollout(asked: KubectlCommand) -> list[str]:
+    asked.line.check_flags("--timeout", "--selector")
     match asked.line.words:
         case ("restart", *words):
-            return await _restart(asked, words)
+            return await _restart_rollout(asked, words)
         case ("status", *words):
-            return await _await_rollout(asked, words)
+            return await _wait_for_rollout(asked, words)
         case ("pause" | "resume" as verb, *words):
-            return await _pause(asked, verb, words)
-    raise Failure(f"kubectl rollout {' '.join(asked.line.words)} is not built in: play it with --kubectl PATH")
+            return await _pause_rollout(asked, verb, words)
+    raise StepFailed(f"kubectl rollout {' '.join(asked.line.words)} is not built in: play it with --kubectl PATH")
 
 
-async def _restart(asked: Asked, words: list[str]) -> list[str]:
+async def _restart_rollout(asked: KubectlCommand, words: list[str]) -> list[str]:
     now = render_time(asked.world.clock.now())
-    patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED: now}}}}}
-    for meant in (found := await asked.objects(words)):
-        await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.STRATEGIC)
+    patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED_AT: now}}}}}
+    for meant in (found := await asked.find_objects(words)):
+        await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.STRATEGIC)
     return [f"{meant} restarted" for meant in found]
 
 
-async def _pause(asked: Asked, verb: str, words: list[str]) -> list[str]:
+async def _pause_rollout(asked: KubectlCommand, verb: str, words: list[str]) -> list[str]:
     patch = {"spec": {"paused": True if verb == "pause" else None}}
-    for meant in (found := await asked.objects(words)):
-        await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE)
+    for meant in (found := await asked.find_objects(words)):
+        await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
     return [f"{meant} {verb}d" for meant in found]
 
 
-async def _await_rollout(asked: Asked, words: list[str]) -> list[str]:
-    found = await asked.objects(words)
+async def _wait_for_rollout(asked: KubectlCommand, words: list[str]) -> list[str]:
+    found = await asked.find_objects(words)
 
     async def done() -> bool:
-        return all([_rolled_out(await asked.client.get(meant.named.name, meant.key)) for meant in found])
+        return all([_is_rolled_out(await asked.client.get(meant.resource_kind.name, meant.key)) for meant in found])
 
-    if not await asked.world.until(done, _ROLLOUT_SECONDS):
-        raise Failure(f"error: timed out waiting for {', '.join(map(str, found))}")
-    return [f'{meant.named.kind.lower()} "{meant.key.name}" successfully rolled out' for meant in found]
+    if not await asked.world.wait_until(done, _ROLLOUT_SECONDS):
+        raise StepFailed(f"error: timed out waiting for {', '.join(map(str, found))}")
+    return [f'{meant.resource_kind.kind.lower()} "{meant.key.name}" successfully rolled out' for meant in found]
 
 
-def _rolled_out(obj: ReadOnlyObject) -> bool:
+def _is_rolled_out(obj: ReadOnlyObject) -> bool:
     """Return whether a rollout is complete."""
     # upstream 1.36: kubectl/pkg/polymorphichelpers/rollout_status.go
     spec, status = obj["spec"], obj.get("status", {})
@@ -421,18 +425,18 @@ def _rolled_out(obj: ReadOnlyObject) -> bool:
     return bool(updated >= wanted and status.get("replicas", 0) <= updated <= available)
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "get": _get,
-    "create": _create,
-    "apply": _apply,
-    "delete": _delete,
-    "patch": _patch,
-    "label": _pairs("labels", "labeled"),
-    "annotate": _pairs("annotations", "annotated"),
-    "taint": _taint,
-    "cordon": _cordoning(True, "cordoned"),
-    "uncordon": _cordoning(False, "uncordoned"),
-    "drain": _drain,
-    "scale": _scale,
-    "rollout": _rollout,
+COMMANDS: Final[Mapping[str, CommandFunction]] = {
+    "get": _run_get,
+    "create": _run_create,
+    "apply": _run_apply,
+    "delete": _run_delete,
+    "patch": _run_patch,
+    "label": _make_metadata_command("labels", "labeled"),
+    "annotate": _make_metadata_command("annotations", "annotated"),
+    "taint": _run_taint,
+    "cordon": _make_cordon_command(True, "cordoned"),
+    "uncordon": _make_cordon_command(False, "uncordoned"),
+    "drain": _run_drain,
+    "scale": _run_scale,
+    "rollout": _run_rollout,
 }

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.kubectl.pipes import split
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.kubectl.pipes import split_pipes
 
 _SHORT: Final[Mapping[str, str]] = {
     "-n": "--namespace",
@@ -25,7 +25,7 @@ _SWITCHES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CommandLine:
     """A parsed command line."""
 
     verb: str
@@ -37,21 +37,21 @@ class Line:
         values = self.flags.get(name)
         return values[-1] if values else default
 
-    def on(self, name: str) -> bool:
+    def is_on(self, name: str) -> bool:
         """Return whether a switch is on."""
         return self.flag(name, "false") not in ("false", "none")
 
-    def known(self, *names: str) -> None:
+    def check_flags(self, *names: str) -> None:
         """Raise Failure for flags other than these and those of every command."""
         usual = ("--namespace", "--all-namespaces", "--output", "--as", "--as-group")
         for name in self.flags:
             if name not in (*names, *usual):
-                raise Failure(f"kubectl {self.verb}: {name} is not built in: play it with --kubectl PATH")
+                raise StepFailed(f"kubectl {self.verb}: {name} is not built in: play it with --kubectl PATH")
 
 
-def parse(text: str | Sequence[str]) -> Line:
+def parse_command_line(text: str | Sequence[str]) -> CommandLine:
     """Parse a command line; flags before the verb count as well."""
-    tokens = split(text)[0] if isinstance(text, str) else list(text)
+    tokens = split_pipes(text)[0] if isinstance(text, str) else list(text)
     if tokens[:1] == ["kubectl"]:
         del tokens[0]
     words: list[str] = []
@@ -71,5 +71,5 @@ def parse(text: str | Sequence[str]) -> Line:
             value = "true" if name in _SWITCHES or not tokens else tokens.pop(0)
         flags[name] = (*flags.get(name, ()), value)
     if not words:
-        raise Failure("kubectl: no command: give one like 'get pods'")
-    return Line(words[0], tuple(words[1:]), flags)
+        raise StepFailed("kubectl: no command: give one like 'get pods'")
+    return CommandLine(words[0], tuple(words[1:]), flags)

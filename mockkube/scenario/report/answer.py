@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import Final
 
 from mockkube.scenario.explore.conclusions import Conclusions, changes_versions
-from mockkube.scenario.explore.orders import Turns
-from mockkube.scenario.explore.plan import Phase, WrittenOrder
+from mockkube.scenario.explore.orders import TurnMove
+from mockkube.scenario.explore.plan import Direction, WrittenOrder
 from mockkube.scenario.explore.replay import Evidence, Replay
-from mockkube.scenario.explore.stepping import PATIENCE
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
+from mockkube.scenario.explore.stepping import RETRY_STEPS
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, SafetyVerdict
 from mockkube.scenario.report import undisturbed
 from mockkube.scenario.report.break_descriptions import broken_invariants, describe_breaks, join_breaks
 from mockkube.scenario.report.order_rules import Rule, find_rule
@@ -56,11 +56,11 @@ class Answer(Conclusions):
         self._undisturbed = evidence.undisturbed.by_order if evidence is not None else {}
         self.undisturbed_harm = evidence.undisturbed.harm if evidence is not None else None
 
-    def rule(self, phase: Phase) -> Rule:
+    def rule(self, phase: Direction) -> Rule:
         """Return the rule that all safe orders have in common."""
         return find_rule([one.order for one in self.safe(phase)], [one.order for one in self.unprepared(phase)])
 
-    def harm_groups(self, phase: Phase) -> list[HarmGroup]:
+    def harm_groups(self, phase: Direction) -> list[HarmGroup]:
         """Return the unsafe orders in groups of about equal harm, the least harmful group first."""
         every = [one.order for one in self.unprepared(phase)]
         return [HarmGroup(tuple(some), find_rule([one.order for one in some], every))
@@ -73,17 +73,17 @@ class Answer(Conclusions):
 
     # In sentences
 
-    def answer_sentences(self, phase: Phase) -> Iterator[str]:
+    def answer_sentences(self, phase: Direction) -> Iterator[str]:
         """Yield the answer for one direction, the rule that safe orders follow first."""
         if changes_versions(self.plan):
             yield from self._policy(phase)
         yield from self._rule(phase)
-        if phase is Phase.DOWN:
+        if phase is Direction.DOWN:
             yield from self._prepared()
             yield from self._least_harm_down()
             yield from self._running_pods()
         yield from self._claims(phase)
-        if phase is Phase.UP:
+        if phase is Direction.UP:
             yield from self._refused_meanwhile()
             yield from self._untested_pods()
 
@@ -92,12 +92,12 @@ class Answer(Conclusions):
         if self.all_workloads_need_change():
             yield "Pods that do not use it were not part of this test: all workloads here do."
 
-    def describe_mechanism(self, phase: Phase) -> str:
+    def describe_mechanism(self, phase: Direction) -> str:
         """Return in a line what orders have in common by the component that changes last (up) or first (down).
 
         Up, everything else has changed before the last component, so what is left is its own harm; down, the reverse.
         """
-        orders, (place, word) = self.unprepared(phase), (-1, "last") if phase is Phase.UP else (0, "first")
+        orders, (place, word) = self.unprepared(phase), (-1, "last") if phase is Direction.UP else (0, "first")
         always = set.intersection(*(set(broken_invariants(one)) for one in orders))
         names = sorted({one.order[place] for one in orders})
         found = sorted((_shared_harm([one for one in orders if one.order[place] == name], always), name)
@@ -110,7 +110,7 @@ class Answer(Conclusions):
             f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
         )
 
-    def _rule(self, phase: Phase) -> Iterator[str]:
+    def _rule(self, phase: Direction) -> Iterator[str]:
         plain, safe, rule = self.unprepared(phase), self.safe(phase), self.rule(phase)
         whether = "Policy aside, to" if changes_versions(self.plan) else "To"
         verb = f"{whether} {self.words.verb(phase)}"
@@ -129,7 +129,7 @@ class Answer(Conclusions):
         yield from self._not_tried(phase)
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
-            example = format_order((self.example_up if phase is Phase.UP else self.example_down).order)
+            example = format_order((self.example_up if phase is Direction.UP else self.example_down).order)
             # The advice is the strict rule; orders that follow it only by the exception are counted, not advised.
             if rule.needs_adjacent_changes:
                 strict = f"**{verb}: {rule.strict_text}.** For example {example}."
@@ -152,7 +152,7 @@ class Answer(Conclusions):
                 "virtual time and one course of events only. Do not stop in between; better take an order without it."
             )
 
-    def _not_tried(self, phase: Phase) -> Iterator[str]:
+    def _not_tried(self, phase: Direction) -> Iterator[str]:
         """Say which orders and which components were not tried."""
         if untried := self.untried(phase):
             were, them = ("was", "it") if len(untried) == 1 else ("were", "them")
@@ -162,24 +162,24 @@ class Answer(Conclusions):
             which = join_words(f"`{name}`" for name in names)
             yield f"**Not tried: {which}** ({NOT_EXERCISED}). Nothing here says where in an order {belong}."
 
-    def _every_step(self, phase: Phase) -> list[str]:
-        return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.phases]
+    def _every_step(self, phase: Direction) -> list[str]:
+        return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.directions]
 
-    def _no_safe_order(self, phase: Phase) -> Iterator[str]:
-        using = " while workloads use it" if phase is Phase.DOWN and self.words.gates else ""
+    def _no_safe_order(self, phase: Direction) -> Iterator[str]:
+        using = " while workloads use it" if phase is Direction.DOWN and self.words.gates else ""
         plain, unsafe = self.unprepared(phase), self.unsafe(phase)
         which = (
             f"Each of the {len(plain)} orders" if len(unsafe) == len(plain) else f"{len(unsafe)} of {len(plain)} orders"
         )
         yield f"**To {self.words.verb(phase)}: no order is safe{using}.** {which} broke something."
-        if phase is Phase.UP:
+        if phase is Direction.UP:
             yield from self._least_harm(phase)
 
     def _least_harm_down(self) -> Iterator[str]:
-        if self.unsafe(Phase.DOWN) and not self.safe(Phase.DOWN):
-            yield from self._least_harm(Phase.DOWN)
+        if self.unsafe(Direction.DOWN) and not self.safe(Direction.DOWN):
+            yield from self._least_harm(Direction.DOWN)
 
-    def _least_harm(self, phase: Phase) -> Iterator[str]:
+    def _least_harm(self, phase: Direction) -> Iterator[str]:
         """Say which group of orders does least harm; within a group the difference is too small to count."""
         plain, groups = self.unprepared(phase), self.harm_groups(phase)
         first, rest = groups[0], groups[1:]
@@ -198,14 +198,14 @@ class Answer(Conclusions):
             f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
         )
 
-    def _policy(self, phase: Phase) -> Iterator[str]:
+    def _policy(self, phase: Direction) -> Iterator[str]:
         plain = self.unprepared(phase)
         good = [one for one in plain if self.is_supported(phase, one.order)]
         if not good:
             yield "The version skew policy of Kubernetes supports none of these orders; it was not enforced here."
             return
         rule = find_rule([one.order for one in good], [one.order for one in plain])
-        safe = sum(one.safe for one in good)
+        safe = sum(one.is_safe for one in good)
         which = (
             "all of them are safe"
             if safe == len(good)
@@ -218,23 +218,23 @@ class Answer(Conclusions):
             "policy was not enforced: what is said of them is no advice to use them."
         )
 
-    def _storage(self, phase: Phase) -> str:
+    def _storage(self, phase: Direction) -> str:
         """Say that the skew policy does not cover stored objects, for the direction down."""
-        if phase is Phase.UP:
+        if phase is Direction.UP:
             return ""
         return " Whether what the newer API server has stored can be read by the older one, it does not say."
 
-    def _claims(self, phase: Phase) -> Iterator[str]:
-        for written, one in self.result.written():
-            if written.phase is phase and not written.prepare:
+    def _claims(self, phase: Direction) -> Iterator[str]:
+        for written, one in self.result.list_written():
+            if written.direction is phase and not written.prepare:
                 yield self._claim(written, one)
 
     def _claim(self, written: WrittenOrder, one: OrderVerdict) -> str:
         stands = {True: ", said to be safe,", False: ", said to be harmful,", None: ""}[written.claim]
         found = {
-            Verdict.SAFE: "**is safe**.",
-            Verdict.NOT_TRIED: "**was not tried**: nothing happened once a component had changed.",
-            Verdict.UNSAFE: f"**is not safe**: {join_breaks(one.worst.breaks)}.",
+            SafetyVerdict.SAFE: "**is safe**.",
+            SafetyVerdict.NOT_TRIED: "**was not tried**: nothing happened once a component had changed.",
+            SafetyVerdict.UNSAFE: f"**is not safe**: {join_breaks(one.worst.breaks)}.",
         }[one.verdict]
         named, added = written.order[: written.named], written.order[written.named :]
         order = format_order(named)
@@ -248,11 +248,13 @@ class Answer(Conclusions):
         """Say how many orders that keep a written sequence are safe, in whatever place other components are."""
         named = written.order[: written.named]
         kin = [
-            one for one in self.unprepared(written.phase) if tuple(name for name in one.order if name in named) == named
+            one
+            for one in self.unprepared(written.direction)
+            if tuple(name for name in one.order if name in named) == named
         ]
         if min(len(named), len(kin)) <= 1:
             return ""
-        safe = sum(one.safe for one in kin)
+        safe = sum(one.is_safe for one in kin)
         before = f"{len(kin)} orders with {' before '.join(f'`{name}`' for name in named)}"
         if safe == len(kin):
             return f" All {before} are safe."
@@ -262,8 +264,8 @@ class Answer(Conclusions):
         """Say what happens to running pods without disturbances."""
         replay = self._undisturbed.get((self.example_down.order, ""))
         if replay is not None:
-            others = len(self.unprepared(Phase.DOWN))
-            back = not any(one.again.breaks for one in self.result.pairs)
+            others = len(self.unprepared(Direction.DOWN))
+            back = not any(one.retry_result.breaks for one in self.result.pairs)
             yield from undisturbed.describe(self.words, replay, self.example_down.order, others=others, back=back)
 
     def _prepared(self) -> Iterator[str]:
@@ -272,15 +274,15 @@ class Answer(Conclusions):
             known = find_preparation(self.plan, one.prepares)
             if known is None:
                 continue
-            verb, order = self.words.verb(Phase.DOWN), format_order(one.order)
+            verb, order = self.words.verb(Direction.DOWN), format_order(one.order)
             text = f"{'; '.join(known.lines)}.{known.values}{self._around_preparation(known)} Then {order}."
-            count = len(self.unprepared(Phase.DOWN))
+            count = len(self.unprepared(Direction.DOWN))
             tried = f'Of the {count} orders this is the one that was tried with this preparation ("{one.prepares}")'
-            if one.verdict is Verdict.NOT_TRIED:
+            if one.verdict is SafetyVerdict.NOT_TRIED:
                 yield f"**Preparing the workloads:** {text} {tried}. Nothing happened in it: safety was not tried."
-            elif one.safe:
+            elif one.is_safe:
                 source = f" This is what {known.written.source} says." if known.written.source else ""
-                ups = len(self.unprepared(Phase.UP))
+                ups = len(self.unprepared(Direction.UP))
                 yield (
                     f"**To {verb} safely, prepare the workloads first:** {text}{source} {tried}; it was safe after "
                     f"each of the {ups} ways up."
@@ -314,7 +316,7 @@ class Answer(Conclusions):
             return
         last, names = 0, dict[str, None]()
         for index, step in enumerate(replay.steps):
-            if isinstance(step.record.move, Turns):
+            if isinstance(step.record.move, TurnMove):
                 break
             found = [text.partition(":")[0].lower() for text in step.record.refused]
             names.update(dict.fromkeys(found))
@@ -328,12 +330,12 @@ class Answer(Conclusions):
 
     def describe_retry(self) -> str:
         """Say what happens when all components change once more after the direction down."""
-        order, seconds = format_order(tuple(reversed(self.plan.components))), PATIENCE * self.plan.seconds
-        bad = [one for one in self.result.pairs if one.again.breaks]
-        verb = self.words.verb(Phase.UP)
+        order, seconds = format_order(tuple(reversed(self.plan.components))), RETRY_STEPS * self.plan.seconds
+        bad = [one for one in self.result.pairs if one.retry_result.breaks]
+        verb = self.words.verb(Direction.UP)
         text = (
             f"**To {verb} once more** after the way back, without an edit to any workload: {seconds} s of virtual time "
-            f"after the last component ({PATIENCE} pauses of {self.plan.seconds} s) every workload had all its pods "
+            f"after the last component ({RETRY_STEPS} pauses of {self.plan.seconds} s) every workload had all its pods "
             "ready in "
         )
         note = (
@@ -342,7 +344,7 @@ class Answer(Conclusions):
         )
         if not bad:
             return f"{text}all {len(self.result.pairs)} combinations.{note}"
-        names = sorted({each.invariant for one in bad for each in one.again.breaks})
+        names = sorted({each.invariant for one in bad for each in one.retry_result.breaks})
         good = len(self.result.pairs) - len(bad)
         return f"{text}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}.{note}"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.scenario.explore import invariants
-from mockkube.scenario.explore.search import Break
+from mockkube.scenario.explore.search import InvariantBreak
 from mockkube.scenario.explore.verdict import OrderVerdict
 
 _SAID: Final = {
@@ -25,7 +25,7 @@ def broken_invariants(one: OrderVerdict) -> list[str]:
     return list(dict.fromkeys(each.invariant for each in one.worst.breaks))
 
 
-def describe_breaks(breaks: Iterable[Break]) -> list[str]:
+def describe_breaks(breaks: Iterable[InvariantBreak]) -> list[str]:
     """Return a description of each broken invariant, each once."""
     listed = list(breaks)
     running = any(one.ran for one in listed if one.invariant == invariants.TOLERATED_STAY)
@@ -36,6 +36,6 @@ def describe_breaks(breaks: Iterable[Break]) -> list[str]:
     ]
 
 
-def join_breaks(breaks: Iterable[Break]) -> str:
+def join_breaks(breaks: Iterable[InvariantBreak]) -> str:
     """Return the descriptions of broken invariants in one line."""
     return "; ".join(describe_breaks(breaks))

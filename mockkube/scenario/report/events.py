@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mockkube.scenario.results import Moment
+from mockkube.scenario.results import TracedStep
 
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _NODE: Final = re.compile(r"\bnode node-\d+\b")
@@ -28,7 +28,7 @@ class EventSummary:
     times: int = 1
 
 
-def read_events(moments: Iterable[Moment]) -> Iterator[tuple[int, EventSummary]]:
+def read_events(moments: Iterable[TracedStep]) -> Iterator[tuple[int, EventSummary]]:
     """Yield the events that were written and the index of their moment; a raised count yields the event again."""
     known: dict[str, tuple[EventSummary, int]] = {}
     for index, moment in enumerate(moments):

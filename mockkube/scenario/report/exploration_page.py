@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.scenario.explore.conclusions import changes_versions, find_unsupported
 from mockkube.scenario.explore.invariants import INVARIANTS
-from mockkube.scenario.explore.plan import Order, Phase
+from mockkube.scenario.explore.plan import Direction, Order
 from mockkube.scenario.explore.replay import UNDISTURBED, Evidence
 from mockkube.scenario.explore.verdict import OrderVerdict
 from mockkube.scenario.report import drawing, harm_terms, replay_summary, reproduction, trust
@@ -34,10 +34,10 @@ def render(evidence: Evidence) -> str:
         places=replay_summary.number_invariants(evidence.replays),
         changes_versions=changes_versions(evidence.result.plan),
         figures=list(_figures(answer)),
-        tables=[table for phase in Phase for table in _tables(answer, phase)],
+        tables=[table for phase in Direction for table in _tables(answer, phase)],
         harm_map=_harm_map(answer),
         has_restarts=any(one.worker.startswith("restart: ") for replay in evidence.replays for one in replay.moments),
-        Phase=Phase,
+        Phase=Direction,
         UNDISTURBED=UNDISTURBED,
         INVARIANTS=INVARIANTS,
         replay_summary=replay_summary,
@@ -59,22 +59,26 @@ def render(evidence: Evidence) -> str:
 
 def _figures(answer: Answer) -> Iterator[tuple[int, int, str]]:
     """Yield the figures at the top of the page: a count, the total and a text."""
-    for phase in Phase:
+    for phase in Direction:
         verb, orders = answer.words.verb(phase), answer.unprepared(phase)
         yield len(answer.safe(phase)), len(orders), f"orders to {verb} are safe"
         if untried := answer.untried(phase):
             yield len(untried), len(orders), f"orders to {verb} were not tried"
         if changes_versions(answer.plan):
             good = [one for one in orders if answer.is_supported(phase, one.order)]
-            yield sum(one.safe for one in good), len(good), f"orders to {verb} that the skew policy supports are safe"
-    claimed = [one for written, one in answer.result.written() if written.claim]
+            yield (
+                sum(one.is_safe for one in good),
+                len(good),
+                f"orders to {verb} that the skew policy supports are safe",
+            )
+    claimed = [one for written, one in answer.result.list_written() if written.claim]
     for some, text in (
-        (answer.prepared(), f"prepared ways to {answer.words.verb(Phase.DOWN)} are safe"),
+        (answer.prepared(), f"prepared ways to {answer.words.verb(Direction.DOWN)} are safe"),
         ([one for one in claimed if not one.prepares], "written orders said to be safe are safe"),
         ([one for one in claimed if one.prepares], "written orders with a preparation said to be safe are safe"),
     ):
         if some:
-            yield sum(one.safe for one in some), len(some), text
+            yield sum(one.is_safe for one in some), len(some), text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +92,14 @@ class _OrderRow:
 
 @dataclass(frozen=True, slots=True)
 class _OrderTable:
-    phase: Phase
+    phase: Direction
     caption: str
     rows: Sequence[_OrderRow]
     prepared: bool = False
 
 
-def _tables(answer: Answer, phase: Phase) -> Iterator[_OrderTable]:
-    if phase is Phase.UP:
+def _tables(answer: Answer, phase: Direction) -> Iterator[_OrderTable]:
+    if phase is Direction.UP:
         own = "Harm on the way up alone"
     elif answer.independent:
         own = "Harm on the way down alone; it was the same after every way up"
@@ -106,15 +110,15 @@ def _tables(answer: Answer, phase: Phase) -> Iterator[_OrderTable]:
         "the document prescribes, if need be with the other components put last"
     )
     yield _OrderTable(phase, caption, _rows(answer, phase, answer.unprepared(phase)))
-    if phase is Phase.DOWN and (prepared := answer.prepared()):
+    if phase is Direction.DOWN and (prepared := answer.prepared()):
         caption = "Harm after the preparation: not to be compared with the table above, and not counted with it"
         yield _OrderTable(phase, caption, _rows(answer, phase, prepared), prepared=True)
 
 
-def _rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
+def _rows(answer: Answer, phase: Direction, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
     # One scale for all tables, so that bars can be compared between them.
     worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
-    places = answer.result.of(phase)
+    places = answer.result.list_verdicts(phase)
     return [
         _OrderRow(
             anchor=f"{phase}-{places.index(one)}",
@@ -127,8 +131,8 @@ def _rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) -> list[
 
 
 def _harm_map(answer: Answer) -> drawing.HarmMap:
-    ups, downs = answer.result.of(Phase.UP), answer.result.of(Phase.DOWN)
-    pairs = {(one.up, one.down, one.prepares): one.rising.harm.score + one.falling.harm.score
+    ups, downs = answer.result.list_verdicts(Direction.UP), answer.result.list_verdicts(Direction.DOWN)
+    pairs = {(one.up, one.down, one.prepares): one.up_result.harm.score + one.down_result.harm.score
              for one in answer.result.pairs}  # fmt: skip
     scores = {
         (r, c): pairs[up.order, down.order, down.prepares]
@@ -137,7 +141,9 @@ def _harm_map(answer: Answer) -> drawing.HarmMap:
         if (up.order, down.order, down.prepares) in pairs
     }
     # Both orders come from the document, so these are the paths that its readers would take.
-    framed = [(r, c) for r, up in enumerate(ups) if up.written for c, down in enumerate(downs) if down.written]
+    framed = [
+        (r, c) for r, up in enumerate(ups) if up.written_orders for c, down in enumerate(downs) if down.written_orders
+    ]
     columns = [f"{'+ ' if one.prepares else ''}{_initials(one.order)}" for one in downs]
     return drawing.HarmMap([_initials(one.order) for one in ups], columns, scores, framed)
 

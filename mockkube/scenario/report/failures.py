@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scenario.explore.observing import taint_text
+from mockkube.scenario.explore.observing import format_taint
 from mockkube.scenario.report import step_descriptions
 from mockkube.scenario.report.pod_history import apply_merge_patch
 from mockkube.scenario.report.workloads import explain_toleration, format_toleration, to_yaml
@@ -48,7 +48,7 @@ def find_objects(run: RunResult, step: StepResult) -> Iterator[AskedObject]:
         if obj is not None:
             pod = _unscheduled(obj, stored) if kind == "Pod" else None
             yield AskedObject(kind, name, to_yaml(_without_noise(obj)), pod)
-        elif run.story:
+        elif run.traced_steps:
             yield AskedObject(kind, name, "")
 
 
@@ -59,7 +59,7 @@ def _has_name(obj: ReadOnlyObject, name: str) -> bool:
 def _stored(run: RunResult) -> Mapping[str, dict[str, Any]]:
     """Return the objects at the end of the run, by resource and name."""
     stored: dict[str, dict[str, Any]] = {}
-    for moment in run.story:
+    for moment in run.traced_steps:
         for write in moment.writes:
             key = f"{write.resource} {write.name}"
             if write.verb == "delete":
@@ -78,7 +78,7 @@ def _unscheduled(pod: ReadOnlyObject, stored: Mapping[str, ReadOnlyObject]) -> U
     message = next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), "")
     tolerations = [f"`{format_toleration(one)}`{explain_toleration(one)}" for one in spec.get("tolerations") or ()]
     taints = {
-        obj["metadata"]["name"]: [taint_text(one) for one in (obj.get("spec") or {}).get("taints") or ()]
+        obj["metadata"]["name"]: [format_taint(one) for one in (obj.get("spec") or {}).get("taints") or ()]
         for key, obj in stored.items()
         if key.startswith("core/nodes ")
     }

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.scenario.explore.harm import WEIGHTS, Harm
 from mockkube.scenario.explore.invariants import INVARIANTS
-from mockkube.scenario.explore.plan import Plan
+from mockkube.scenario.explore.plan import RolloutPlan
 
 HARM_MEANINGS: Final[Mapping[str, str]] = {
     "evicted": "a pod deleted by the taint eviction of kube-controller-manager for a taint that its manifest tolerates",
@@ -41,10 +41,10 @@ def format_harm(harm: Harm) -> str:
     """Return the counts of harm in a line."""
     # The key is `loops`, but alone the word would not say which loops.
     words = [f"{count} {'hot loop' + 's' * (count > 1) if name == 'loops' else name}"
-             for name, count in harm.counts().items()]  # fmt: skip
+             for name, count in harm.nonzero_counts().items()]  # fmt: skip
     return ", ".join(words) or "none"
 
 
-def list_invariants(plan: Plan) -> Sequence[tuple[str, str]]:
+def list_invariants(plan: RolloutPlan) -> Sequence[tuple[str, str]]:
     """Return the invariants of a plan with their descriptions."""
-    return [(one.name, INVARIANTS.get(one.name, "As the plan says.")) for one in plan.demands]
+    return [(one.name, INVARIANTS.get(one.name, "As the plan says.")) for one in plan.invariants]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.cluster.trace import OPERATOR
-from mockkube.scenario.explore.judging import UNTRIED
-from mockkube.scenario.explore.orders import Changes
-from mockkube.scenario.explore.plan import Phase, Setting
-from mockkube.scenario.explore.reasons import settings_after
+from mockkube.scenario.explore.judging import NEVER_TRIED
+from mockkube.scenario.explore.orders import ChangeMove
+from mockkube.scenario.explore.plan import ComponentSetting, Direction
+from mockkube.scenario.explore.reasons import compute_settings
 from mockkube.scenario.explore.replay import Replay, ReplayedMove
-from mockkube.scenario.explore.stepping import Told
+from mockkube.scenario.explore.stepping import MoveRecord
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.break_descriptions import describe_breaks
 from mockkube.scenario.report.drawing import TimelineDrawing
@@ -35,7 +35,7 @@ def find_other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
     """Yield the invariants that break besides the examples of a replay: name, step and text."""
     known = {one.invariant for one in replay.examples}
     for number, step in enumerate(replay.steps, 1):
-        for one in step.record.taken.breaks:
+        for one in step.record.result.breaks:
             if one.invariant not in known:
                 known.add(one.invariant)
                 yield one.invariant, number, one.text
@@ -43,8 +43,8 @@ def find_other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
 
 def format_orders(words: Wording, replay: Replay) -> str:
     """Return the orders of a replay in a line."""
-    orders = {phase: [move.component for move in replay.moves if isinstance(move, Changes) and move.phase is phase]
-              for phase in Phase}  # fmt: skip
+    orders = {phase: [move.component for move in replay.moves if isinstance(move, ChangeMove) and move.direction is phase]
+              for phase in Direction}  # fmt: skip
     parts = [f"{words.verb(phase)} {format_order(tuple(names))}" for phase, names in orders.items() if names]
     return f"{', then '.join(parts)}{', with nobody touching anything' if replay.undisturbed else ''}"
 
@@ -53,9 +53,9 @@ def list_causes(replay: Replay, index: int) -> list[str]:
     """Return the reasons for the harm of a step."""
     step = replay.steps[index]
     # The causes of a step are about tolerations; an API that is not served stops the scheduler for every pod.
-    if not step.unserved or not step.record.stuck or step.record.taken.harm.loops:
+    if not step.unserved or not step.record.stuck or step.record.result.harm.loops:
         return list(step.causes)
-    settings = settings_after(replay.plan, replay.moves[: index + 1])
+    settings = compute_settings(replay.plan, replay.moves[: index + 1])
     scheduler, server = (
         (setting.version if (setting := settings.get(name)) else None) or str(replay.plan.version)
         for name in ("kube-scheduler", "kube-apiserver")
@@ -75,7 +75,7 @@ def summarize_replay(answer: Answer, replay: Replay, places: Mapping[str, int]) 
         for one in replay.examples
     ]
     besides = [f"`{name}` in step {step}, as in Way {places[name]}" for name, step, _ in find_other_breaks(replay)]
-    meant = join_words(describe_breaks(each for step in replay.steps for each in step.record.taken.breaks))
+    meant = join_words(describe_breaks(each for step in replay.steps for each in step.record.result.breaks))
     return f"{format_orders(answer.words, replay)}: {meant}. Broken: {'; '.join([*broken, *besides])}."
 
 
@@ -83,7 +83,7 @@ def summarize_replay(answer: Answer, replay: Replay, places: Mapping[str, int]) 
 class StepSummary:
     """One step of a replay as a page shows it."""
 
-    record: Told
+    record: MoveRecord
     causes: Sequence[str]
     pods_created: int
     deleted: Mapping[str, int]
@@ -109,11 +109,11 @@ def summarize_step(words: Wording, replay: Replay, index: int) -> StepSummary:
         [words.reword(text) for text in list_causes(replay, index)],
         sum(fact.harm == "created" for fact in record.facts),
         _deleted(replay, index),
-        Counter(_DRAWN.sub("-*", fact.told()) for fact in record.facts if fact.harm != "created"),
+        Counter(_DRAWN.sub("-*", fact.describe()) for fact in record.facts if fact.harm != "created"),
         _waiting(step),
         [text for text in refused if text not in before],
         [text.partition(":")[0] for text in refused if text in before],
-        bool(record.why) and not step.unserved,
+        bool(record.explanations) and not step.unserved,
     )
 
 
@@ -129,12 +129,12 @@ def _deleted(replay: Replay, index: int) -> Mapping[str, int]:
 
 def _waiting(step: ReplayedMove) -> Mapping[tuple[str, str], int]:
     # Which pods wait where a loop was cut off is chance.
-    if step.record.taken.harm.loops:
+    if step.record.result.harm.loops:
         return {}
     grouped: Counter[tuple[str, str]] = Counter()
     for text in step.record.stuck:
         name, _, message = text.partition(": ")
-        shown = f"{UNTRIED}: no event, no condition" if message == UNTRIED else message
+        shown = f"{NEVER_TRIED}: no event, no condition" if message == NEVER_TRIED else message
         grouped[_DRAWN.sub("-*", name.removeprefix("default/")), shown] += 1
     return grouped
 
@@ -144,14 +144,14 @@ class _PlanDescriber:
     """Descriptions of components in the words of a plan."""
 
     words: Wording
-    phase: Phase = Phase.DOWN
+    phase: Direction = Direction.DOWN
 
     def describe_start(self, component: str) -> str:
         change = next((one for one in self.words.plan.changes if one.component == component), None)
         return self.words.describe_state(change, self.phase) if change is not None else ""
 
     def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
-        return self.words.describe_setting(component, Setting(version or None, gates))
+        return self.words.describe_setting(component, ComponentSetting(version or None, gates))
 
 
 def draw_timelines(words: Wording, replay: Replay, number: int) -> list[TimelineDrawing]:

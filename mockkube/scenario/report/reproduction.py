@@ -16,7 +16,7 @@ def list_commands(answer: Answer) -> Iterator[str]:
     seed = f" --seed {plan.seed}"
     yield f"Install {tool_name()} (Python 3.11 or newer): `{INSTALL}`; from its source: `pip install .`"
     yield f"Save the plan that stands below as `{plan.name}.yaml`."
-    refuted = [written.name for written, _ in answer.result.refuted]
+    refuted = [written.name for written, _ in answer.result.refuted_claims]
     because = (
         f" since {len(refuted)} written order{'s' * (len(refuted) > 1)} said to be safe "
         f"{'are' if len(refuted) > 1 else 'is'} not"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockkube.scenario.explore.conclusions import changes_versions
-from mockkube.scenario.explore.plan import Phase
+from mockkube.scenario.explore.plan import Direction
 from mockkube.scenario.explore.replay import UNDISTURBED, Evidence, Replay
-from mockkube.scenario.explore.verdict import OrderVerdict, Verdict
+from mockkube.scenario.explore.verdict import OrderVerdict, SafetyVerdict
 from mockkube.scenario.report import harm_terms, replay_summary, reproduction, trust
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.break_descriptions import broken_invariants
@@ -14,7 +14,7 @@ from mockkube.scenario.report.symptoms import find_symptoms
 from mockkube.scenario.report.wording import SHORT, format_order
 from mockkube.scenario.report.workloads import describe_nodes, describe_workloads, find_preparation
 
-_SAFE: Final = {Verdict.SAFE: "yes", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "not tried"}
+_SAFE: Final = {SafetyVerdict.SAFE: "yes", SafetyVerdict.UNSAFE: "no", SafetyVerdict.NOT_TRIED: "not tried"}
 
 
 def render(evidence: Evidence) -> str:
@@ -56,10 +56,10 @@ def _answer_enablement(answer: Answer) -> Iterator[str]:
     if len(words.gates) == 1:
         question += f'\n\nBy the feature gate {words.subject}, called "gate" below, one component after the other:'
     rows = [
-        f"`{one.component}`: {words.describe_state(one, Phase.DOWN)}, then {words.describe_state(one, Phase.UP)}"
+        f"`{one.component}`: {words.describe_state(one, Direction.DOWN)}, then {words.describe_state(one, Direction.UP)}"
         for one in plan.changes
     ]
-    yield from _section(question, list(_bullets([*rows, *answer.answer_sentences(Phase.UP)])))
+    yield from _section(question, list(_bullets([*rows, *answer.answer_sentences(Direction.UP)])))
     yield from _notes(answer)
 
 
@@ -74,7 +74,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 def _answer_rollback(answer: Answer) -> Iterator[str]:
     question = "###### Can the feature be disabled once it has been enabled (i.e. can we roll back the enablement)?"
-    yield from _section(question, list(_bullets([_short_answer(answer), *answer.answer_sentences(Phase.DOWN)])))
+    yield from _section(question, list(_bullets([_short_answer(answer), *answer.answer_sentences(Direction.DOWN)])))
     for one in answer.prepared():
         known = find_preparation(answer.plan, one.prepares)
         if known is not None:
@@ -86,11 +86,11 @@ def _short_answer(answer: Answer) -> str:
     """Answer in a word whether the feature can be disabled."""
     if answer.words.is_upgrade:
         return "There is no gate here to be disabled; what was tried is the downgrade."
-    if answer.safe(Phase.DOWN):
+    if answer.safe(Direction.DOWN):
         return "Yes."
-    if not answer.unsafe(Phase.DOWN):
+    if not answer.unsafe(Direction.DOWN):
         return "Not tried: nothing was created, changed or restarted on the path down."
-    if any(one.safe for one in answer.prepared()):
+    if any(one.is_safe for one in answer.prepared()):
         return "Only after the workloads have been prepared; without that every order does harm while workloads use it."
     return "Not without harm while workloads use it: no order was safe."
 
@@ -134,7 +134,7 @@ def _answer_metrics(ways: Sequence[Replay]) -> Iterator[str]:
 
 def _symptom_rows(number: int, way: Replay) -> Iterator[str]:
     for index, step in enumerate(way.steps):
-        if step.record.taken.breaks or step.record.taken.harm.refused:
+        if step.record.result.breaks or step.record.result.harm.refused:
             for one in find_symptoms(way, index):
                 where = f"{number}, {index + 1}"
                 cells = (where, one.source, _cell(one.text), one.delay, one.frequency, f"`{one.command}`")
@@ -149,7 +149,7 @@ def _cell(text: str) -> str:
 def _answer_tests(answer: Answer) -> Iterator[str]:
     question = "###### Were upgrade and rollback tested? Was the upgrade->downgrade->upgrade path tested?"
     plan, words = answer.plan, answer.words
-    path = f"{words.verb(Phase.UP)}, {words.verb(Phase.DOWN)}, {words.verb(Phase.UP)} again"
+    path = f"{words.verb(Direction.UP)}, {words.verb(Direction.DOWN)}, {words.verb(Direction.UP)} again"
     gate = "" if words.is_upgrade else f" A gate was changed at Kubernetes {plan.version}, no version."
     yield from _section(
         question,
@@ -174,7 +174,7 @@ def _answer_skew(answer: Answer) -> Iterator[str]:
     )
     yield f"own way alone. {_independence(answer)}"
     yield ""
-    for phase in Phase:
+    for phase in Direction:
         yield from _orders(answer, phase)
         yield ""
     yield from _bullets([f"`{name}` (weight {weight}): {text}" for name, weight, text in harm_terms.list_weights()])
@@ -189,12 +189,12 @@ def _independence(answer: Answer) -> str:
     return "The most over all ways that it was combined with."
 
 
-def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
+def _orders(answer: Answer, phase: Direction) -> Iterator[str]:
     yield answer.describe_mechanism(phase)
     yield ""
     yield from _order_head(answer, phase)
     yield from _order_rows(answer, phase, answer.unprepared(phase))
-    if phase is Phase.DOWN and (ready := answer.prepared()):
+    if phase is Direction.DOWN and (ready := answer.prepared()):
         yield ""
         yield "Prepared, and so not comparable with the table above:"
         yield ""
@@ -202,13 +202,13 @@ def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
         yield from _order_rows(answer, phase, ready)
 
 
-def _order_head(answer: Answer, phase: Phase) -> Iterator[str]:
+def _order_head(answer: Answer, phase: Direction) -> Iterator[str]:
     policy = changes_versions(answer.plan)
     yield f"| order to {answer.words.verb(phase)} |{' skew policy |' if policy else ''} safe | harm | counts | breaks |"
     yield f"| --- |{' --- |' if policy else ''} --- | --- | --- | --- |"
 
 
-def _order_rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) -> Iterator[str]:
+def _order_rows(answer: Answer, phase: Direction, orders: Sequence[OrderVerdict]) -> Iterator[str]:
     policy = changes_versions(answer.plan)
     for one in orders:
         skew = ""
@@ -223,13 +223,13 @@ def _order_rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) ->
 
 def _format_untried(one: OrderVerdict) -> str:
     """Name the components that were not tried in a safe order."""
-    names = one.not_exercised if one.safe else ()
+    names = one.not_exercised if one.is_safe else ()
     return f"; not tried: {', '.join(SHORT.get(name, name) for name in names)}" if names else ""
 
 
 def _format_order_name(one: OrderVerdict) -> str:
     ready = ", prepared" if one.prepares else ""
-    written = "; ".join(f'"{each.name}"' for each in one.written)
+    written = "; ".join(f'"{each.name}"' for each in one.written_orders)
     return f"{format_order(one.order)}{ready}{f' (written: {written})' if written else ''}"
 
 

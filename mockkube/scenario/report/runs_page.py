@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.cluster.laboratory import PACE
-from mockkube.scenario.claim_results import ClaimResult, conclude, decide
-from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, ClaimOutcome
+from mockkube.cluster.laboratory import CONTROLLER_CLIENT_LIMITS
+from mockkube.scenario.claim_results import ClaimResult, decide_claims, summarize
+from mockkube.scenario.claims import CLAIM_OUTCOMES, OUTCOME_MEANINGS, ClaimOutcome
 from mockkube.scenario.report import step_descriptions, trust
 from mockkube.scenario.report.drawing import TimelineDrawing
 from mockkube.scenario.report.environment import render_page
@@ -17,10 +17,10 @@ from mockkube.scenario.report.failures import AskedObject, find_objects
 from mockkube.scenario.report.timeline import Boundary, Timeline, build_timelines
 from mockkube.scenario.report.wording import count_noun, join_words
 from mockkube.scenario.report.workloads import to_yaml
-from mockkube.scenario.results import Began, Outcome, RunResult, StepResult
-from mockkube.scenario.running import replay_of
+from mockkube.scenario.results import ComponentStart, RunOutcome, RunResult, StepResult
+from mockkube.scenario.running import replay_command
 
-_TONES: Final = {Outcome.PASSED: "good", Outcome.SKIPPED: "wait"}
+_TONES: Final = {RunOutcome.PASSED: "good", RunOutcome.SKIPPED: "wait"}
 _CLAIM_TONES: Final[Mapping[ClaimOutcome, str]] = {
     "holds": "good",
     "false": "bad",
@@ -28,7 +28,7 @@ _CLAIM_TONES: Final[Mapping[ClaimOutcome, str]] = {
     "not stated": "wait",
     "not tried": "wait",
 }
-_LAST: Final = (Outcome.SKIPPED, Outcome.PASSED)
+_LAST: Final = (RunOutcome.SKIPPED, RunOutcome.PASSED)
 _WORDS: Final = {True: "on", False: "off"}
 _MANY_PODS: Final = 100
 _CHART_SECONDS_MAX: Final = 120
@@ -41,14 +41,14 @@ def render(results: Sequence[RunResult]) -> str:
     runs = [_RunView(f"run-{index}", one) for index, one in enumerate(ordered)]
     return render_page(
         "runs.html.j2",
-        title=f"mockkube test: {conclude(results)}",
+        title=f"mockkube test: {summarize(results)}",
         figures=list(_figures(results)),
         runs=runs,
         failed=[one for one in runs if one.failed],
         others=[one for one in runs if not one.failed],
         engine=trust.describe_engine() if any(one.digest for one in results) else "",
         has_real_time=any(one.steps and not one.digest for one in results),
-        meanings="; ".join(f"*{one}*: {MEANINGS[one]}" for one in CLAIM_OUTCOMES),
+        meanings="; ".join(f"*{one}*: {OUTCOME_MEANINGS[one]}" for one in CLAIM_OUTCOMES),
         describe_step=step_descriptions.describe_step,
         claim_tones=_CLAIM_TONES,
         to_yaml=to_yaml,
@@ -59,11 +59,11 @@ def render(results: Sequence[RunResult]) -> str:
 def _figures(results: Sequence[RunResult]) -> Iterator[tuple[int, str]]:
     """Yield how many runs ended how, and how many claims have which outcome."""
     runs = Counter(one.outcome for one in results)
-    claims: Counter[str] = Counter(one.outcome or "not decided" for one in decide(results))
-    for outcome in Outcome:
-        if outcome is not Outcome.PASSED:
+    claims: Counter[str] = Counter(one.outcome or "not decided" for one in decide_claims(results))
+    for outcome in RunOutcome:
+        if outcome is not RunOutcome.PASSED:
             yield runs[outcome], f"run{'s' * (runs[outcome] != 1)} {outcome}"
-    yield runs[Outcome.PASSED], "as expected"
+    yield runs[RunOutcome.PASSED], "as expected"
     for name in (*CLAIM_OUTCOMES, "not decided"):
         yield claims[name], f"claims: {name}"
 
@@ -75,14 +75,14 @@ class _RunView:
         self.anchor = anchor
         self.run = run
         self.failed = run.outcome not in _LAST
-        self.command = replay_of(run)
+        self.command = replay_command(run)
         self.failed_index = step_descriptions.find_failed_step(run)
-        self.planned = max(run.planned, len(run.steps))
+        self.planned = max(run.planned_steps, len(run.steps))
 
     @property
     def claims(self) -> Sequence[ClaimResult]:
         """The claims that the run decides, or would have decided."""
-        return decide([self.run])
+        return decide_claims([self.run])
 
     @property
     def failed_step(self) -> StepResult | None:
@@ -97,7 +97,7 @@ class _RunView:
     @property
     def events(self) -> list[EventSummary]:
         """All events, each occurrence separately."""
-        return [one for _, one in read_events(self.run.story)]
+        return [one for _, one in read_events(self.run.traced_steps)]
 
     @property
     def gathered_events(self) -> list[EventSummary]:
@@ -107,15 +107,15 @@ class _RunView:
     @property
     def trials(self) -> list[tuple[Timeline, TimelineDrawing, str]]:
         """Timelines with drawings and pod counts: one, and one more for each restored snapshot."""
-        if not self.run.story:
+        if not self.run.traced_steps:
             return []
         boundaries = [
-            Boundary(step.moment, str(number), f"{number} {step.verb} {step_descriptions.describe_step(step)}",
+            Boundary(step.trace_length, str(number), f"{number} {step.verb} {step_descriptions.describe_step(step)}",
                      str(step.arguments) if step.verb == "snapshot" else "",
                      str(step.arguments) if step.verb == "restore" else "")
             for number, step in enumerate(self.run.steps, 1)
         ]  # fmt: skip
-        trials = build_timelines(self.run.story, boundaries, _make_describer(self.run), self.run.virtual_seconds)
+        trials = build_timelines(self.run.traced_steps, boundaries, _make_describer(self.run), self.run.virtual_seconds)
         return [
             (drawn, TimelineDrawing(drawn, f"Timeline of {self.run.title}, trial {number}"), summarize_pods(drawn))
             for number, drawn in enumerate(trials, 1)
@@ -126,7 +126,7 @@ class _RunView:
         """Pace at which pods were created, if there were many."""
         made = Counter(
             int(moment.at)
-            for moment in self.run.story
+            for moment in self.run.traced_steps
             for write in moment.writes
             if write.resource == "core/pods" and write.verb == "create"
         )
@@ -138,7 +138,7 @@ class _RunView:
             "within a second"
         )
         counts = [made[second] for second in range(first, last + 1)] if last - first < _CHART_SECONDS_MAX else []
-        return _Pace(label, str(PACE["kube-api-qps"]), counts)
+        return _Pace(label, str(CONTROLLER_CLIENT_LIMITS["kube-api-qps"]), counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class _Pace:
 class _RunDescriber:
     """Descriptions of components by their settings at the start of a run."""
 
-    began: Mapping[str, Began]
+    began: Mapping[str, ComponentStart]
     gates: Sequence[str]
     versions: bool
     """Whether any step changes a version."""
@@ -178,7 +178,7 @@ def _make_describer(one: RunResult) -> _RunDescriber:
     ]
     gates = sorted({gate for each in settings for gate in each.get("featureGates") or ()})
     versions = any(each.get("version") for each in settings)
-    return _RunDescriber({began.component: began for began in one.began}, gates, versions)
+    return _RunDescriber({began.component: began for began in one.initial_components}, gates, versions)
 
 
 def summarize_pods(drawn: Timeline) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.scenario.report.wording import join_words
-from mockkube.scenario.results import Outcome, RunResult, StepResult
+from mockkube.scenario.results import RunOutcome, RunResult, StepResult
 
 # An assertion on more fields would fill the table; the rest stands in the file.
 _SHOWN_MAX: Final = 4
@@ -13,7 +13,7 @@ _CLAIMS: Final = {"assert": "becomes so", "error": "must not be so"}
 
 def find_failed_step(run: RunResult) -> int | None:
     """Return the index of the step that failed; None if none did."""
-    wrong = (index for index, one in enumerate(run.steps) if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED))
+    wrong = (index for index, one in enumerate(run.steps) if one.outcome not in (RunOutcome.PASSED, RunOutcome.SKIPPED))
     return next(wrong, None)
 
 

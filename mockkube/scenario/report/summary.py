@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from mockkube.scenario.explore.invariants import INVARIANTS
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict, Way
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.verdict import DirectionResult, Exploration, OrderVerdict, SafetyVerdict
 from mockkube.scenario.report.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
 from mockkube.scenario.report.harm_terms import format_harm
 from mockkube.scenario.report.markup import to_plain
 from mockkube.scenario.report.wording import SHORT, format_order
 
 # Plain ASCII, so that columns align in every terminal.
-_MARKS: Final = {Verdict.SAFE: "ok", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "?"}
+_MARKS: Final = {SafetyVerdict.SAFE: "ok", SafetyVerdict.UNSAFE: "no", SafetyVerdict.NOT_TRIED: "?"}
 # Index of the column NOT TRIED, which is left out if every order was tried.
 _NOT_TRIED: Final = 4
 
@@ -21,7 +21,7 @@ def render_table(result: Exploration) -> str:
     """Return the tables of orders and the counterexamples."""
     answer = Answer(result)
     lines = [result.plan.title, ""]
-    for phase in Phase:
+    for phase in Direction:
         lines += [*_format_direction(answer, phase), ""]
     lines += [to_plain(answer.describe_retry()), "", *_counterexamples(result)]
     lines.append(
@@ -32,24 +32,26 @@ def render_table(result: Exploration) -> str:
     if result.surprises:
         lines.append(f"{result.surprises} steps came out otherwise when played again: counts of other ways may be off")
     if result.checked is not None:
-        lines.append(f"{result.checked.ways} ways played from start to end: {len(result.checked.differences)} differ")
+        lines.append(
+            f"{result.checked.path_count} ways played from start to end: {len(result.checked.differences)} differ"
+        )
         lines += map(str, result.checked.differences)
     return "\n".join(lines)
 
 
-def _format_direction(answer: Answer, phase: Phase) -> Iterator[str]:
+def _format_direction(answer: Answer, phase: Direction) -> Iterator[str]:
     yield f"TO {answer.words.verb(phase).upper()}: {_format_count(answer, phase)}"
     yield from _rows(answer.unprepared(phase))
     if names := answer.not_exercised(phase):
         yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
-    if phase is Phase.DOWN and (ready := answer.prepared()):
-        safe = sum(one.safe for one in ready)
+    if phase is Direction.DOWN and (ready := answer.prepared()):
+        safe = sum(one.is_safe for one in ready)
         yield ""
         yield f"TO {answer.words.verb(phase).upper()}, PREPARED: {safe} of {_orders(len(ready))} safe"
         yield from _rows(ready)
 
 
-def _format_count(answer: Answer, phase: Phase) -> str:
+def _format_count(answer: Answer, phase: Direction) -> str:
     every, safe, untried = answer.unprepared(phase), answer.safe(phase), answer.untried(phase)
     if len(untried) == len(every):
         return f"not tried: {NOTHING_HAPPENED}"
@@ -78,29 +80,31 @@ def _rows(verdicts: Sequence[OrderVerdict]) -> Iterator[str]:
 
 
 def _row(one: OrderVerdict) -> tuple[str, ...]:
-    written = ", ".join(f"{each.name}{_claim(each.claim, one.verdict)}" for each in one.written)
+    written = ", ".join(f"{each.name}{_claim(each.claim, one.verdict)}" for each in one.written_orders)
     breaks = ", ".join(dict.fromkeys(each.invariant for each in one.worst.breaks))
     prepared = f" (prepared: {one.prepares})" if one.prepares else ""
     untried = (
-        "all" if one.verdict is Verdict.NOT_TRIED else ", ".join(SHORT.get(name, name) for name in one.not_exercised)
+        "all"
+        if one.verdict is SafetyVerdict.NOT_TRIED
+        else ", ".join(SHORT.get(name, name) for name in one.not_exercised)
     )
     return (
         _MARKS[one.verdict],
         format_order(one.order) + prepared,
         format_harm(one.worst.harm),
         breaks or "-",
-        untried if one.verdict is not Verdict.UNSAFE else "",
+        untried if one.verdict is not SafetyVerdict.UNSAFE else "",
         written,
     )
 
 
-def _claim(claim: bool | None, verdict: Verdict) -> str:
+def _claim(claim: bool | None, verdict: SafetyVerdict) -> str:
     if claim is None:
         return ""
     said = "safe" if claim else "harmful"
-    if verdict is Verdict.NOT_TRIED:
+    if verdict is SafetyVerdict.NOT_TRIED:
         return f" (said to be {said}: not tried)"
-    return f" (said to be {said}: {'it is' if claim is (verdict is Verdict.SAFE) else 'it is not'})"
+    return f" (said to be {said}: {'it is' if claim is (verdict is SafetyVerdict.SAFE) else 'it is not'})"
 
 
 def _counterexamples(result: Exploration) -> Iterator[str]:
@@ -126,16 +130,16 @@ def to_json(result: Exploration) -> dict[str, Any]:
         "walks": result.walks,
         "states": result.states,
         "surprises": result.surprises,
-        "orders": [_order_json(one) for phase in Phase for one in result.of(phase)],
+        "orders": [_order_json(one) for phase in Direction for one in result.list_verdicts(phase)],
         "pairs": [
             {
                 "up": list(one.up),
                 "down": list(one.down),
                 **({"prepares": one.prepares} if one.prepares else {}),
-                "score": one.rising.harm.score + one.falling.harm.score,
-                "rising": _way_json(one.rising),
-                "falling": _way_json(one.falling),
-                "again": _way_json(one.again),
+                "score": one.up_result.harm.score + one.down_result.harm.score,
+                "rising": _way_json(one.up_result),
+                "falling": _way_json(one.down_result),
+                "again": _way_json(one.retry_result),
             }
             for one in result.pairs
         ],
@@ -143,9 +147,9 @@ def to_json(result: Exploration) -> dict[str, Any]:
             {"invariant": one.invariant, "text": one.text, "moves": [str(move) for move in one.moves]}
             for one in result.counterexamples
         ],
-        "notExercised": {str(phase): list(result.not_exercised(phase)) for phase in Phase},
-        "refuted": [written.name for written, _ in result.refuted],
-        "unconfirmed": [written.name for written, _ in result.unconfirmed],
+        "notExercised": {str(phase): list(result.not_exercised(phase)) for phase in Direction},
+        "refuted": [written.name for written, _ in result.refuted_claims],
+        "unconfirmed": [written.name for written, _ in result.unconfirmed_claims],
         "neverAccepted": dict(result.never_accepted),
         "loops": [one.as_json() for one in result.rates],
         **_checked_json(result),
@@ -155,16 +159,18 @@ def to_json(result: Exploration) -> dict[str, Any]:
 def _checked_json(result: Exploration) -> dict[str, Any]:
     if result.checked is None:
         return {}
-    return {"checked": {"ways": result.checked.ways, "differences": [str(one) for one in result.checked.differences]}}
+    return {
+        "checked": {"ways": result.checked.path_count, "differences": [str(one) for one in result.checked.differences]}
+    }
 
 
 def _order_json(one: OrderVerdict) -> dict[str, Any]:
-    written = [{"name": each.name, "claim": each.claim, "source": each.source} for each in one.written]
+    written = [{"name": each.name, "claim": each.claim, "source": each.source} for each in one.written_orders]
     return {
-        "phase": str(one.phase),
+        "phase": str(one.direction),
         "order": list(one.order),
         "verdict": str(one.verdict),
-        "safe": one.safe,
+        "safe": one.is_safe,
         "notExercised": list(one.not_exercised),
         **({"prepares": one.prepares} if one.prepares else {}),
         **({"written": written} if written else {}),
@@ -172,8 +178,8 @@ def _order_json(one: OrderVerdict) -> dict[str, Any]:
     }
 
 
-def _way_json(way: Way) -> dict[str, Any]:
+def _way_json(way: DirectionResult) -> dict[str, Any]:
     return {
-        "harm": dict(way.harm.counts()),
+        "harm": dict(way.harm.nonzero_counts()),
         "breaks": [{"invariant": one.invariant, "text": one.text} for one in way.breaks],
     }

@@ -93,13 +93,13 @@ def _workload_symptoms(step: ReplayedMove) -> Iterator[Symptom]:
         yield Symptom(
             "status of the workloads", what, _format_delay(removed[0].at, step), "", "kubectl get daemonsets -A -w"
         )
-    broken = {one.invariant for one in step.record.taken.breaks}
+    broken = {one.invariant for one in step.record.result.breaks}
     if broken & {REPLICAS_UP, ROLLBACK_RESTORES}:
         what = (
             "fewer pods ready than the manifests ask for, and it stays so; of a DaemonSet only against the `DESIRED` "
             "of before, for that falls too"
         )
-        often = f"{step.record.taken.harm.missing} missing at the end of the step"
+        often = f"{step.record.result.harm.missing} missing at the end of the step"
         yield Symptom(
             "status of the workloads", what, "at the end of the step", often, "kubectl get deploy,rs,ds,pods -A"
         )
@@ -107,7 +107,7 @@ def _workload_symptoms(step: ReplayedMove) -> Iterator[Symptom]:
 
 def _silent_symptoms(step: ReplayedMove, events: Sequence[EventSummary]) -> Iterator[Symptom]:
     record = step.record
-    if record.stuck and not record.taken.harm.loops and not any(one.reason == "FailedScheduling" for one in events):
+    if record.stuck and not record.result.harm.loops and not any(one.reason == "FailedScheduling" for one in events):
         # A scheduler that waits for its informers writes neither events nor conditions.
         what = "pods stay Pending with **no** event and no `PodScheduled` condition"
         yield Symptom("nobody", what, "with the first new pod", count_noun(len(record.stuck), "pod"), _WAITING)
@@ -115,11 +115,11 @@ def _silent_symptoms(step: ReplayedMove, events: Sequence[EventSummary]) -> Iter
 
 def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
     step = replay.steps[index]
-    if step.record.taken.harm.loops:
+    if step.record.result.harm.loops:
         made = sum(fact.harm == "created" for fact in step.record.facts)
         # Where a loop is cut off is arbitrary, so a measured rate is better than the number of pods.
         rate = replay.rate(index)
-        often = f"{made} pods, then the step was cut off" if rate is None else rate.text()
+        often = f"{made} pods, then the step was cut off" if rate is None else rate.describe()
         what = "the number of pods made (and of Failed ones, where a kubelet rejects) grows without end"
         yield Symptom("kube-controller-manager", what, "at once", often, "kubectl get pods -A -w")
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from mockkube.cluster.trace import OPERATOR
 from mockkube.scenario.report.pod_history import USER, PodHistory, apply_merge_patch, describe_state
-from mockkube.scenario.results import Moment, WriteTold
+from mockkube.scenario.results import TracedStep, TracedWrite
 
 # The workers of moments in which an operator changes or restarts a component.
 _CHANGE: Final = re.compile(r"^(component|restart): (\S+)(?: (.*))?$")
@@ -112,7 +112,7 @@ class _DefaultDescriber:
 
 
 def build_timelines(
-    moments: Iterable[Moment],
+    moments: Iterable[TracedStep],
     boundaries: Sequence[Boundary] = (),
     describer: ComponentDescriber | None = None,
     end: float = 0.0,
@@ -140,7 +140,7 @@ class _TimelineBuilder:
         self._restoring: Boundary | None = None
         self._at = 0.0
 
-    def add(self, index: int, moment: Moment) -> None:
+    def add(self, index: int, moment: TracedStep) -> None:
         """Add a moment; it gets a column only if a component or pod changed."""
         while self._boundaries and self._boundaries[0].moment <= index:
             self._step(self._boundaries.pop(0), moment.at)
@@ -174,7 +174,7 @@ class _TimelineBuilder:
             return
         self._steps.append(Mark(self._column(at), step.text, "step"))
 
-    def _restore(self, moment: Moment) -> None:
+    def _restore(self, moment: TracedStep) -> None:
         """Apply the writes of a restore; after the last one a new trial begins."""
         for write in moment.writes:
             if write.resource == _PODS and write.verb == "delete":
@@ -218,7 +218,7 @@ class _TimelineBuilder:
         same = bool(lane.spans) and lane.spans[0].text == shown
         lane.spans.append(Span(column, column, shown, "idle" if same else "told"))
 
-    def _pod(self, column: int, write: WriteTold, by: str) -> None:
+    def _pod(self, column: int, write: TracedWrite, by: str) -> None:
         name = write.name.removeprefix("default/")
         if write.verb == "delete":
             self._objects.pop(name, None)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from mockkube.cluster.laboratory import PACE
+from mockkube.cluster.laboratory import CONTROLLER_CLIENT_LIMITS
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.scenario.explore.conclusions import changes_versions
-from mockkube.scenario.explore.plan import Phase, When
+from mockkube.scenario.explore.plan import Direction, DisturbanceTiming
 from mockkube.scenario.report.answer import NOT_EXERCISED, Answer
 from mockkube.scenario.report.wording import count_noun, join_words
 
@@ -45,7 +45,7 @@ def _versions(answer: Answer) -> str:
     plan = answer.plan
     versions = {
         str(plan.version),
-        *(one.to(phase).version or str(plan.version) for one in plan.changes for phase in Phase),
+        *(one.setting_for(phase).version or str(plan.version) for one in plan.changes for phase in Direction),
     }
     return join_words(sorted(versions, key=Version.parse))
 
@@ -62,14 +62,18 @@ def _cluster(answer: Answer) -> str:
 
 def _tried(answer: Answer) -> str:
     plan, words = answer.plan, answer.words
-    ups, downs, ready = len(answer.unprepared(Phase.UP)), len(answer.unprepared(Phase.DOWN)), len(answer.prepared())
+    ups, downs, ready = (
+        len(answer.unprepared(Direction.UP)),
+        len(answer.unprepared(Direction.DOWN)),
+        len(answer.prepared()),
+    )
     prepared = f" and {count_noun(ready, 'prepared one')}" if ready else ""
     what = (
         f"a change of version ({words.subject})" if words.is_upgrade else f"{words.subject} at version {plan.version}"
     )
     return (
-        f"**Tried:** {what}; every order to {words.verb(Phase.UP)} ({ups}) followed by every order to "
-        f"{words.verb(Phase.DOWN)} ({downs}{prepared}): {answer.result.walks} ways, with the workloads and "
+        f"**Tried:** {what}; every order to {words.verb(Direction.UP)} ({ups}) followed by every order to "
+        f"{words.verb(Direction.DOWN)} ({downs}{prepared}): {answer.result.walks} ways, with the workloads and "
         "disturbances "
         f"below, one seed ({plan.seed})."
     )
@@ -77,7 +81,7 @@ def _tried(answer: Answer) -> str:
 
 def _time(answer: Answer) -> str:
     plan = answer.plan
-    names = [f'"{one.name}"' for one in plan.disturbances if one.when is When.EVERY_STEP]
+    names = [f'"{one.name}"' for one in plan.disturbances if one.when is DisturbanceTiming.EVERY_STEP]
     after = f" {join_words(names)} follow in this sequence, each with as long a pause." if names else ""
     return (
         f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Another sequence, or a "
@@ -103,8 +107,8 @@ def _pace(answer: Answer) -> str:
     return (
         f" How fast a loop goes was measured apart, over {answer.result.rates[0].window_seconds} s of virtual "
         "time, with "
-        f"the real limits of kube-controller-manager's client ({PACE['kube-api-qps']} requests a second, "
-        f"{PACE['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
+        f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a second, "
+        f"{CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
     )
 
 
@@ -137,14 +141,14 @@ def _checked(answer: Answer) -> str:
         return ""
     others = len(checked.differences)
     found = f"{others} came out otherwise" if others else "all came out the same"
-    return f" {count_noun(checked.ways, 'way')}, drawn by the seed, were also played from start to end: {found}."
+    return f" {count_noun(checked.path_count, 'way')}, drawn by the seed, were also played from start to end: {found}."
 
 
 def _untried(answer: Answer) -> str:
     gate = "" if answer.words.is_upgrade else "a change of version (here a gate changes, nothing else), "
     idle = "".join(
         f"{join_words(f'`{name}`' for name in names)} on the path {phase} ({NOT_EXERCISED}), "
-        for phase in Phase
+        for phase in Direction
         if (names := answer.not_exercised(phase))
     )
     return (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mockkube.scenario.explore.plan import Order, Phase, Plan
+from mockkube.scenario.explore.plan import Direction, Order, RolloutPlan
 from mockkube.scenario.explore.replay import UNDISTURBED, Replay
 from mockkube.scenario.report.wording import Wording, format_order, join_words
 
@@ -26,7 +26,7 @@ def describe(words: Wording, replay: Replay, order: Order, *, others: int, back:
         return
     unharmed = replay.unharmed_workloads()
     kept = f" {join_words(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
-    again = f" To {words.verb(Phase.UP)} again brings them back, without an edit." if back else ""
+    again = f" To {words.verb(Direction.UP)} again brings them back, without an edit." if back else ""
     where = f" Step by step, with a scenario to play: [the undisturbed way](#{UNDISTURBED})."
     yield (
         f"**Pods that just run are hit too**, with nobody deleting or changing anything ({tried}): "
@@ -39,7 +39,7 @@ def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
     owned = list(replay.running.values())
     grouped: dict[tuple[str, str, int], list[float]] = {}
     for index, fact in replay.lost_pods():
-        key = fact.of, _DONE_BY[fact.harm], index
+        key = fact.workload, _DONE_BY[fact.harm], index
         grouped.setdefault(key, []).append(fact.at - replay.steps[index].record.began)
     for (name, done, index), waits in sorted(grouped.items()):
         soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
@@ -60,7 +60,7 @@ def _describe_end(replay: Replay, name: str, index: int) -> str:
     return f"{missing} missing at the end{': `kube-apiserver` refuses new ones' if refused else ''}"
 
 
-def _explain_tables(plan: Plan) -> str:
+def _explain_tables(plan: RolloutPlan) -> str:
     """Say why the tables may count fewer evictions."""
     return (
         " (The tables below count with disturbances: a pod that a disturbance has deleted is not there to be evicted.)"

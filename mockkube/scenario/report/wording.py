@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.scenario.explore.orders import Changes, Happens, Move, Turns
-from mockkube.scenario.explore.plan import Change, Order, Phase, Plan, Setting
-from mockkube.scenario.explore.reference import capabilities_of
+from mockkube.scenario.explore.orders import ChangeMove, DisturbanceMove, Move, TurnMove
+from mockkube.scenario.explore.plan import ComponentSetting, Direction, Order, PlannedChange, RolloutPlan
+from mockkube.scenario.explore.reference import compute_capabilities
 
 SHORT: Final[Mapping[str, str]] = {
     "kube-apiserver": "apiserver",
@@ -43,7 +43,7 @@ def count_noun(count: int, noun: str) -> str:
 class Wording:
     """Words for one plan."""
 
-    plan: Plan
+    plan: RolloutPlan
 
     @property
     def gates(self) -> Sequence[str]:
@@ -60,7 +60,7 @@ class Wording:
         """True if only gates change."""
         return not any(one.after.version for one in self.plan.changes)
 
-    def verb(self, phase: Phase) -> str:
+    def verb(self, phase: Direction) -> str:
         """Return the verb of a direction: `enable`, `downgrade`."""
         ways = (
             ("upgrade", "downgrade")
@@ -69,9 +69,9 @@ class Wording:
             if self._changes_only_gates
             else ("go", "go back")
         )
-        return ways[phase is Phase.DOWN]
+        return ways[phase is Direction.DOWN]
 
-    def gerund(self, phase: Phase) -> str:
+    def gerund(self, phase: Direction) -> str:
         """Return the noun of a direction: `enabling`, `downgrading`."""
         # Only "enable" and "disable" are regular: they drop their e.
         verb = self.verb(phase)
@@ -92,15 +92,15 @@ class Wording:
         """Title of the page."""
         if self.is_upgrade:
             return f"Upgrade {self.subject}, and downgrade: in which order?"
-        return f"{self.verb(Phase.UP).capitalize()} and {self.verb(Phase.DOWN)} {self.subject}: in which order?"
+        return f"{self.verb(Direction.UP).capitalize()} and {self.verb(Direction.DOWN)} {self.subject}: in which order?"
 
-    def describe_state(self, change: Change, phase: Phase) -> str:
+    def describe_state(self, change: PlannedChange, phase: Direction) -> str:
         """Describe a component after its change in a direction."""
-        return self.describe_setting(change.component, change.to(phase))
+        return self.describe_setting(change.component, change.setting_for(phase))
 
-    def describe_setting(self, component: str, setting: Setting) -> str:
+    def describe_setting(self, component: str, setting: ComponentSetting) -> str:
         """Describe a component with a setting."""
-        caps = capabilities_of(self.plan, component, setting)
+        caps = compute_capabilities(self.plan, component, setting)
         gates = [f"{'gate' if len(self.gates) == 1 else gate} {'on' if caps.enabled(gate) else 'off'}"
                  for gate in self.gates if gate in setting.gates]  # fmt: skip
         return ", ".join([*([setting.version] if setting.version else []), *gates])
@@ -111,7 +111,9 @@ class Wording:
             # The text comes from the exploration, which knows settings but not the words for them.
             lacks = f"{one.component} runs without {one.after}"
             is_ = (
-                f"is at {one.before.version}" if self.is_upgrade else f"has the {self.describe_state(one, Phase.DOWN)}"
+                f"is at {one.before.version}"
+                if self.is_upgrade
+                else f"has the {self.describe_state(one, Direction.DOWN)}"
             )
             text = text.replace(lacks, f"{one.component} {is_}")
         return text
@@ -119,16 +121,16 @@ class Wording:
     def describe_move(self, move: Move) -> str:
         """Describe a move in a line."""
         match move:
-            case Changes(phase, component):
-                change = self.plan.change_of(component)
-                before = change.to(Phase.DOWN if phase is Phase.UP else Phase.UP)
+            case ChangeMove(phase, component):
+                change = self.plan.find_change(component)
+                before = change.setting_for(Direction.DOWN if phase is Direction.UP else Direction.UP)
                 # A gate has two states, so that the one before is clear; of a version it is not.
                 was = f" (was {self.describe_setting(component, before)})" if not self._changes_only_gates else ""
                 return f"{component}: {self.describe_state(change, phase)}{was}"
-            case Happens(_, name):
+            case DisturbanceMove(_, name):
                 return name
-            case Turns(prepares):
+            case TurnMove(prepares):
                 if prepares:
                     return "before the first component changes back, the workloads are prepared"
-                return f"all have changed; {self.gerund(Phase.DOWN)} begins here"
+                return f"all have changed; {self.gerund(Direction.DOWN)} begins here"
         return "all change once more"

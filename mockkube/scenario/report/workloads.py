@@ -8,8 +8,8 @@ import yaml
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.proposals import places
-from mockkube.scenario.explore.observing import taint_text
-from mockkube.scenario.explore.plan import Plan, WrittenOrder
+from mockkube.scenario.explore.observing import format_taint
+from mockkube.scenario.explore.plan import RolloutPlan, WrittenOrder
 from mockkube.scenario.report.wording import count_noun, join_words
 
 _SIDES: Final = {"Gt": "above", "Lt": "below", "SemverGt": "above", "SemverLt": "below"}
@@ -21,15 +21,15 @@ def format_ref(manifest: ReadOnlyObject) -> str:
     return f"{manifest['kind'].lower()}/{manifest['metadata']['name']}"
 
 
-def describe_nodes(plan: Plan) -> Iterator[str]:
+def describe_nodes(plan: RolloutPlan) -> Iterator[str]:
     """Yield a line for each node: labels and taints."""
     for index, node in enumerate(plan.nodes, 1):
         labels = ", ".join(f"{key}={value}" for key, value in node.labels.items())
-        taints = join_words(f"`{taint_text(one)}`" for one in node.taints) if node.taints else "none"
+        taints = join_words(f"`{format_taint(one)}`" for one in node.taints) if node.taints else "none"
         yield f"`node-{index}`{f' ({labels})' if labels else ''}: taint {taints}"
 
 
-def describe_workloads(plan: Plan) -> Iterator[str]:
+def describe_workloads(plan: RolloutPlan) -> Iterator[str]:
     """Yield a line for each workload: its pods and their constraints on nodes."""
     for manifest in plan.workload:
         part = places.pod_spec(manifest)
@@ -102,7 +102,7 @@ class Preparation:
         return [f"`kubectl rollout status {ref}`" for ref in refs if ref.partition("/")[0] in _ROLLING]
 
 
-def find_preparation(plan: Plan, name: str) -> Preparation | None:
+def find_preparation(plan: RolloutPlan, name: str) -> Preparation | None:
     """Return the preparation of the written order with this name; None if there is none."""
     written = next((one for one in plan.orders if one.name == name and one.prepare), None)
     if written is None:
@@ -119,7 +119,7 @@ def find_preparation(plan: Plan, name: str) -> Preparation | None:
     return Preparation(written, lines, untouched, to_yaml(steps), _explain_values(plan, steps))
 
 
-def _explain_values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
+def _explain_values(plan: RolloutPlan, steps: Sequence[Mapping[str, Any]]) -> str:
     """Say where the values come from that are tolerated one by one."""
     listed_ones = [
         one
@@ -147,7 +147,7 @@ def _tolerations(patch: Any) -> Iterator[Mapping[str, Any]]:
             yield from _tolerations(value)
 
 
-def _describe_action(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_action(plan: RolloutPlan, action: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a step does, and the object that it changes."""
     [(verb, arguments)] = action.items()
     if verb != "patch" or not isinstance(arguments, Mapping) or not arguments.get("ref"):

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from mockkube.scenario.fields import Seconds
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Advance(Step):
+class AdvanceStep(ScenarioStep):
     """Let time pass."""
 
     verb: ClassVar[str] = "advance"
@@ -27,7 +27,7 @@ class Advance(Step):
 
 
 @dataclass(frozen=True)
-class Sleep(Advance):
+class SleepStep(AdvanceStep):
     """Let time pass, under chainsaw's name."""
 
     verb: ClassVar[str] = "sleep"

@@ -6,24 +6,24 @@ from typing import Annotated, ClassVar
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType
-from mockkube.scenario.kinds import Named
-from mockkube.scenario.references import key_in
-from mockkube.scenario.steps.writing import Writing
+from mockkube.scenario.kinds import ResourceKind
+from mockkube.scenario.references import key_of_kind
+from mockkube.scenario.steps.writing import WriteStep
 
 
 @dataclass(frozen=True)
-class Apply(Writing):
+class ApplyStep(WriteStep):
     """Create objects, or merge manifests into existing ones."""
 
     verb: ClassVar[str] = "apply"
 
     server_side: Annotated[bool, "let the server merge, and own the fields; conflicts are forced"] = False
 
-    async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
+    async def write_object(self, client: Client, named: ResourceKind, obj: Object) -> ReadOnlyObject:
         """Create the object, or patch the existing one; with generateName always create."""
         if "name" not in obj["metadata"]:
             return await client.create(named.name, obj)
-        key = key_in(obj, named)
+        key = key_of_kind(obj, named)
         if self.server_side:
             return await client.patch(named.name, key, obj, media=PatchType.APPLY)
         try:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Component(Step):
+class ComponentStep(ScenarioStep):
     """Change version, gates or other settings of a component, or remove it."""
 
     verb: ClassVar[str] = "component"
@@ -31,22 +31,22 @@ class Component(Step):
     async def play(self, world: World) -> None:
         """Change the component, and compare warnings or the rejection."""
         try:
-            warnings = await self._ask(world)
+            warnings = await self._change(world)
         except ApiError as error:
             if not self.refused or self.refused not in error.message:
-                raise Failure(refusal(error)) from None
+                raise StepFailed(format_error(error)) from None
             return
         if self.refused:
-            raise Failure(f"{self.name} was not refused; expected: {self.refused}")
+            raise StepFailed(f"{self.name} was not refused; expected: {self.refused}")
         for warning in warnings:
-            world.scene.say(f"warning: {warning}")
+            world.context.add_log(f"warning: {warning}")
         if self.warns and not any(self.warns in warning for warning in warnings):
-            raise Failure(f"expected a warning with {self.warns!r}, found {list(warnings) or 'none'}")
+            raise StepFailed(f"expected a warning with {self.warns!r}, found {list(warnings) or 'none'}")
 
-    async def _ask(self, world: World) -> list[str]:
+    async def _change(self, world: World) -> list[str]:
         """Change or remove the component; return warnings."""
         if self.remove:
-            await world.remove(self.name)
+            await world.remove_component(self.name)
             return []
         settings = {
             "version": self.version,
@@ -54,4 +54,4 @@ class Component(Step):
             "running": self.running,
             "server": self.server,
         }
-        return list(await world.component(self.name, **settings))
+        return list(await world.change_component(self.name, **settings))

@@ -5,16 +5,16 @@ from typing import ClassVar
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
-from mockkube.scenario.kinds import Named
-from mockkube.scenario.steps.writing import Writing
+from mockkube.scenario.kinds import ResourceKind
+from mockkube.scenario.steps.writing import WriteStep
 
 
 @dataclass(frozen=True)
-class Create(Writing):
+class CreateStep(WriteStep):
     """Create objects; fail if one exists."""
 
     verb: ClassVar[str] = "create"
 
-    async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
+    async def write_object(self, client: Client, named: ResourceKind, obj: Object) -> ReadOnlyObject:
         """Create the object."""
         return await client.create(named.name, obj)

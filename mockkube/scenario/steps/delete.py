@@ -6,24 +6,24 @@ from typing import Annotated, Any, ClassVar, Literal
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.client.protocol import Client, Deletion, Key, Propagation
 from mockkube.features.components import API_SERVER
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
-from mockkube.scenario.kinds import Named
-from mockkube.scenario.outcomes import Expectation, judge
-from mockkube.scenario.references import Ref, adapt_manifests, key_in, manifests, placed
-from mockkube.scenario.step import Step
-from mockkube.scenario.world import Who, World
+from mockkube.scenario.kinds import ResourceKind
+from mockkube.scenario.outcomes import Expectation, check_response
+from mockkube.scenario.references import TargetReference, adapt_manifests, key_of_kind, load_manifests, with_namespace
+from mockkube.scenario.step import ScenarioStep
+from mockkube.scenario.world import RequestOptions, World
 
-Policy = Literal["Background", "Foreground", "Orphan"]
+PropagationPolicyName = Literal["Background", "Foreground", "Orphan"]
 
 
 @dataclass(frozen=True)
-class Delete(Step):
+class DeleteStep(ScenarioStep):
     """Delete objects, and wait until they are gone. A missing object is no failure, as in chainsaw."""
 
     verb: ClassVar[str] = "delete"
 
-    ref: Annotated[Ref | None, "which objects go"] = None
+    ref: Annotated[TargetReference | None, "which objects go"] = None
     resource: Annotated[Any, "manifests of those that go"] = None
     file: Annotated[str, "a file of manifests of those that go"] = ""
     as_: Annotated[str, "the user of the request; an administrator by default"] = ""
@@ -49,50 +49,50 @@ class Delete(Step):
     async def play(self, world: World) -> None:
         """Delete each object, check the response, then wait for all."""
         error: ApiError | None = None
-        targets: list[tuple[Named, Key]] = []
+        targets: list[tuple[ResourceKind, Key]] = []
         try:
-            targets = await self.ask(world)
+            targets = await self.delete_objects(world)
         except NotFound as gone:
             # chainsaw treats a missing object as deleted, unless the step expects a response.
             error = gone if self.expect else None
         except ApiError as refused:
             error = refused
-        judge(world, self.expect, {}, {}, error)
+        check_response(world, self.expect, {}, {}, error)
         if self.wait and error is None:
-            await self._see_off(world, targets)
+            await self._wait_until_gone(world, targets)
 
-    async def ask(self, world: World) -> list[tuple[Named, Key]]:
+    async def delete_objects(self, world: World) -> list[tuple[ResourceKind, Key]]:
         """Delete each object; return their kinds and keys. Raises ApiError for a rejection."""
-        client = world.client(Who(self.as_, server=self.server))
+        client = world.client(RequestOptions(self.as_, server=self.server))
         propagation = self.deletion_propagation_policy
         policy = None if propagation is None else Propagation(propagation)
         how = Deletion(grace_seconds=self.grace_period_seconds, propagation=policy)
-        targets = await self._going(world, client)
+        targets = await self._find_targets(world, client)
         for named, key in targets:
             await client.delete(named.name, key, how)
         return targets
 
-    async def _going(self, world: World, client: Client) -> list[tuple[Named, Key]]:
+    async def _find_targets(self, world: World, client: Client) -> list[tuple[ResourceKind, Key]]:
         """Return kinds and keys of the objects to delete."""
         if self.ref is not None:
-            named, keys = await self.ref.keys(world, client)
+            named, keys = await self.ref.find_keys(world, client)
             return [(named, key) for key in keys]
-        whole = [await placed(world, client, obj) for obj in manifests(world, self.resource, self.file)]
-        return [(named, key_in(obj, named)) for named, obj in whole]
+        whole = [await with_namespace(world, client, obj) for obj in load_manifests(world, self.resource, self.file)]
+        return [(named, key_of_kind(obj, named)) for named, obj in whole]
 
-    async def _see_off(self, world: World, going: list[tuple[Named, Key]]) -> None:
+    async def _wait_until_gone(self, world: World, going: list[tuple[ResourceKind, Key]]) -> None:
         """Wait until the objects are gone; Failure with those left at the timeout."""
 
         async def gone() -> bool:
             return not [key for named, key in going if await exists(world.client(), named, key)]
 
-        seconds = world.scene.deletion_timeout if self.timeout is None else self.timeout
-        if not await world.until(gone, seconds):
+        seconds = world.context.deletion_timeout if self.timeout is None else self.timeout
+        if not await world.wait_until(gone, seconds):
             left = [f"{named.kind} {key}" for named, key in going if await exists(world.client(), named, key)]
-            raise Failure(f"still there after {seconds:g} s: {', '.join(left)}")
+            raise StepFailed(f"still there after {seconds:g} s: {', '.join(left)}")
 
 
-async def exists(client: Client, named: Named, key: Key) -> bool:
+async def exists(client: Client, named: ResourceKind, key: Key) -> bool:
     """Return whether an object exists."""
     try:
         await client.get(named.name, key)

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from mockkube.api.errors import ApiError
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Fault(Step):
+class FaultStep(ScenarioStep):
     """Inject faults into requests, as a Fault of the control API does, or end them."""
 
     verb: ClassVar[str] = "fault"
@@ -36,9 +36,9 @@ class Fault(Step):
     async def play(self, world: World) -> None:
         """Create or delete the fault."""
         try:
-            await world.fault(self.name, None if self.end else self._spec())
+            await world.set_fault(self.name, None if self.end else self._spec())
         except ApiError as error:
-            raise Failure(refusal(error)) from None
+            raise StepFailed(format_error(error)) from None
 
     def _spec(self) -> dict[str, Any]:
         given = {"match": dict(self.match), "inject": dict(self.inject)}

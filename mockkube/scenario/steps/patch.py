@@ -6,22 +6,22 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType
-from mockkube.scenario.kinds import Named
-from mockkube.scenario.outcomes import bind, judge
-from mockkube.scenario.references import Ref, key_in
-from mockkube.scenario.steps.writing import Writing
+from mockkube.scenario.kinds import ResourceKind
+from mockkube.scenario.outcomes import bind_outputs, check_response
+from mockkube.scenario.references import TargetReference, key_of_kind
+from mockkube.scenario.steps.writing import WriteStep
 from mockkube.scenario.world import World
 
-_MEDIA: Final = {"merge": PatchType.MERGE, "json": PatchType.JSON, "strategic": PatchType.STRATEGIC}
+_PATCH_TYPES: Final = {"merge": PatchType.MERGE, "json": PatchType.JSON, "strategic": PatchType.STRATEGIC}
 
 
 @dataclass(frozen=True)
-class Patch(Writing):
+class PatchStep(WriteStep):
     """Change objects: by a partial manifest, or by a patch of the objects of `ref`."""
 
     verb: ClassVar[str] = "patch"
 
-    ref: Annotated[Ref | None, "which objects are changed"] = None
+    ref: Annotated[TargetReference | None, "which objects are changed"] = None
     patch: Annotated[Any, "how `ref` is changed: a partial object, or a list of operations"] = None
     type: Annotated[Literal["merge", "json", "strategic"], "which kind of patch it is"] = "merge"
     subresource: Annotated[str, "a part of the object: status, scale"] = ""
@@ -40,24 +40,24 @@ class Patch(Writing):
         answer: ReadOnlyObject = {}
         error = None
         try:
-            answer = await self.send(world)
+            answer = await self.send_patch(world)
         except ApiError as refused:
             error = refused
-        judge(world, self.expect, answer, answer, error)
-        bind(world, self.outputs, answer)
+        check_response(world, self.expect, answer, answer, error)
+        bind_outputs(world, self.outputs, answer)
 
-    async def send(self, world: World) -> ReadOnlyObject:
+    async def send_patch(self, world: World) -> ReadOnlyObject:
         """Patch the objects of `ref`; return the last response. Raises ApiError for a rejection."""
         assert self.ref is not None, "manifests are written one by one"
-        client = world.client(self.who())
-        named, keys = await self.ref.keys(world, client)
+        client = world.client(self.request_options())
+        named, keys = await self.ref.find_keys(world, client)
         answer: ReadOnlyObject = {}
         for key in keys:
-            media, below = _MEDIA[self.type], self.subresource
+            media, below = _PATCH_TYPES[self.type], self.subresource
             answer = await client.patch(named.name, key, self.patch, media=media, subresource=below)
         return answer
 
-    async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
+    async def write_object(self, client: Client, named: ResourceKind, obj: Object) -> ReadOnlyObject:
         """Merge a partial manifest into the existing object."""
-        media = _MEDIA[self.type]
-        return await client.patch(named.name, key_in(obj, named), obj, media=media, subresource=self.subresource)
+        media = _PATCH_TYPES[self.type]
+        return await client.patch(named.name, key_of_kind(obj, named), obj, media=media, subresource=self.subresource)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Restart(Step):
+class RestartStep(ScenarioStep):
     """Restart a component: its queues, caches and timers are lost."""
 
     verb: ClassVar[str] = "restart"
@@ -22,4 +22,4 @@ class Restart(Step):
 
     async def play(self, world: World) -> None:
         """Restart the component."""
-        await world.restart(self.component)
+        await world.restart_component(self.component)

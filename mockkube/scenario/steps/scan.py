@@ -6,23 +6,23 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.cluster.components import Settings
-from mockkube.cluster.readings import read_version
+from mockkube.cluster.components import ComponentSettings
+from mockkube.cluster.readings import parse_version
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import gate_registry
 from mockkube.features.versions import Version
 from mockkube.proposals.impact import ScanFinding
 from mockkube.proposals.scanning import COMPONENTS, RESOURCES, scan_objects
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
-Scanned = Literal["kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet"]
+ScannedComponent = Literal["kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet"]
 _SHOWN_MAX: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Breakage:
+class ExpectedFinding:
     """A finding that the scan must have, or must not have."""
 
     component: Annotated[str, "at which component; empty: any"] = ""
@@ -31,7 +31,7 @@ class Breakage:
     field: Annotated[str, "a part of the path of the field"] = ""
     reason: Annotated[str, "a part of what happens"] = ""
 
-    def fits(self, found: ScanFinding) -> bool:
+    def matches(self, found: ScanFinding) -> bool:
         """Return whether a finding matches."""
         return (
             self.component in ("", found.component)
@@ -43,16 +43,16 @@ class Breakage:
 
 
 @dataclass(frozen=True)
-class Scan(Step):
+class ScanStep(ScenarioStep):
     """Scan all objects as `mockkube scan` does, and compare the findings."""
 
     verb: ClassVar[str] = "scan"
 
     feature_gates: Annotated[Mapping[str, bool], "gates as they would be set"] = field(default_factory=dict)
     to: Annotated[str, "the version that components would go back to; empty: their own"] = ""
-    components: Annotated[tuple[Scanned, ...], "where this happens"] = COMPONENTS
-    finds: Annotated[tuple[Breakage, ...], "what must be among the findings"] = ()
-    spares: Annotated[tuple[Breakage, ...], "what must not be among them"] = ()
+    components: Annotated[tuple[ScannedComponent, ...], "where this happens"] = COMPONENTS
+    finds: Annotated[tuple[ExpectedFinding, ...], "what must be among the findings"] = ()
+    spares: Annotated[tuple[ExpectedFinding, ...], "what must not be among them"] = ()
     count: Annotated[int | None, "how many findings there are"] = None
 
     def complaint(self) -> str:
@@ -61,26 +61,28 @@ class Scan(Step):
 
     async def play(self, world: World) -> None:
         """Scan and compare the findings."""
-        objects = [obj async for obj in _objects(world)]
-        found = scan_objects(objects, self._changes(world), world.clock.now())
-        world.scene.say("\n".join(_shown(one) for one in found) or f"nothing breaks in {len(objects)} objects")
-        if wrong := list(self._differences(found)):
-            raise Failure("\n  ".join([*wrong, "it finds:", *(_shown(one) for one in found[:_SHOWN_MAX])]))
+        objects = [obj async for obj in _list_objects(world)]
+        found = scan_objects(objects, self._capability_changes(world), world.clock.now())
+        world.context.add_log(
+            "\n".join(_format_finding(one) for one in found) or f"nothing breaks in {len(objects)} objects"
+        )
+        if wrong := list(self._find_differences(found)):
+            raise StepFailed("\n  ".join([*wrong, "it finds:", *(_format_finding(one) for one in found[:_SHOWN_MAX])]))
 
-    def _changes(self, world: World) -> dict[str, tuple[Capabilities, Capabilities]]:
-        return {name: self._change(world.settings(name)) for name in self.components}
+    def _capability_changes(self, world: World) -> dict[str, tuple[Capabilities, Capabilities]]:
+        return {name: self._capability_change(world.settings(name)) for name in self.components}
 
-    def _change(self, settings: Settings) -> tuple[Capabilities, Capabilities]:
+    def _capability_change(self, settings: ComponentSettings) -> tuple[Capabilities, Capabilities]:
         """Return the capabilities of a component before and after the change."""
         try:
-            version = read_version(self.to) if self.to else settings.version
-            after = replace(settings, version=version, feature_gates=self._gates(settings, version))
-            after.judge()
+            version = parse_version(self.to) if self.to else settings.version
+            after = replace(settings, version=version, feature_gates=self._target_gates(settings, version))
+            after.validate()
         except ValueError as error:
-            raise Failure(f"{settings.component}: {error}") from None
+            raise StepFailed(f"{settings.component}: {error}") from None
         return settings.capabilities(), after.capabilities()
 
-    def _gates(self, settings: Settings, version: Version) -> dict[str, bool]:
+    def _target_gates(self, settings: ComponentSettings, version: Version) -> dict[str, bool]:
         """Return the gates after the change; those that the target version lacks are left out."""
         gates = {**settings.feature_gates, **self.feature_gates}
         if version == settings.version:
@@ -88,14 +90,14 @@ class Scan(Step):
         known = gate_registry(version, settings.trains, settings.component)
         return {gate: on for gate, on in gates.items() if known.aliases.get(gate, gate) in known.histories}
 
-    def _differences(self, found: Sequence[ScanFinding]) -> Iterator[str]:
-        yield from (f"it does not find {one}" for one in self.finds if not any(map(one.fits, found)))
-        yield from (f"it finds {one}" for one in self.spares if any(map(one.fits, found)))
+    def _find_differences(self, found: Sequence[ScanFinding]) -> Iterator[str]:
+        yield from (f"it does not find {one}" for one in self.finds if not any(map(one.matches, found)))
+        yield from (f"it finds {one}" for one in self.spares if any(map(one.matches, found)))
         if self.count is not None and len(found) != self.count:
             yield f"it finds {len(found)} things instead of {self.count}"
 
 
-async def _objects(world: World) -> AsyncIterator[ReadOnlyObject]:
+async def _list_objects(world: World) -> AsyncIterator[ReadOnlyObject]:
     """Yield every object of the scanned kinds; an older server lacks some."""
     client = world.client()
     for api_version, _, kind in RESOURCES:
@@ -108,6 +110,6 @@ async def _objects(world: World) -> AsyncIterator[ReadOnlyObject]:
             yield {"apiVersion": api_version, "kind": kind, **obj}
 
 
-def _shown(one: ScanFinding) -> str:
+def _format_finding(one: ScanFinding) -> str:
     place = f"{one.namespace}/{one.name}" if one.namespace else one.name
     return f"{one.component}: {one.kind} {place} {one.field}: {' '.join(one.reason.split())}"

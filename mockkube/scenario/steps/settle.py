@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Settle(Step):
+class SettleStep(ScenarioStep):
     """Let every component work until none has a step left; time stands still."""
 
     verb: ClassVar[str] = "settle"

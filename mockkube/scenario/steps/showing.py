@@ -10,15 +10,15 @@ import yaml
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Selection
-from mockkube.scenario.errors import Impossible
-from mockkube.scenario.outcomes import Expectation, Output, bind, judge
-from mockkube.scenario.references import Ref
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepNotSupported
+from mockkube.scenario.outcomes import Expectation, Output, bind_outputs, check_response
+from mockkube.scenario.references import TargetReference
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Showing(Step):
+class ShowStep(ScenarioStep):
     """Show objects in the log; checks nothing."""
 
     api_version: Annotated[str, "where the kind is of"] = ""
@@ -35,15 +35,15 @@ class Showing(Step):
     tail: Annotated[int, "how many lines, of a pod's logs"] = 0
     labels: Annotated[Mapping[str, str], "labels that they have"] = field(default_factory=dict)
 
-    def ref(self) -> Ref:
+    def make_reference(self) -> TargetReference:
         """Return the reference to the objects."""
         pairs = (pair.partition("=") for pair in self.selector.split(",") if pair)
         labels = {**self.labels, **{key: value for key, _, value in pairs}}
-        return Ref(self.kind or self.resource, self.name, self.api_version, self.namespace, labels)
+        return TargetReference(self.kind or self.resource, self.name, self.api_version, self.namespace, labels)
 
 
 @dataclass(frozen=True)
-class Get(Showing):
+class GetStep(ShowStep):
     """Show which objects there are; expectations and outputs are about the list of them."""
 
     verb: ClassVar[str] = "get"
@@ -53,16 +53,16 @@ class Get(Showing):
 
     async def play(self, world: World) -> None:
         """Log the names; Failure if the objects are not as expected."""
-        found = await self._found(world)
-        names = [f"{self.ref().kind} {obj['metadata']['name']}" for obj in found]
-        world.scene.say("\n".join(names) or f"no {self.ref().kind}")
+        found = await self._list_objects(world)
+        names = [f"{self.make_reference().kind} {obj['metadata']['name']}" for obj in found]
+        world.context.add_log("\n".join(names) or f"no {self.make_reference().kind}")
         answer = {"items": found}
-        judge(world, self.expect, answer, answer, None)
-        bind(world, self.outputs, answer)
+        check_response(world, self.expect, answer, answer, None)
+        bind_outputs(world, self.outputs, answer)
 
-    async def _found(self, world: World) -> list[ReadOnlyObject]:
+    async def _list_objects(self, world: World) -> list[ReadOnlyObject]:
         client = world.client()
-        named, keys = await self.ref().keys(world, client)
+        named, keys = await self.make_reference().find_keys(world, client)
         found = []
         for key in keys:
             with suppress(NotFound):
@@ -71,7 +71,7 @@ class Get(Showing):
 
 
 @dataclass(frozen=True)
-class Describe(Showing):
+class DescribeStep(ShowStep):
     """Show whole objects."""
 
     verb: ClassVar[str] = "describe"
@@ -79,7 +79,7 @@ class Describe(Showing):
     async def play(self, world: World) -> None:
         """Log each object as YAML."""
         client = world.client()
-        named, keys = await self.ref().keys(world, client)
+        named, keys = await self.make_reference().find_keys(world, client)
         for key in keys:
             try:
                 obj = dict(await client.get(named.name, key))
@@ -87,31 +87,31 @@ class Describe(Showing):
                 continue
             # kubectl hides managedFields, too: they would fill most of the output.
             metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
-            world.scene.say(yaml.safe_dump({**obj, "metadata": metadata}, sort_keys=False))
+            world.context.add_log(yaml.safe_dump({**obj, "metadata": metadata}, sort_keys=False))
 
 
 @dataclass(frozen=True)
-class Events(Showing):
+class EventsStep(ShowStep):
     """Show events."""
 
     verb: ClassVar[str] = "events"
 
     async def play(self, world: World) -> None:
         """Log every event of the namespace, or those about one object."""
-        namespace = self.namespace or world.scene.namespace
+        namespace = self.namespace or world.context.namespace
         for event in (await world.client().list("Event", Selection(namespace))).items:
             about = event.get("involvedObject", {})
             if self.name in ("", about.get("name")):
                 what = f"{about.get('kind', '')}/{about.get('name', '')}"
-                world.scene.say(f"{event.get('type')} {event.get('reason')} {what}: {event.get('message')}")
+                world.context.add_log(f"{event.get('type')} {event.get('reason')} {what}: {event.get('message')}")
 
 
 @dataclass(frozen=True)
-class PodLogs(Showing):
+class PodLogsStep(ShowStep):
     """Accepted for chainsaw's sake: containers do not run, so they write no logs."""
 
     verb: ClassVar[str] = "podLogs"
 
     async def play(self, world: World) -> None:
         """Refuse: no container writes a log."""
-        raise Impossible("no container runs here, so none writes a log")
+        raise StepNotSupported("no container runs here, so none writes a log")

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from mockkube.scenario.step import Step
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Snapshot(Step):
+class SnapshotStep(ScenarioStep):
     """Save the state of the cluster under a name."""
 
     verb: ClassVar[str] = "snapshot"
@@ -22,15 +22,15 @@ class Snapshot(Step):
 
     async def play(self, world: World) -> None:
         """Save the snapshot."""
-        await world.snapshot(self.name)
+        await world.save_snapshot(self.name)
 
 
 @dataclass(frozen=True)
-class Restore(Snapshot):
+class RestoreStep(SnapshotStep):
     """Restore a snapshot; every component restarts, and time goes on."""
 
     verb: ClassVar[str] = "restore"
 
     async def play(self, world: World) -> None:
         """Restore the snapshot."""
-        await world.restore(self.name)
+        await world.restore_snapshot(self.name)

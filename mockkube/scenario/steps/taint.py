@@ -6,16 +6,16 @@ from typing import Annotated, Any, ClassVar, Literal
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType, Selection
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.step import Step
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
 @dataclass(frozen=True)
-class Taint(Step):
+class TaintStep(ScenarioStep):
     """Add a taint to nodes, replacing one of the same key and effect, or remove it."""
 
     verb: ClassVar[str] = "taint"
@@ -47,31 +47,31 @@ class Taint(Step):
         """Change the taints of every selected node."""
         client = world.client()
         try:
-            for node in await self._nodes(client):
-                await self._change(client, node)
+            for node in await self._list_nodes(client):
+                await self._change_taints(client, node)
         except ApiError as error:
-            raise Failure(refusal(error)) from None
+            raise StepFailed(format_error(error)) from None
 
-    async def _nodes(self, client: Client) -> list[ReadOnlyObject]:
+    async def _list_nodes(self, client: Client) -> list[ReadOnlyObject]:
         if self.node:
             return [await client.get("Node", Key("", self.node))]
         found = list((await client.list("Node", Selection(labels=self.selector))).items)
         if not found:
-            raise Failure(f"no node has the labels {self.selector!r}")
+            raise StepFailed(f"no node has the labels {self.selector!r}")
         return found
 
-    async def _change(self, client: Client, node: ReadOnlyObject) -> None:
+    async def _change_taints(self, client: Client, node: ReadOnlyObject) -> None:
         taints = [dict(taint) for taint in node["spec"].get("taints") or ()]
-        kept = [taint for taint in taints if not self._concerns(taint)]
+        kept = [taint for taint in taints if not self._is_same_taint(taint)]
         if self.remove and len(kept) == len(taints):
-            raise Failure(f"node {node['metadata']['name']} has no taint {self.key!r}")
-        wanted: list[Object] = kept if self.remove else [*kept, self._taint()]
+            raise StepFailed(f"node {node['metadata']['name']} has no taint {self.key!r}")
+        wanted: list[Object] = kept if self.remove else [*kept, self._make_taint()]
         # A merge patch replaces the whole list, so a taint added in between would be lost without the resourceVersion.
         patch = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": wanted}}
         await client.patch("Node", Key("", node["metadata"]["name"]), patch, media=PatchType.MERGE)
 
-    def _concerns(self, taint: Object) -> bool:
+    def _is_same_taint(self, taint: Object) -> bool:
         return taint["key"] == self.key and self.effect in (None, taint["effect"])
 
-    def _taint(self) -> Object:
+    def _make_taint(self) -> Object:
         return {"key": self.key, "effect": self.effect, **({"value": self.value} if self.value else {})}

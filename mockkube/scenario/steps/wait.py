@@ -7,15 +7,15 @@ from typing import Annotated, Any, ClassVar
 from mockkube.api.errors import NotFound
 from mockkube.api.printers.jsonpath import PathError, compile_path
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
-from mockkube.scenario.references import Ref
-from mockkube.scenario.step import Step
+from mockkube.scenario.references import TargetReference
+from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Condition:
+class ExpectedCondition:
     """A condition to wait for."""
 
     name: Annotated[str, "its type"]
@@ -23,7 +23,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class JsonPath:
+class ExpectedJsonPath:
     """A value to wait for."""
 
     path: Annotated[str, "where: {.status.phase}"]
@@ -31,23 +31,23 @@ class JsonPath:
 
 
 @dataclass(frozen=True)
-class What:
+class WaitTarget:
     """The state to wait for."""
 
-    condition: Annotated[Condition | None, "a condition"] = None
-    json_path: Annotated[JsonPath | None, "a value"] = None
+    condition: Annotated[ExpectedCondition | None, "a condition"] = None
+    json_path: Annotated[ExpectedJsonPath | None, "a value"] = None
     deletion: Annotated[Mapping[str, Any] | None, "that they are gone: {}"] = None
     create: Annotated[Mapping[str, Any] | None, "that they are there: {}"] = None
 
 
 @dataclass(frozen=True)
-class Wait(Step):
+class WaitStep(ScenarioStep):
     """Wait for objects, as kubectl wait does."""
 
     verb: ClassVar[str] = "wait"
 
     kind: Annotated[str, "their kind"]
-    for_: Annotated[What, "what is waited for"]
+    for_: Annotated[WaitTarget, "what is waited for"]
     api_version: Annotated[str, "where the kind is of"] = ""
     name: Annotated[str, "the name of one"] = ""
     namespace: Annotated[str, "their namespace; empty: that of the scenario"] = ""
@@ -61,19 +61,19 @@ class Wait(Step):
         async def holds() -> bool:
             return await self._holds(world)
 
-        seconds = world.scene.timeout if self.timeout is None else self.timeout
-        if not await world.until(holds, seconds):
-            raise Failure(f"timed out waiting for {self._ref()} after {seconds:g} s: {self.for_}")
+        seconds = world.context.timeout if self.timeout is None else self.timeout
+        if not await world.wait_until(holds, seconds):
+            raise StepFailed(f"timed out waiting for {self._make_reference()} after {seconds:g} s: {self.for_}")
 
-    def _ref(self) -> Ref:
+    def _make_reference(self) -> TargetReference:
         pairs = (pair.partition("=") for pair in self.selector.split(",") if pair)
         labels = {**self.labels, **{key: value for key, _, value in pairs}}
-        return Ref(self.kind, self.name, self.api_version, self.namespace, labels)
+        return TargetReference(self.kind, self.name, self.api_version, self.namespace, labels)
 
     async def _holds(self, world: World) -> bool:
         """Return whether all objects have the state."""
         client = world.client()
-        named, keys = await self._ref().keys(world, client)
+        named, keys = await self._make_reference().find_keys(world, client)
         objects = []
         for key in keys:
             try:
@@ -83,9 +83,9 @@ class Wait(Step):
         if self.for_.deletion is not None:
             return not objects
         # As with kubectl, waiting for no object at all is no success.
-        return len(objects) == len(keys) > 0 and all(map(self._is_so, objects))
+        return len(objects) == len(keys) > 0 and all(map(self._has_state, objects))
 
-    def _is_so(self, obj: ReadOnlyObject) -> bool:
+    def _has_state(self, obj: ReadOnlyObject) -> bool:
         """Return whether one object has the state."""
         if (wanted := self.for_.condition) is not None:
             conditions = obj.get("status", {}).get("conditions") or ()

@@ -11,19 +11,19 @@ from mockkube.client.protocol import Client
 from mockkube.features.components import API_SERVER
 from mockkube.scenario.bindings import resolve
 from mockkube.scenario.fields import Seconds, Tree
-from mockkube.scenario.kinds import Named
-from mockkube.scenario.outcomes import Expectation, Output, bind, judge
-from mockkube.scenario.references import adapt_manifests, manifests, placed
-from mockkube.scenario.step import Step
-from mockkube.scenario.world import Who, World
+from mockkube.scenario.kinds import ResourceKind
+from mockkube.scenario.outcomes import Expectation, Output, bind_outputs, check_response
+from mockkube.scenario.references import adapt_manifests, load_manifests, with_namespace
+from mockkube.scenario.step import ScenarioStep
+from mockkube.scenario.world import RequestOptions, World
 
 # Variable that counts copies.
 INDEX: Final = "index"
-Validation = Literal["Ignore", "Warn", "Strict"]
+FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
 
 @dataclass(frozen=True)
-class Writing(Step):
+class WriteStep(ScenarioStep):
     """Write manifests, one after the other."""
 
     resource: Annotated[Tree | None, "the manifest, or a list of them"] = None
@@ -32,7 +32,7 @@ class Writing(Step):
     as_: Annotated[str, "the user of the request; an administrator by default"] = ""
     groups: Annotated[tuple[str, ...], "the groups of that user"] = ()
     server: Annotated[str, "the API server that receives the request"] = API_SERVER
-    field_validation: Annotated[Validation, "what becomes of unknown fields"] = "Warn"
+    field_validation: Annotated[FieldValidation, "what becomes of unknown fields"] = "Warn"
     dry_run: Annotated[bool, "only ask what would come of it"] = False
     timeout: Annotated[Seconds | None, "accepted for chainsaw and ignored: responses are immediate"] = None
     expect: Annotated[tuple[Expectation, ...], "what must hold of each answer"] = ()
@@ -46,33 +46,35 @@ class Writing(Step):
             return "give a manifest, or a `file` of them"
         return ""
 
-    def who(self) -> Who:
+    def request_options(self) -> RequestOptions:
         """Return identity and options of the requests."""
-        return Who(self.as_, self.groups, self.server, self.field_validation, f"mockkube-{self.verb}", self.dry_run)
+        return RequestOptions(
+            self.as_, self.groups, self.server, self.field_validation, f"mockkube-{self.verb}", self.dry_run
+        )
 
     async def play(self, world: World) -> None:
         """Write each manifest; Failure for the first response that is not as expected."""
-        client = world.client(self.who())
-        for obj in self.objects(world):
-            named, whole = await placed(world, client, obj)
+        client = world.client(self.request_options())
+        for obj in self.list_manifests(world):
+            named, whole = await with_namespace(world, client, obj)
             answer: ReadOnlyObject = {}
             error = None
             try:
-                answer = await self.write(client, named, whole)
+                answer = await self.write_object(client, named, whole)
             except ApiError as refused:
                 error = refused
-            judge(world, self.expect, whole, answer, error)
-            bind(world, self.outputs, answer)
+            check_response(world, self.expect, whole, answer, error)
+            bind_outputs(world, self.outputs, answer)
 
-    def objects(self, world: World) -> Sequence[Object]:
+    def list_manifests(self, world: World) -> Sequence[Object]:
         """Return the manifests, as many times as `copies` says."""
-        bindings = world.scene.bindings
+        bindings = world.context.bindings
         if self.copies is None:
-            return manifests(world, resolve(self.resource, bindings), self.file)
+            return load_manifests(world, resolve(self.resource, bindings), self.file)
         # Resolved once for each copy, because names in the manifest depend on the index.
         counted = [resolve(self.resource, {**bindings, INDEX: index}) for index in range(self.copies)]
-        return [obj for resource in counted for obj in manifests(world, resource, self.file)]
+        return [obj for resource in counted for obj in load_manifests(world, resource, self.file)]
 
     @abstractmethod
-    async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
+    async def write_object(self, client: Client, named: ResourceKind, obj: Object) -> ReadOnlyObject:
         """Write one manifest; raises ApiError for a rejection."""

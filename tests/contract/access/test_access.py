@@ -38,7 +38,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from mockkube.cluster.assembly import Cluster
 from mockkube.cluster.certificates import Certificates
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.servers import Server, Surroundings, build_api_server
+from mockkube.cluster.servers import ApiServerDependencies, Server, build_api_server
 from mockkube.cluster.state import StateDirectory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -216,13 +216,13 @@ async def open_site(folder: Path, **settings: Any) -> AsyncIterator[Site]:
     """Run a server with accounts of each sort."""
     built: list[Server] = []
 
-    def build(given: Surroundings) -> Server:
+    def build(given: ApiServerDependencies) -> Server:
         built.append(build_api_server(given))
         return built[-1]
 
     configuration = ClusterConfiguration(name="access", port=0, db="memory:", without=QUIET, **settings)
     state = StateDirectory(folder)
-    async with Cluster(configuration, state, build=build) as running:
+    async with Cluster(configuration, state, make_api_server=build) as running:
         admin = bearer(running.token)
         site = Site(
             built[0], running.url, Certificates(state.certificates), {"token": admin, "anonymous": Credential()}
@@ -349,8 +349,8 @@ async def test_everybody_may_do_what_the_table_says_and_nothing_else(site: Site)
 
 
 async def test_all_that_is_routed_is_in_the_table(site: Site) -> None:
-    assert site.server.whole is not None
-    registry = site.server.whole.registry
+    assert site.server.api_server is not None
+    registry = site.server.api_server.registry
     routed = {f"{group}/{version} {plural}".lstrip("/") for group, version, plural in registry.resources}
     for (group, version, plural), resource in registry.resources.items():
         at = f"{group}/{version}".lstrip("/")

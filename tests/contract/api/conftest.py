@@ -19,7 +19,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from mockkube.api.catalogue import KindInfo
-from mockkube.cluster.assembly import Cluster, Server, Surroundings, build_api_server
+from mockkube.cluster.assembly import ApiServerDependencies, Cluster, Server, build_api_server
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.state import StateDirectory
 
@@ -93,14 +93,14 @@ class Api:
     @asynccontextmanager
     async def of_new_cluster(cls, directory: Path, **configuration: Any) -> AsyncIterator[Self]:
         """The client of a cluster that runs as long as the context."""
-        surroundings: list[Surroundings] = []
+        surroundings: list[ApiServerDependencies] = []
 
-        def build(given: Surroundings) -> Server:
+        def build(given: ApiServerDependencies) -> Server:
             surroundings.append(given)
             return build_api_server(given)
 
         settings = {"name": "contract", "port": 0, "db": MEMORY, "tls": False, "without": COMPONENTS, **configuration}
-        cluster = Cluster(ClusterConfiguration(**settings), StateDirectory(directory), build=build)
+        cluster = Cluster(ClusterConfiguration(**settings), StateDirectory(directory), make_api_server=build)
         silent = ("Accept-Encoding", "User-Agent")
         async with (
             cluster as running,

@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from mockkube.cluster.certificates import keep_certificates
-from mockkube.cluster.listener import tls_context
+from mockkube.cluster.certificates import ensure_certificates
+from mockkube.cluster.listener import make_tls_context
 
 if TYPE_CHECKING:
     from tests.contract.api.conftest import Api
@@ -74,11 +74,11 @@ class Behind:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def behind(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Behind]:
     """The server, listening."""
-    kept = keep_certificates(tmp_path_factory.mktemp("keys"), ["ext.default.svc"], now=datetime.now(UTC))
+    kept = ensure_certificates(tmp_path_factory.mktemp("keys"), ["ext.default.svc"], now=datetime.now(UTC))
     server = Behind(0, base64.b64encode(kept.authority.read_bytes()).decode())
     runner = web.ServerRunner(web.Server(server.answer))
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls_context(kept))
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=make_tls_context(kept))
     await site.start()
     server.port = runner.addresses[0][1]
     yield server

@@ -8,10 +8,10 @@ from aiohttp import web
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.http.streams import Streams
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.http.streams import OpenWatches
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import controller_manager
@@ -33,17 +33,17 @@ class Local:
     """The server, reached within the process."""
 
     def __init__(self, server: ApiServer) -> None:
-        self._server, self._door = server, LocalDoor()
+        self._server, self._door = server, LocalEndpoint()
 
     async def back(self) -> None:
         self._door.open(self._server)
 
     async def away(self) -> None:
-        self._door.shut()
-        await self._door.emptied()
+        self._door.close()
+        await self._door.wait_until_idle()
 
     async def end_watches(self) -> None:
-        self._door.shut()
+        self._door.close()
         self._door.open(self._server)
 
     async def client(self, sight: VersionedDecoder | None = None) -> Client:
@@ -71,7 +71,7 @@ class Http:
 
     async def end_watches(self) -> None:
         self._server.end_watches()
-        self._server.handler.streams = Streams()
+        self._server.handler.open_watches = OpenWatches()
 
     async def client(self, sight: VersionedDecoder | None = None) -> Client:
         access = RestConfig(f"http://127.0.0.1:{self._port}", token="secret")
@@ -91,7 +91,7 @@ async def server() -> AsyncIterator[ApiServer]:
             await store.create(f"/before/{number}", b"")
         await store.compact(store.revision)
         options = ApiServerOptions(
-            Authenticator({"secret": User("admin", groups=(MASTERS,))}),
+            Authenticator({"secret": User("admin", groups=(MASTERS_GROUP,))}),
             caps=Capabilities(gates=frozenset({"HostnameOverride"})),
             disable_admission=("ServiceAccount",),
         )

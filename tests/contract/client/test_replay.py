@@ -8,7 +8,7 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube.api.errors import Conflict
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.events import NORMAL
@@ -68,7 +68,7 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
         options = ApiServerOptions(Authenticator({}))
         server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(seed, "server"))
         await server.start()
-        door = LocalDoor()
+        door = LocalEndpoint()
         door.open(server)
         client = LocalClient(door, controller_manager(DEFAULT))
         recorder = EventRecorder(client, clock, Random.from_seed(seed, "recorder"), component="counter")
@@ -76,7 +76,7 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
         workers: list[Worker] = [recorder, *counters, *(counter.cache for counter in counters)]
 
         async def quiet() -> None:
-            await server.registry.services.cache.fresh()
+            await server.registry.dependencies.watch_cache.wait_until_fresh()
 
         simulation = Simulation(
             lambda: workers,
@@ -92,7 +92,7 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
         done = (await client.list("ConfigMap", COUNTED)).items
         assert {obj["data"]["count"] for obj in done} == {"5"}
         events = [f"{event['metadata']['name']} {event['message']}" for event in (await client.list("Event")).items]
-        assert door.desk().scribbled() == []
+        assert door.get_server().find_mutated_objects() == []
         for counter in counters:
             await counter.cache.close()
         await server.stop()

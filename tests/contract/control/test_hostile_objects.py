@@ -25,7 +25,7 @@ from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.cluster import servers
 from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import resolve
+from mockkube.cluster.configuration import resolve_configuration
 from mockkube.cluster.state import StateDirectory
 from mockkube.features.versions import DEFAULT
 
@@ -161,14 +161,14 @@ class Lab:
 @asynccontextmanager
 async def lab(folder: Path) -> AsyncIterator[Lab]:
     """Run a cluster with a node."""
-    made: list[servers.Surroundings] = []
+    made: list[servers.ApiServerDependencies] = []
 
-    def build(given: servers.Surroundings) -> servers.Server:
+    def build(given: servers.ApiServerDependencies) -> servers.Server:
         made.append(given)
         return servers.build_api_server(given)
 
     settings = {"name": "hostile", "port": 0, "ephemeral": True, "tls": False, "nodes": 1}
-    cluster = Cluster(resolve(settings, {}), StateDirectory(folder / "hostile"), build=build)
+    cluster = Cluster(resolve_configuration(settings, {}), StateDirectory(folder / "hostile"), make_api_server=build)
     async with cluster as running, aiohttp.ClientSession() as session:
         lab = Lab(session, running.url, made[0].store)
         await lab.until("the first node", "/api/v1/nodes/node-1", lambda one: one is not None)

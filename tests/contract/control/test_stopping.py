@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from mockkube_storage.engines.catalogue import ENGINES
 
-from mockkube.cluster.watchdog import STUCK_EXIT
+from mockkube.cluster.watchdog import BLOCKED_EXIT_CODE
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -137,5 +137,5 @@ def test_the_watchdog_ends_a_process_whose_loop_does_not_turn(tmp_path) -> None:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
-    assert process.returncode == STUCK_EXIT
+    assert process.returncode == BLOCKED_EXIT_CODE
     assert "in ready" in said, "the stack names the function that does not return"

@@ -134,7 +134,7 @@ async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clie
     configuration = ClusterConfiguration(name="custom", port=0, db=MEMORY, tls=False)
     state = StateDirectory(tmp_path_factory.mktemp("state"))
     async with (
-        Cluster(configuration, state, build=build_api_server) as running,
+        Cluster(configuration, state, make_api_server=build_api_server) as running,
         aiohttp.ClientSession() as session,
     ):
         yield Client(session, running.url)

@@ -15,9 +15,9 @@ from mockkube.api.errors import Invalid
 from mockkube.client import kubeconfig
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Key
-from mockkube.cluster.configuration import resolve
+from mockkube.cluster.configuration import resolve_configuration
 from mockkube.cluster.errors import StartError
-from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
@@ -64,8 +64,8 @@ async def world(file):
 
     async def make(*, gates=None, components=None, labels=None, taints=(), version="1.36"):
         told = {"version": version, "proposals": [file], "nodes": 1, "feature_gates": gates or {}}
-        configuration = resolve({**told, "components": components or {}}, {})
-        laboratory = Laboratory(Setup(configuration))
+        configuration = resolve_configuration({**told, "components": components or {}}, {})
+        laboratory = SimulatedCluster(SimulatedClusterConfig(configuration))
         await laboratory.__aenter__()
         laboratories.append(laboratory)
         made = World(laboratory)
@@ -189,7 +189,7 @@ async def test_a_check_that_refuses_the_cluster_s_own_objects_is_named(file, tmp
 
 async def test_clusters_of_one_process_differ_in_their_proposals(world):
     await world(gates=ON)
-    plain = Laboratory(Setup(resolve({"nodes": 1}, {})))
+    plain = SimulatedCluster(SimulatedClusterConfig(resolve_configuration({"nodes": 1}, {})))
     async with plain:
         with pytest.raises(Invalid):
             await World(plain).pod(**TOLERATES)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.cluster.configuration import resolve
-from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.cluster.configuration import resolve_configuration
+from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
@@ -87,7 +87,9 @@ def _enabling(name, **args):
 async def test_a_scheduler_configuration_gives_it_arguments(file):
     told = {"proposals": [file], "nodes": 1, "feature_gates": {GATE: True}}
     config = _enabling("Quiet", label="busy")
-    laboratory = Laboratory(Setup(resolve(told, {}), flags={"kube-scheduler": {"config": config}}))
+    laboratory = SimulatedCluster(
+        SimulatedClusterConfig(resolve_configuration(told, {}), flags={"kube-scheduler": {"config": config}})
+    )
     async with laboratory:
         client = laboratory.client()
         node = (await client.list("Node")).items[0]

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.identity.user import MASTERS
+from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import DELETE_NOW, Key, PatchType, Selection
@@ -33,17 +33,17 @@ class Lab:
     """The cluster as its operator sees it, and its scheduler."""
 
     def __init__(self, store: MemoryStore, server: ApiServer, clock: VirtualClock, scheduler: Scheduler) -> None:
-        door = LocalDoor()
+        door = LocalEndpoint()
         door.open(server)
         self.scheduler, self.clock = scheduler, clock
-        self.admin = LocalClient(door, identity.ClientIdentity("admin", (MASTERS,), "kubectl"))
+        self.admin = LocalClient(door, identity.ClientIdentity("admin", (MASTERS_GROUP,), "kubectl"))
         self._store, self._server = store, server
         self.simulation = Simulation(lambda: scheduler.workers, clock=clock, wait_for_delivery=self._quiet)
 
     async def _quiet(self) -> None:
         """Return when all that is stored has reached those who watch."""
         await asyncio.sleep(0)
-        while self._server.registry.services.cache.revision < self._store.revision:  # noqa: ASYNC110 (a turn is enough)
+        while self._server.registry.dependencies.watch_cache.revision < self._store.revision:  # noqa: ASYNC110 (a turn is enough)
             await asyncio.sleep(0)
 
     async def settle(self) -> None:
@@ -131,7 +131,7 @@ async def labs() -> AsyncIterator[Callable[..., Any]]:
             server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
             await server.start()
             stack.push_async_callback(server.stop)
-            door, registry = LocalDoor(), CollectorRegistry()
+            door, registry = LocalEndpoint(), CollectorRegistry()
             door.open(server)
             client = LocalClient(door, identity.scheduler(parsed))
             caps = Capabilities(parsed, enabled_gates(parsed, gates or {}, component="kube-scheduler"))

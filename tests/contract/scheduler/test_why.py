@@ -6,19 +6,19 @@ import pytest
 
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key
-from mockkube.explain.scheduling import Explanation, case_of, explain
-from mockkube.explain.what_if import what_if
+from mockkube.explain.scheduling import SchedulingExplanation, explain, record_case
+from mockkube.explain.what_if import add_remedies
 
 NUMERIC = "TaintTolerationComparisonOperators"
 P = Key("default", "p")
 
 
-async def why(lab: Any, **overrides: bool) -> Explanation:
-    case = await case_of(lab.admin, P, lab.scheduler.semantics.caps, lab.clock)
-    return await what_if(case, await explain(case), overrides)
+async def why(lab: Any, **overrides: bool) -> SchedulingExplanation:
+    case = await record_case(lab.admin, P, lab.scheduler.semantics.caps, lab.clock)
+    return await add_remedies(case, await explain(case), overrides)
 
 
-def changes(explanation: Explanation, kind: str) -> dict[str, str]:
+def changes(explanation: SchedulingExplanation, kind: str) -> dict[str, str]:
     """Return the node the pod would go to, by change."""
     return {one.change: one.node for one in explanation.what_if if one.kind == kind}
 
@@ -74,8 +74,8 @@ async def test_a_gate_of_the_scheduler_would_help(labs) -> None:
     blind = await labs()
     case = None
     await lab.pod("p", tolerations=[{"key": "level", "operator": "Gt", "value": "5", "effect": "NoSchedule"}])
-    case = await case_of(lab.admin, P, blind.scheduler.semantics.caps, lab.clock)
-    found = await what_if(case, await explain(case), {})
+    case = await record_case(lab.admin, P, blind.scheduler.semantics.caps, lab.clock)
+    found = await add_remedies(case, await explain(case), {})
     assert changes(found, "gate") == {f"{NUMERIC}=true": "n1"}
 
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selection
@@ -35,7 +35,7 @@ class Simulation:
     """One API server, one controller manager, and an administrator with a clock."""
 
     server: ApiServer
-    door: LocalDoor
+    door: LocalEndpoint
     clock: VirtualClock
     manager: controller_manager.ControllerManager | None = None
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
@@ -84,7 +84,9 @@ class Simulation:
         """Let everybody work until nobody has anything to do at this moment."""
         workers = [] if self.manager is None else self.manager.workers
         return await settle(
-            lambda: workers, InOrderChooser(), wait_for_delivery=self.server.registry.services.cache.fresh
+            lambda: workers,
+            InOrderChooser(),
+            wait_for_delivery=self.server.registry.dependencies.watch_cache.wait_until_fresh,
         )
 
     async def advance(self, seconds: float) -> None:
@@ -201,10 +203,10 @@ async def sim() -> AsyncIterator[Simulation]:
         )
         server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
         await server.start()
-        door = LocalDoor()
+        door = LocalEndpoint()
         door.open(server)
         simulation = Simulation(server, door, clock)
         yield simulation
         await simulation.stop()
-        door.shut()
+        door.close()
         await server.stop()

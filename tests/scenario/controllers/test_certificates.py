@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.client import identity
-from mockkube.cluster.certificates import keep_certificates
+from mockkube.cluster.certificates import ensure_certificates
 from mockkube.controllers.options import Options
 from mockkube.features.versions import DEFAULT
 
@@ -38,7 +38,7 @@ def of_kubelet(node):
 
 @pytest.fixture
 def options(tmp_path, sim):
-    kept = keep_certificates(tmp_path, [], now=sim.clock.now())
+    kept = ensure_certificates(tmp_path, [], now=sim.clock.now())
     own = {"signing_certificate": str(kept.authority), "signing_key": str(kept.authority_key)}
     return replace(Options.for_version(DEFAULT), **own)
 

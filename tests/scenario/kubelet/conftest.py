@@ -8,18 +8,18 @@ import pytest
 
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.apiserver.registry.subresources import logs
 from mockkube.client.protocol import Deletion, Key, PatchType
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.components import API_SERVER
 
 
 class World:
     """One cluster, and an administrator with a clock."""
 
-    def __init__(self, lab: Laboratory) -> None:
+    def __init__(self, lab: SimulatedCluster) -> None:
         self.lab = lab
         self.client = lab.client()
 
@@ -64,11 +64,11 @@ class World:
 
     async def log(self, name: str, **query: str) -> str:
         """Return what `kubectl logs` would show of a pod."""
-        registry = self.lab._interior.fleet.workshop.door(API_SERVER).desk().registry
-        pods = registry.stored("", "pods")
+        registry = self.lab._control_plane.component_controller.factory.get_endpoint(API_SERVER).get_server().registry
+        pods = registry.find_storage_resource("", "pods")
         assert pods is not None
-        call = Call(User("admin"), "default", name, "log")
-        return await logs.read(pods, call, {key: [value] for key, value in query.items()})
+        call = RequestScope(User("admin"), "default", name, "log")
+        return await logs.read_log(pods, call, {key: [value] for key, value in query.items()})
 
     async def reasons(self, name: str) -> list[str]:
         """Return the reasons of the events about an object, in their order."""
@@ -97,8 +97,8 @@ async def _opener() -> AsyncIterator[Open]:
 
         async def start(**configuration: Any) -> World:
             configuration.setdefault("nodes", 1)
-            setup = Setup(ClusterConfiguration(**configuration), seed=1)
-            return World(await stack.enter_async_context(Laboratory(setup)))
+            setup = SimulatedClusterConfig(ClusterConfiguration(**configuration), seed=1)
+            return World(await stack.enter_async_context(SimulatedCluster(setup)))
 
         yield start
 

@@ -18,7 +18,7 @@ async def test_a_restart_admits_every_pod_anew_the_oldest_first(world):
     await world.pod("young", "node-1")
     await world.merge("Node", "node-1", {"status": {"allocatable": {"pods": "1"}}}, "", "status")
     assert (await world.status("young"))["phase"] == "Running"
-    await world.lab.restart("kubelet")
+    await world.lab.restart_component("kubelet")
     await world.lab.settle()
     assert (await world.status("old"))["phase"] == "Running"
     status = await world.status("young")

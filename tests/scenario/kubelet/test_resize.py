@@ -44,7 +44,7 @@ async def test_a_pod_keeps_what_it_was_given_through_a_restart(world):
     await world.pod("other", "node-1", containers=main("2"))
     await world.pod("p", "node-1", containers=main("1"))
     await resize(world, "3")
-    await world.lab.restart("kubelet")
+    await world.lab.restart_component("kubelet")
     await world.lab.settle()
     status = await world.status("p")
     assert (status["phase"], status["containerStatuses"][0]["resources"]) == ("Running", {"requests": {"cpu": "1"}})

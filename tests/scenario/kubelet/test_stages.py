@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.api.errors import Invalid
 from mockkube.client.protocol import Key
-from mockkube.kubelet.stages.definition import DEFINITION, NAME
+from mockkube.kubelet.stages.definition import CRD_NAME, STAGE_CRD
 
 STAGE = "Stage.kwok.x-k8s.io"
 TURNS_MAX = 1000
@@ -31,10 +31,10 @@ PENDING = [{"key": ".status.phase", "operator": "In", "values": ["Pending"]}]
 
 
 async def define(world):
-    await world.client.create("CustomResourceDefinition", DEFINITION)
+    await world.client.create("CustomResourceDefinition", STAGE_CRD)
     for _ in range(TURNS_MAX):
         await asyncio.sleep(0)
-        definition = await world.client.get("CustomResourceDefinition", Key("", NAME))
+        definition = await world.client.get("CustomResourceDefinition", Key("", CRD_NAME))
         conditions = definition.get("status", {}).get("conditions", ())
         if any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
             await world.lab.settle()

@@ -8,8 +8,8 @@ import pytest
 
 from mockkube.client.protocol import Deletion, Key, PatchType
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.laboratory import Laboratory, Setup
-from mockkube.explain.explanation import Account
+from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
+from mockkube.explain.explanation import PodExplanation
 
 GT = "TaintTolerationComparisonOperators"
 
@@ -17,7 +17,7 @@ GT = "TaintTolerationComparisonOperators"
 class World:
     """One cluster, and an administrator."""
 
-    def __init__(self, lab: Laboratory) -> None:
+    def __init__(self, lab: SimulatedCluster) -> None:
         self.lab = lab
         self.client = lab.client()
 
@@ -50,9 +50,9 @@ class World:
         await self.client.delete(kind, Key(namespace, name), Deletion(grace_seconds=0))
         await self.lab.settle()
 
-    async def why(self, name: str = "p", namespace: str = "default") -> Account:
+    async def why(self, name: str = "p", namespace: str = "default") -> PodExplanation:
         """Return what is said of a pod."""
-        return await self.lab.why(Key(namespace, name))
+        return await self.lab.explain_pod(Key(namespace, name))
 
 
 class Open(Protocol):
@@ -69,9 +69,11 @@ async def _opener() -> AsyncIterator[Open]:
 
         async def start(*, off: str = "", **configuration: Any) -> World:
             said: dict[str, Any] = {"nodes": 2, "feature_gates": {GT: True}, **configuration}
-            lab = await stack.enter_async_context(Laboratory(Setup(ClusterConfiguration(**said), seed=1)))
+            lab = await stack.enter_async_context(
+                SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(**said), seed=1))
+            )
             if off:
-                await lab.set(off, gates={GT: False})
+                await lab.change_component(off, gates={GT: False})
             return World(lab)
 
         yield start

@@ -5,28 +5,30 @@ from typing import Any
 import pytest
 
 from mockkube.client.protocol import Key
-from mockkube.explain.explanation import Account, Stage
-from mockkube.explain.pod_fate import Fate
+from mockkube.explain.explanation import PodExplanation, PodProgress
+from mockkube.explain.pod_fate import PodFate
 from mockkube.features.versions import Version
 
 GT = "TaintTolerationComparisonOperators"
 BOTH = ("node-1", "node-2")
 
 
-def of_components(account: Account) -> set[tuple[str, str]]:
+def of_components(account: PodExplanation) -> set[tuple[str, str]]:
     return {(one.component, one.change) for one in account.remedies if one.component}
 
 
 @pytest.mark.parametrize(
     ("off", "effect", "fate", "stage"),
     [
-        pytest.param("kube-scheduler", "NoSchedule", Fate.UNBOUND, Stage.SCHEDULED, id="the scheduler"),
-        pytest.param("kubelet", "NoExecute", Fate.REFUSED, Stage.ADMITTED, id="a kubelet"),
-        pytest.param("kube-controller-manager", "NoExecute", Fate.EVICTED, Stage.KEPT, id="the controller manager"),
+        pytest.param("kube-scheduler", "NoSchedule", PodFate.UNBOUND, PodProgress.SCHEDULED, id="the scheduler"),
+        pytest.param("kubelet", "NoExecute", PodFate.REFUSED, PodProgress.ADMITTED, id="a kubelet"),
+        pytest.param(
+            "kube-controller-manager", "NoExecute", PodFate.EVICTED, PodProgress.KEPT, id="the controller manager"
+        ),
     ],
 )
 async def test_the_gate_of_the_component_that_lacks_it_would_help(
-    begin: Any, off: str, effect: str, fate: Fate, stage: Stage
+    begin: Any, off: str, effect: str, fate: PodFate, stage: PodProgress
 ) -> None:
     world = await begin(off=off)
     await world.taint(*BOTH, effect=effect)
@@ -47,10 +49,10 @@ async def test_the_change_that_is_told_does_help(begin: Any) -> None:
     await world.lab.set("kubelet", gates={GT: True})
     await world.lab.settle()
     account = await world.why()
-    assert (account.fate, account.obstacle, list(account.remedies)) == (Fate.REFUSED, None, [])
+    assert (account.fate, account.obstacle, list(account.remedies)) == (PodFate.REFUSED, None, [])
     assert "If decided again now, this would not happen" in account.notes[0]
     await world.gt("another")
-    assert (await world.why("another")).fate == Fate.RUNNING
+    assert (await world.why("another")).fate == PodFate.RUNNING
 
 
 async def test_a_change_that_only_moves_the_trouble_says_where_to(begin: Any) -> None:
@@ -90,11 +92,11 @@ async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any)
 @pytest.mark.parametrize(
     ("stopped", "stage"),
     [
-        pytest.param("kube-scheduler", Stage.SCHEDULED, id="the scheduler"),
-        pytest.param("kubelet", Stage.ADMITTED, id="the kubelets"),
+        pytest.param("kube-scheduler", PodProgress.SCHEDULED, id="the scheduler"),
+        pytest.param("kubelet", PodProgress.ADMITTED, id="the kubelets"),
     ],
 )
-async def test_a_component_that_is_stopped_is_what_stops_a_pod(begin: Any, stopped: str, stage: Stage) -> None:
+async def test_a_component_that_is_stopped_is_what_stops_a_pod(begin: Any, stopped: str, stage: PodProgress) -> None:
     world = await begin()
     await world.lab.set(stopped, running=False)
     await world.pod("p")
@@ -111,7 +113,7 @@ async def test_the_controller_manager_that_is_stopped_evicts_nobody(begin: Any) 
     await world.taint(*BOTH, effect="NoExecute")
     await world.gt()
     account = await world.why()
-    assert (account.fate, account.obstacle) == (Fate.RUNNING, None)
+    assert (account.fate, account.obstacle) == (PodFate.RUNNING, None)
 
 
 async def test_an_older_scheduler_needs_version_and_gate(begin: Any) -> None:

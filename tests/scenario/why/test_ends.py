@@ -7,14 +7,14 @@ import pytest
 
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key, PatchType
-from mockkube.explain.explanation import Account
-from mockkube.explain.pod_fate import Fate
+from mockkube.explain.explanation import PodExplanation
+from mockkube.explain.pod_fate import PodFate
 from mockkube.features.versions import Version
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def of_objects(account: Account) -> set[tuple[str, str]]:
+def of_objects(account: PodExplanation) -> set[tuple[str, str]]:
     return {(one.kind, one.change) for one in account.remedies if not one.component}
 
 
@@ -24,7 +24,7 @@ async def test_a_pod_evicted_for_a_taint_would_have_stayed_with_a_toleration(beg
     await world.taint("node-1", effect="NoExecute")
     await world.lab.advance(5)
     account = await world.why()
-    assert (account.gone, account.fate) == (True, Fate.EVICTED)
+    assert (account.gone, account.fate) == (True, PodFate.EVICTED)
     assert account.state == "is gone; it was on node-1, Succeeded: DeletionByTaintManager"
     assert account.deeds[0].startswith("Who: kube-controller-manager 1.36 (taint-eviction-controller) evicted it")
     assert of_objects(account) == {
@@ -51,7 +51,7 @@ async def test_a_pod_of_a_silent_node_is_evicted_for_its_taint(begin: Any) -> No
     await world.lab.set("kubelet.node-1", running=False)
     await world.lab.advance(400)
     account = await world.why()
-    assert account.fate == Fate.EVICTED
+    assert account.fate == PodFate.EVICTED
     assert account.obstacle is not None
     assert "node.kubernetes.io/unreachable:NoExecute" in account.obstacle.detail
     assert ("running", "kubelet.node-1", "works") in {(one.kind, one.component, one.change) for one in account.remedies}
@@ -64,7 +64,7 @@ async def test_a_preempted_pod_names_for_whom_and_what_would_have_spared_it(begi
     await world.pod("winner", cpu="3", priorityClassName="high")
     await world.lab.advance(5)
     account = await world.why()
-    assert (account.gone, account.fate) == (True, Fate.PREEMPTED)
+    assert (account.gone, account.fate) == (True, PodFate.PREEMPTED)
     assert account.obstacle is not None
     assert account.obstacle.text == "would preempt it again for pod default/winner"
     assert of_objects(account) == {
@@ -78,7 +78,7 @@ async def test_a_pod_ended_for_a_critical_one_names_it(begin: Any) -> None:
     await world.pod("p", cpu="3")
     await world.pod("critical", cpu="3", priorityClassName="system-node-critical", nodeName="node-1")
     account = await world.why()
-    assert account.fate == Fate.DISPLACED
+    assert account.fate == PodFate.DISPLACED
     assert account.obstacle is not None
     assert account.obstacle.text == "would end it again for critical pod default/critical"
     assert ("capacity", "node node-1 has 3 more cpu") in of_objects(account)
@@ -102,7 +102,7 @@ async def test_a_pod_its_kubelet_refused_says_what_would_let_it_in(
     world = await begin(nodes=1)
     await world.pod("p", nodeName="node-1", **spec)
     account = await world.why()
-    assert account.fate == Fate.REFUSED
+    assert account.fate == PodFate.REFUSED
     assert account.obstacle is not None
     assert account.obstacle.text == f"refuses it on node-1: {reason}"
     assert remedy in of_objects(account)
@@ -164,7 +164,7 @@ async def test_a_pod_that_was_refused_and_then_deleted_was_still_refused(begin: 
     await world.client.delete("Pod", Key("default", "p"))
     await world.lab.settle()
     account = await world.why()
-    assert (account.gone, account.fate) == (True, Fate.REFUSED)
+    assert (account.gone, account.fate) == (True, PodFate.REFUSED)
     assert account.state == "is gone; it was on node-1, Failed: OutOfcpu"
 
 
@@ -213,7 +213,7 @@ async def test_a_pod_that_holds_on_by_its_own_finalizer_still_says_who_preempted
     await world.pod("winner", cpu="3", priorityClassName="high")
     await world.lab.advance(5)
     account = await world.why()
-    assert (account.gone, account.fate) == (False, Fate.PREEMPTED)
+    assert (account.gone, account.fate) == (False, PodFate.PREEMPTED)
     assert account.deeds[1].endswith("held by example.com/hold.")
     assert account.obstacle is not None
     assert "for pod default/winner" in account.obstacle.text
@@ -226,5 +226,5 @@ async def test_a_pod_that_has_ended_by_itself_was_turned_away_by_nobody(begin: A
     await world.lab.advance(30)
     name = next(one["metadata"]["name"] for one in (await world.client.list("Pod")).items)
     account = await world.why(name)
-    assert (account.fate, account.obstacle) == (Fate.ENDED, None)
+    assert (account.fate, account.obstacle) == (PodFate.ENDED, None)
     assert account.deeds == ("Its containers have ended on node-1; no component stopped it.",)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from mockkube.client.protocol import Key, PatchType
-from mockkube.cluster.explained_components import team_of
-from mockkube.explain.owner_explanation import Making, making_of
-from mockkube.explain.owners import maker_of
+from mockkube.cluster.explained_components import make_cluster_components
+from mockkube.explain.owner_explanation import OwnerExplanation, explain_owner
+from mockkube.explain.owners import find_workload
 
 GT = "TaintTolerationComparisonOperators"
 TEMPLATE = {
@@ -22,11 +22,11 @@ async def daemons(world: Any) -> None:
     await world.create("DaemonSet", "d", spec=spec)
 
 
-async def making(world: Any, called: str = "ds") -> Making:
-    maker = await maker_of(world.client, Key("default", "d"), called)
+async def making(world: Any, called: str = "ds") -> OwnerExplanation:
+    maker = await find_workload(world.client, Key("default", "d"), called)
     assert maker is not None
-    team = team_of(world.lab.components(), {})
-    return await making_of(world.client, team, maker, world.lab.clock.now())
+    team = make_cluster_components(world.lab.components(), {})
+    return await explain_owner(world.client, team, maker, world.lab.clock.now())
 
 
 async def test_a_daemon_set_without_pods_on_a_node_names_taint_and_gate(begin: Any) -> None:
@@ -34,7 +34,7 @@ async def test_a_daemon_set_without_pods_on_a_node_names_taint_and_gate(begin: A
     await world.taint("node-1", effect="NoSchedule")
     await daemons(world)
     found = await making(world)
-    assert (len(found.pods), found.refusals) == (1, [])
+    assert (len(found.pods), found.rejections) == (1, [])
     assert found.nodes == [("node-1", f"taint sla=950:NoSchedule; toleration Gt 900: {GT} is off")]
     told = [(one.component, one.change, one.node) for one in found.remedies]
     assert told == [("kube-controller-manager", f"{GT}=true", "node-1")]
@@ -49,7 +49,7 @@ async def test_pods_that_the_api_server_refuses_name_its_gate(begin: Any) -> Non
     await world.lab.settle()
     found = await making(world)
     assert (found.pods, found.nodes) == ([], [])
-    assert found.refusals[0].startswith('spec.tolerations[0].operator: Unsupported value: "Gt"')
+    assert found.rejections[0].startswith('spec.tolerations[0].operator: Unsupported value: "Gt"')
     assert [(one.component, one.change) for one in found.remedies] == [("kube-apiserver", f"{GT}=true")]
 
 
@@ -58,7 +58,7 @@ async def test_a_kind_is_known_by_any_of_its_names(begin: Any) -> None:
     await daemons(world)
     for called in ("ds", "daemonsets", "daemonset.apps", ""):
         assert (await making(world, called)).kind == "DaemonSet"
-    assert await maker_of(world.client, Key("default", "d"), "deploy") is None
+    assert await find_workload(world.client, Key("default", "d"), "deploy") is None
 
 
 async def test_what_the_controller_adds_to_a_daemon_is_no_loss(begin: Any) -> None:

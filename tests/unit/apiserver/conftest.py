@@ -8,8 +8,8 @@ import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.schema import Schema
-from mockkube.apiserver.admission.chain import Chain
-from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Random
@@ -30,15 +30,15 @@ async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
     made = Registry(
         store=store,
         clock=RealClock(),
-        chance=Random.from_seed(1, "registry"),
-        caps=caps,
+        random=Random.from_seed(1, "registry"),
+        capabilities=caps,
         schema=Schema(caps.version),
-        admission=Chain([]),
-        allocators=Allocators(chance=Random.from_seed(1, "allocators")),
+        admission=AdmissionChain([]),
+        allocators=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
         runtime_config={},
     )
-    await made.services.cache.start()
-    following = asyncio.create_task(made.services.cache.run())
+    await made.dependencies.watch_cache.start()
+    following = asyncio.create_task(made.dependencies.watch_cache.run())
     yield made
     following.cancel()
     with contextlib.suppress(asyncio.CancelledError):

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from mockkube.cli.catalogue import COMMANDS
-from mockkube.cluster.kubeconfig import Access, render
-from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, Summary
+from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.state import ComponentSummary, RunningRecord, StateDirectory, StateLock
 
 Mockkube = Callable[..., Any]
 
@@ -20,7 +20,7 @@ def lab(state: Path) -> StateDirectory:
     """A cluster that was started before."""
     directory = StateDirectory(state / "lab")
     directory.path.mkdir(parents=True)
-    directory.kubeconfig.write_text(render(Access("lab", "http://127.0.0.1:1")))
+    directory.kubeconfig.write_text(render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:1")))
     directory.database.write_text("")
     return directory
 
@@ -89,7 +89,7 @@ def test_status_of_running_and_stopped_clusters(mockkube: Mockkube, lab: StateDi
     running = StateDirectory(lab.path.parent / "busy")
     with StateLock(running):
         starting = mockkube("status", "--name", "busy", "-o", "json")
-        pid = running.holder()
+        pid = running.find_holder_pid()
         assert pid is not None
         RunningRecord(pid, "https://127.0.0.1:5", "1.35", "memory:", "/k").write(running)
         answer = mockkube("status")
@@ -104,11 +104,14 @@ def test_status_of_running_and_stopped_clusters(mockkube: Mockkube, lab: StateDi
 
 def test_status_of_a_single_cluster_lists_its_components(mockkube: Mockkube, lab: StateDirectory) -> None:
     with StateLock(lab):
-        components = (Summary("kube-apiserver", "1.35", True, "https://127.0.0.1:5"), Summary("kubelet", "1.34", False))
-        pid = lab.holder()
+        components = (
+            ComponentSummary("kube-apiserver", "1.35", True, "https://127.0.0.1:5"),
+            ComponentSummary("kubelet", "1.34", False),
+        )
+        pid = lab.find_holder_pid()
         assert pid is not None
         record = RunningRecord(pid, "https://127.0.0.1:5", "1.36", "memory:", "/k")
-        record.showing(components).write(lab)
+        record.with_components(components).write(lab)
         told = mockkube("status").out.splitlines()
         [status] = json.loads(mockkube("status", "-o", "json").out)
     assert [line.split() for line in told[3:]] == [

@@ -1,6 +1,6 @@
 """What gets nowhere, as metrics tell."""
 
-from mockkube.cli.loops import Loop, read_loops
+from mockkube.cli.loops import HotLoopReport, parse_hot_loops
 
 PAGE = """
 # HELP mockkube_controller_loop_rate Times a minute.
@@ -16,7 +16,7 @@ other_rate{controller="x",object="y",cause="z"} 1.0
 
 
 def test_loops_are_read_from_the_metrics_of_a_component() -> None:
-    assert list(read_loops("kubelet", PAGE)) == [
-        Loop("kubelet", "job", "default/j", "failing", 12),
-        Loop("kubelet", "admission", "ReplicaSet default/web", "OutOfcpu", 7),
+    assert list(parse_hot_loops("kubelet", PAGE)) == [
+        HotLoopReport("kubelet", "job", "default/j", "failing", 12),
+        HotLoopReport("kubelet", "admission", "ReplicaSet default/web", "OutOfcpu", 7),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.cluster.kubeconfig import Access, render
+from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
 
 Mockkube = Callable[..., Any]
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -16,7 +16,7 @@ HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerCo
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> str:
     path = tmp_path / "kubeconfig"
-    path.write_text(render(Access("lab", "http://127.0.0.1:1")))
+    path.write_text(render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:1")))
     return str(path)
 
 

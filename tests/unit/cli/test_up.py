@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.cli.up import path_line
+from mockkube.cli.up import format_path_line
 from mockkube.cluster.files import write_atomically
 from mockkube.cluster.state import StateDirectory
 
@@ -98,7 +98,7 @@ def test_a_signal_stops_it_without_the_help_of_the_watchdog(
     assert process.stderr is not None
     assert process.stderr.read() == ""
     assert not path.exists()
-    assert StateDirectory(state / "default").holder() is None
+    assert StateDirectory(state / "default").find_holder_pid() is None
 
 
 def test_its_end_does_not_wait_for_the_interpreter_to_take_itself_apart(state: Path) -> None:
@@ -229,6 +229,6 @@ def test_the_path_is_shown_where_the_shell_does_not_find_the_command(tmp_path: P
     program = tmp_path / "a b" / "mockkube"
     program.parent.mkdir()
     program.touch(mode=0o755)
-    assert path_line(str(program), "/bin") == f"""export PATH='{program.parent}':"$PATH\""""
-    assert path_line(str(program), f"/bin:{program.parent}") == ""
-    assert path_line(str(tmp_path / "__main__.py"), "/bin") == ""
+    assert format_path_line(str(program), "/bin") == f"""export PATH='{program.parent}':"$PATH\""""
+    assert format_path_line(str(program), f"/bin:{program.parent}") == ""
+    assert format_path_line(str(tmp_path / "__main__.py"), "/bin") == ""

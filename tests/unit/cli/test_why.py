@@ -11,8 +11,8 @@ import orjson
 import pytest
 import yaml
 
-from mockkube.cluster.kubeconfig import Access, render
-from mockkube.cluster.listener import bind, url_of
+from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.listener import bind, get_url
 from mockkube.cluster.state import StateDirectory
 
 Mockkube = Callable[..., Any]
@@ -118,7 +118,7 @@ def serving(server: type[Server], path: Path) -> Iterator[str]:
     listening = HTTPServer(("127.0.0.1", 0), server)
     thread = threading.Thread(target=listening.serve_forever)
     thread.start()
-    path.write_text(render(Access("lab", f"http://127.0.0.1:{listening.server_port}")))
+    path.write_text(render_kubeconfig(KubeconfigEntries("lab", f"http://127.0.0.1:{listening.server_port}")))
     try:
         yield str(path)
     finally:
@@ -211,7 +211,7 @@ def test_what_makes_no_pods_is_refused(mockkube: Mockkube, kubeconfig: str) -> N
 
 def test_a_cluster_that_does_not_answer_ends_with_3(mockkube: Mockkube, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
-    path.write_text(render(Access("lab", "http://127.0.0.1:1")))
+    path.write_text(render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:1")))
     assert mockkube("why", "pod/web", "--kubeconfig", str(path)).code == 3
 
 
@@ -224,8 +224,8 @@ def test_a_cluster_that_is_stopped_is_named_with_the_remedy(
     directory = StateDirectory(state / "lab")
     directory.path.mkdir(parents=True)
     with bind("127.0.0.1", 0) as listening:
-        url = url_of(listening, tls=False)
-    directory.kubeconfig.write_text(render(Access("lab", url)))
+        url = get_url(listening, tls=False)
+    directory.kubeconfig.write_text(render_kubeconfig(KubeconfigEntries("lab", url)))
     answer = mockkube(*arguments, "--name", "lab")
     assert (answer.code, answer.out) == (3, "")
     assert answer.err == f"mockkube: nothing runs at {url}: start it with 'mockkube up --name lab'\n"

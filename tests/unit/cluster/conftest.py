@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aiohttp.web import BaseRequest, Response, StreamResponse
 
-from mockkube.cluster.credentials import authenticator_of
-from mockkube.cluster.servers import Server, Surroundings
+from mockkube.cluster.credentials import make_authenticator
+from mockkube.cluster.servers import ApiServerDependencies, Server
 
 Object = dict[str, Any]
 
@@ -16,9 +16,9 @@ Object = dict[str, Any]
 class StubServer:
     """Answers every request with the user's name; `/slow` never ends by itself, `/watch` until the server stops."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: ApiServerDependencies) -> None:
         self.surroundings = surroundings
-        self.authenticator = authenticator_of(surroundings.configuration, surroundings.credentials.token)
+        self.authenticator = make_authenticator(surroundings.configuration, surroundings.credentials.token)
         self.created: list[Object] = []
         self.stopping = asyncio.Event()
         self.entered = asyncio.Event()
@@ -65,8 +65,8 @@ def built() -> list[StubServer]:
 
 
 @pytest.fixture
-def build(built: list[StubServer]) -> Callable[[Surroundings], Server]:
-    def build_stub(surroundings: Surroundings) -> Server:
+def build(built: list[StubServer]) -> Callable[[ApiServerDependencies], Server]:
+    def build_stub(surroundings: ApiServerDependencies) -> Server:
         built.append(StubServer(surroundings))
         return built[-1]
 

@@ -18,10 +18,10 @@ from mockkube.cluster.assembly import Cluster
 from mockkube.cluster.certificates import Certificates
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError, StartError
-from mockkube.cluster.servers import Server, Surroundings
+from mockkube.cluster.servers import ApiServerDependencies, Server
 from mockkube.cluster.state import RunningRecord, StateDirectory
 
-Build = Callable[[Surroundings], Server]
+Build = Callable[[ApiServerDependencies], Server]
 Fixture = Callable[..., Cluster]
 
 
@@ -36,7 +36,7 @@ def cluster(directory: StateDirectory, build: Build) -> Fixture:
         configuration = ClusterConfiguration(
             **{"name": "lab", "port": 0, "db": MEMORY, "given": frozenset({"name"}), **fields}
         )
-        return Cluster(configuration, directory, build=build)
+        return Cluster(configuration, directory, make_api_server=build)
 
     return make
 
@@ -197,12 +197,12 @@ async def test_a_store_that_fails_while_the_cluster_starts_is_named(
         raise Unavailable("lab.db", "database or disk is full")
 
     made = cluster(nodes=1)
-    build = made._build
+    build = made._make_api_server
     monkeypatch.setattr(made, "_build", lambda given: _with(build(given), create_object, monkeypatch))
     with pytest.raises(StartError, match=r"lab\.db is not available: database or disk is full: make it"):
         await made.__aenter__()
     assert built[0].stopping.is_set()
-    assert directory.holder() is None
+    assert directory.find_holder_pid() is None
 
 
 def _with(server: Server, create_object: Any, monkeypatch: pytest.MonkeyPatch) -> Server:
@@ -217,7 +217,7 @@ async def test_a_ready_file_that_cannot_be_written_stops_all_of_it(
     with pytest.raises(StartError, match=f"ready file {path}: No such file or directory"):
         await cluster(ready_file=path).__aenter__()
     assert built[0].stopping.is_set()
-    assert directory.holder() is None
+    assert directory.find_holder_pid() is None
 
 
 async def test_it_stops_within_a_second_with_watches_slow_requests_and_idle_connections(

@@ -8,14 +8,14 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from mockkube.cluster.certificates import Certificates, keep_certificates
+from mockkube.cluster.certificates import Certificates, ensure_certificates
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> Certificates:
-    return keep_certificates(tmp_path / "keys", ["192.0.2.7", "box.example"], now=NOW)
+    return ensure_certificates(tmp_path / "keys", ["192.0.2.7", "box.example"], now=NOW)
 
 
 def load(path: Path) -> x509.Certificate:
@@ -23,7 +23,7 @@ def load(path: Path) -> x509.Certificate:
 
 
 def contents(certificates: Certificates) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in certificates.files()}
+    return {path.name: path.read_bytes() for path in certificates.all_files()}
 
 
 def test_the_server_is_certified_for_its_names(certificates: Certificates) -> None:
@@ -56,14 +56,14 @@ def test_a_front_proxy_has_an_authority_of_its_own(certificates: Certificates) -
 
 
 def test_keys_are_readable_by_their_owner_alone(certificates: Certificates) -> None:
-    keys = [path for path in certificates.files() if path.suffix == ".key"]
+    keys = [path for path in certificates.all_files() if path.suffix == ".key"]
     assert [path.stat().st_mode & 0o777 for path in keys] == [0o600] * 4
     assert certificates.directory.stat().st_mode & 0o777 == 0o700
 
 
 def test_good_certificates_are_kept(certificates: Certificates) -> None:
     before = contents(certificates)
-    keep_certificates(certificates.directory, ["192.0.2.7"], now=NOW + timedelta(days=300))
+    ensure_certificates(certificates.directory, ["192.0.2.7"], now=NOW + timedelta(days=300))
     assert contents(certificates) == before
 
 
@@ -78,7 +78,7 @@ def test_renewed_certificates_are_of_the_same_authority(
     certificates: Certificates, names: list[str], later: timedelta
 ) -> None:
     before = contents(certificates)
-    renewed = contents(keep_certificates(certificates.directory, names, now=NOW + later))
+    renewed = contents(ensure_certificates(certificates.directory, names, now=NOW + later))
     assert renewed["ca.crt"] == before["ca.crt"]
     assert renewed["apiserver.crt"] != before["apiserver.crt"]
 
@@ -86,15 +86,15 @@ def test_renewed_certificates_are_of_the_same_authority(
 @pytest.mark.parametrize("damaged", ["ca.crt", "ca.key", "apiserver.key", "admin.crt", "certificates.json"])
 def test_a_missing_file_is_made_good(certificates: Certificates, damaged: str) -> None:
     (certificates.directory / damaged).unlink()
-    again = keep_certificates(certificates.directory, [], now=NOW)
+    again = ensure_certificates(certificates.directory, [], now=NOW)
     load(again.serving).verify_directly_issued_by(load(again.authority))
     load(again.admin).verify_directly_issued_by(load(again.authority))
 
 
 def test_an_authority_of_another_key_is_replaced(certificates: Certificates, tmp_path: Path) -> None:
-    other = keep_certificates(tmp_path / "other", [], now=NOW)
+    other = ensure_certificates(tmp_path / "other", [], now=NOW)
     certificates.authority.write_bytes(other.authority.read_bytes())
-    certificates.facts.unlink()
-    again = keep_certificates(certificates.directory, [], now=NOW)
+    certificates.metadata.unlink()
+    again = ensure_certificates(certificates.directory, [], now=NOW)
     assert again.authority.read_bytes() != other.authority.read_bytes()
     load(again.serving).verify_directly_issued_by(load(again.authority))

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.cluster.components import judge, settings_of
-from mockkube.cluster.configuration import ClusterConfiguration, resolve
+from mockkube.cluster.components import resolve_settings, validate_settings
+from mockkube.cluster.configuration import ClusterConfiguration, resolve_configuration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import ComponentConfiguration
 from mockkube.features.versions import Version
@@ -38,19 +38,21 @@ CONFIGURATION = ClusterConfiguration(
     ],
 )
 def test_capabilities(component: str, version: Version, gates: set[str]) -> None:
-    capabilities = settings_of(CONFIGURATION, component).capabilities()
+    capabilities = resolve_settings(CONFIGURATION, component).capabilities()
     assert capabilities.version == version
     assert capabilities.gates & {GT, HOST} == gates
 
 
 def test_gates_nobody_mentioned_are_as_the_release_has_them() -> None:
-    capabilities = settings_of(ClusterConfiguration(), "kube-apiserver").capabilities()
+    capabilities = resolve_settings(ClusterConfiguration(), "kube-apiserver").capabilities()
     assert capabilities.enabled("SidecarContainers")
     assert not capabilities.enabled(GT)
 
 
 def test_what_can_be_followed_starts() -> None:
-    heard = {str(notice).partition(":")[0]: components for notice, components in judge(CONFIGURATION).items()}
+    heard = {
+        str(notice).partition(":")[0]: components for notice, components in validate_settings(CONFIGURATION).items()
+    }
     assert heard == {
         "warning component has alpha features enabled in emulated version, this is unsupported": [
             "kube-apiserver",
@@ -65,9 +67,9 @@ def test_versions_that_do_not_go_together_are_refused_on_demand_and_passed_over_
     with pytest.raises(
         ConfigurationError, match=r"--skew-policy=enforce: kube-scheduler 1\.34 is 2 minor versions older"
     ):
-        judge(strict)
-    assert ["version skew"] not in judge(deaf).values()
-    judge(replace(strict, without=("scheduler",)))
+        validate_settings(strict)
+    assert ["version skew"] not in validate_settings(deaf).values()
+    validate_settings(replace(strict, without=("scheduler",)))
 
 
 @pytest.mark.parametrize(
@@ -95,20 +97,20 @@ def test_versions_that_do_not_go_together_are_refused_on_demand_and_passed_over_
 )
 def test_what_a_binary_refuses_is_refused_in_its_words(flags: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        judge(resolve(flags, {}))
+        validate_settings(resolve_configuration(flags, {}))
     assert str(caught.value) == message
 
 
 def test_a_ga_gate_that_is_set_is_noticed() -> None:
-    notices = map(str, judge(resolve({"feature_gates": "SidecarContainers=true"}, {})))
+    notices = map(str, validate_settings(resolve_configuration({"feature_gates": "SidecarContainers=true"}, {})))
     assert any('featureGate="SidecarContainers"' in notice for notice in notices)
 
 
 def test_a_release_train_takes_a_gate_further_than_the_releases_go() -> None:
     train = f'[{{"gate": "{CEL}", "stages": [{{"version": "1.38", "maturity": "Beta"}}]}}]'
-    configuration = resolve({"version": "1.38"}, {"MOCKKUBE_RELEASE_TRAINS": train})
-    assert settings_of(configuration, "kube-apiserver").capabilities().enabled(CEL)
+    configuration = resolve_configuration({"version": "1.38"}, {"MOCKKUBE_RELEASE_TRAINS": train})
+    assert resolve_settings(configuration, "kube-apiserver").capabilities().enabled(CEL)
     with pytest.raises(
         ConfigurationError, match=r"--version: version 1\.39 is not supported: give one from 1\.33 to 1\.38"
     ):
-        resolve({"version": "1.39"}, {"MOCKKUBE_RELEASE_TRAINS": train})
+        resolve_configuration({"version": "1.39"}, {"MOCKKUBE_RELEASE_TRAINS": train})

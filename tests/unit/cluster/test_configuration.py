@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.cluster.configuration import SETTINGS, ClusterConfiguration, resolve
+from mockkube.cluster.configuration import SETTINGS, ClusterConfiguration, resolve_configuration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import ComponentConfiguration
 from mockkube.features.versions import Version
@@ -19,7 +19,7 @@ def written(directory: Path, text: str, *, head: str = HEAD) -> Path:
 
 
 def test_nothing_said_is_the_defaults() -> None:
-    assert resolve({}, {}) == ClusterConfiguration()
+    assert resolve_configuration({}, {}) == ClusterConfiguration()
 
 
 def test_every_field_has_a_setting_and_the_other_way_round() -> None:
@@ -41,11 +41,11 @@ def test_every_field_has_a_setting_and_the_other_way_round() -> None:
 def test_layers_by_precedence(
     tmp_path: Path, flags: dict[str, str], environment: dict[str, str], file: str, port: int
 ) -> None:
-    assert resolve(flags, environment, written(tmp_path, file)).port == port
+    assert resolve_configuration(flags, environment, written(tmp_path, file)).port == port
 
 
 def test_the_file_may_be_named_by_a_variable(tmp_path: Path) -> None:
-    assert resolve({}, {"MOCKKUBE_CONFIG": str(written(tmp_path, "nodes: 5"))}).nodes == 5
+    assert resolve_configuration({}, {"MOCKKUBE_CONFIG": str(written(tmp_path, "nodes: 5"))}).nodes == 5
 
 
 def test_a_whole_file(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ controllers: ["*", "-job"]
 controllerManager: {node-monitor-period: 2s, terminated-pod-gc-threshold: 5}
 logLevel: debug
 """
-    assert resolve({}, {}, written(tmp_path, text)) == ClusterConfiguration(
+    assert resolve_configuration({}, {}, written(tmp_path, text)) == ClusterConfiguration(
         name="lab",
         bind="::1",
         port=0,
@@ -99,13 +99,13 @@ logLevel: debug
 def test_the_configuration_of_the_scheduler_may_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.yaml"
     path.write_text("profiles: []")
-    assert resolve({"scheduler_config": str(path)}, {}).scheduler_config == {"profiles": []}
+    assert resolve_configuration({"scheduler_config": str(path)}, {}).scheduler_config == {"profiles": []}
 
 
 def test_flags_of_the_controller_manager_meet_flag_by_flag(tmp_path: Path) -> None:
     path = written(tmp_path, "controllerManager: {node-monitor-period: 2s, kube-api-burst: 5}")
     flags = {"controller_manager": ("kube-api-burst=7,enable-garbage-collector=false",)}
-    assert resolve(flags, {}, path).controller_manager == {
+    assert resolve_configuration(flags, {}, path).controller_manager == {
         "node-monitor-period": "2s",
         "kube-api-burst": 7,
         "enable-garbage-collector": False,
@@ -124,18 +124,20 @@ def test_flags_of_the_controller_manager_meet_flag_by_flag(tmp_path: Path) -> No
 def test_ephemeral_and_db_undo_each_other_across_layers(
     tmp_path: Path, flags: dict[str, object], file: str, db: str | None
 ) -> None:
-    assert resolve(flags, {}, written(tmp_path, file)).db == db
+    assert resolve_configuration(flags, {}, written(tmp_path, file)).db == db
 
 
 def test_gates_of_several_layers_meet_gate_by_gate(tmp_path: Path) -> None:
     path = written(tmp_path, "featureGates: {A: false, B: true, C: true}")
-    configuration = resolve({"feature_gates": ("A=true",)}, {"MOCKKUBE_FEATURE_GATES": "A=false,B=false"}, path)
+    configuration = resolve_configuration(
+        {"feature_gates": ("A=true",)}, {"MOCKKUBE_FEATURE_GATES": "A=false,B=false"}, path
+    )
     assert configuration.feature_gates == {"A": True, "B": False, "C": True}
 
 
 def test_a_gate_given_for_a_component_is_that_components_alone() -> None:
     flags = {"feature_gates": ("A=true,kubelet:A=false", "kube:B=true,kubelet.n1:C=1")}
-    configuration = resolve(flags, {})
+    configuration = resolve_configuration(flags, {})
     assert configuration.feature_gates == {"A": True, "B": True}
     assert configuration.components == {
         "kubelet": ComponentConfiguration(None, {"A": False}),
@@ -145,7 +147,7 @@ def test_a_gate_given_for_a_component_is_that_components_alone() -> None:
 
 def test_components_of_several_layers_meet_field_by_field(tmp_path: Path) -> None:
     path = written(tmp_path, 'components: {kube-scheduler: {version: "1.34", featureGates: {A: true}}}')
-    configuration = resolve({"components": ("kube-scheduler=A=false", "kubelet=1.35,B=true")}, {}, path)
+    configuration = resolve_configuration({"components": ("kube-scheduler=A=false", "kubelet=1.35,B=true")}, {}, path)
     assert configuration.components == {
         "kube-scheduler": ComponentConfiguration(Version(1, 34), {"A": False}),
         "kubelet": ComponentConfiguration(Version(1, 35), {"B": True}),
@@ -155,7 +157,7 @@ def test_components_of_several_layers_meet_field_by_field(tmp_path: Path) -> Non
 def test_paths_are_absolute_and_know_the_home_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", "/home/jo")
     monkeypatch.chdir(tmp_path)
-    configuration = resolve({"kubeconfig": "~/k", "ready_file": "r"}, {})
+    configuration = resolve_configuration({"kubeconfig": "~/k", "ready_file": "r"}, {})
     assert (configuration.kubeconfig, configuration.ready_file) == (Path("/home/jo/k"), tmp_path / "r")
 
 
@@ -193,7 +195,7 @@ def test_paths_are_absolute_and_know_the_home_directory(monkeypatch: pytest.Monk
 )
 def test_a_wrong_flag_is_named_with_its_remedy(flags: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        resolve(flags, {})
+        resolve_configuration(flags, {})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -218,7 +220,7 @@ def test_a_wrong_flag_is_named_with_its_remedy(flags: dict[str, object], message
 def test_a_wrong_file_is_named_with_field_and_remedy(tmp_path: Path, text: str, message: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationError) as caught:
-        resolve({}, {}, path)
+        resolve_configuration({}, {}, path)
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
 
@@ -237,39 +239,39 @@ def test_a_wrong_file_is_named_with_field_and_remedy(tmp_path: Path, text: str, 
 )
 def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, head: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        resolve({}, {}, written(tmp_path, "", head=head))
+        resolve_configuration({}, {}, written(tmp_path, "", head=head))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"absent\.yaml: No such file or directory: give a readable"):
-        resolve({}, {}, tmp_path / "absent.yaml")
+        resolve_configuration({}, {}, tmp_path / "absent.yaml")
 
 
 def test_a_wrong_variable_is_named() -> None:
     with pytest.raises(ConfigurationError, match="MOCKKUBE_LOG_LEVEL: 'loud' is not a log level"):
-        resolve({}, {"MOCKKUBE_LOG_LEVEL": "loud"})
+        resolve_configuration({}, {"MOCKKUBE_LOG_LEVEL": "loud"})
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_loopback_may_do_without_tls(bind: str) -> None:
-    assert not resolve({"bind": bind, "tls": False}, {}).tls
+    assert not resolve_configuration({"bind": bind, "tls": False}, {}).tls
 
 
 def test_other_machines_are_served_over_tls() -> None:
-    assert resolve({"bind": "0.0.0.0"}, {}).tls
+    assert resolve_configuration({"bind": "0.0.0.0"}, {}).tls
 
 
 @pytest.mark.parametrize("text", ["secret", "secret\n", "  secret \nwhatever else\n"])
 def test_a_token_may_be_the_first_line_of_a_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "token").write_text(text)
-    assert resolve({"token_file": str(tmp_path / "token")}, {}).token == "secret"
-    assert resolve({}, {"MOCKKUBE_TOKEN_FILE": str(tmp_path / "token")}).token == "secret"
+    assert resolve_configuration({"token_file": str(tmp_path / "token")}, {}).token == "secret"
+    assert resolve_configuration({}, {"MOCKKUBE_TOKEN_FILE": str(tmp_path / "token")}).token == "secret"
 
 
 def test_a_token_and_a_file_undo_each_other_across_layers(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("kept")
-    assert resolve({"token": "given"}, {"MOCKKUBE_TOKEN_FILE": str(tmp_path / "token")}).token == "given"
-    assert resolve({"token_file": str(tmp_path / "token")}, {"MOCKKUBE_TOKEN": "given"}).token == "kept"
+    assert resolve_configuration({"token": "given"}, {"MOCKKUBE_TOKEN_FILE": str(tmp_path / "token")}).token == "given"
+    assert resolve_configuration({"token_file": str(tmp_path / "token")}, {"MOCKKUBE_TOKEN": "given"}).token == "kept"
 
 
 @pytest.mark.parametrize(
@@ -285,22 +287,22 @@ def test_a_file_without_a_token_is_refused_and_not_shown(tmp_path: Path, content
     if content is not None:
         (tmp_path / "token").write_bytes(content)
     with pytest.raises(ConfigurationError, match=message) as error:
-        resolve({"token_file": str(tmp_path / "token")}, {})
+        resolve_configuration({"token_file": str(tmp_path / "token")}, {})
     assert "words" not in str(error.value)
 
 
 def test_a_token_and_a_file_at_once_are_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("kept")
     with pytest.raises(ConfigurationError, match="--token and --token-file: only one"):
-        resolve({"token": "given", "token_file": str(tmp_path / "token")}, {})
+        resolve_configuration({"token": "given", "token_file": str(tmp_path / "token")}, {})
 
 
 @pytest.mark.parametrize("host", ["dev.example", "Dev.Example", "::2", "192.0.2.1"])
 def test_hosts_are_names_or_addresses(host: str) -> None:
-    assert resolve({"allowed_hosts": host}, {}).allowed_hosts == (host.lower(),)
+    assert resolve_configuration({"allowed_hosts": host}, {}).allowed_hosts == (host.lower(),)
 
 
 @pytest.mark.parametrize("host", ["*", "http://dev.example", "dev.example:80", ".example", "a/b"])
 def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
     with pytest.raises(ConfigurationError, match=r"--allowed-hosts: .* is not the name of a host"):
-        resolve({"allowed_hosts": host}, {})
+        resolve_configuration({"allowed_hosts": host}, {})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.credentials import Credentials, names_of_machine
+from mockkube.cluster.credentials import Credentials, find_machine_names
 from mockkube.cluster.errors import StartError
 from mockkube.cluster.state import StateDirectory
 from mockkube.runtime.chance import Random
@@ -28,16 +28,16 @@ def directory(tmp_path: Path) -> StateDirectory:
 
 def keep(directory: StateDirectory, *, token: str | None = None, tls: bool = False) -> Credentials:
     configuration = ClusterConfiguration(tls=tls, token=token)
-    return Credentials.keep(configuration, directory, clock=NoonClock(), chance=Random())
+    return Credentials.load_or_create(configuration, directory, clock=NoonClock(), random=Random())
 
 
 def test_an_address_is_certified_as_it_is() -> None:
-    assert names_of_machine("192.0.2.1") == ["192.0.2.1"]
+    assert find_machine_names("192.0.2.1") == ["192.0.2.1"]
 
 
 @pytest.mark.parametrize("wildcard", ["0.0.0.0", "::"])
 def test_on_every_address_the_name_of_the_machine_is_certified(wildcard: str) -> None:
-    names = names_of_machine(wildcard)
+    names = find_machine_names(wildcard)
     assert names[0] == socket.gethostname()
     assert wildcard not in names
 
@@ -55,7 +55,7 @@ def test_a_given_token_is_used_and_not_kept(directory: StateDirectory) -> None:
 
 def test_without_tls_there_are_no_certificates(directory: StateDirectory) -> None:
     assert keep(directory).certificates is None
-    assert keep(directory).tls() is None
+    assert keep(directory).make_tls_context() is None
     assert not directory.certificates.exists()
 
 

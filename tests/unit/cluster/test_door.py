@@ -7,8 +7,8 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from mockkube.cluster import door as doors
-from mockkube.cluster.door import Door
-from mockkube.cluster.front import steers
+from mockkube.cluster.door import RequestGate
+from mockkube.cluster.front import is_control_path
 
 
 def request(path: str = "/api/v1/pods") -> web.Request:
@@ -33,7 +33,7 @@ class Slow:
 
 
 async def test_who_comes_before_it_opens_waits() -> None:
-    door = Door()
+    door = RequestGate()
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(door(request()))
         await asyncio.sleep(0)
@@ -44,18 +44,18 @@ async def test_who_comes_before_it_opens_waits() -> None:
 
 async def test_who_waits_too_long_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors, "HOLD_SECONDS_MAX", 0)
-    told = await Door()(request())
+    told = await RequestGate()(request())
     assert (told.status, told.headers["Retry-After"]) == (503, "1")
 
 
 async def test_it_is_empty_once_everybody_has_left() -> None:
-    door, slow = Door(), Slow()
+    door, slow = RequestGate(), Slow()
     door.open(slow)
     async with asyncio.TaskGroup() as group:
         inside = group.create_task(door(request()))
         await slow.entered.wait()
-        door.shut()
-        empty = group.create_task(door.emptied())
+        door.close()
+        empty = group.create_task(door.drain())
         await asyncio.sleep(0)
         assert not empty.done()
         slow.go.set()
@@ -63,21 +63,21 @@ async def test_it_is_empty_once_everybody_has_left() -> None:
 
 
 async def test_nobody_inside_is_nobody_to_wait_for() -> None:
-    door = Door()
+    door = RequestGate()
     door.open(answer)
     await door(request())
-    door.shut()
-    await door.emptied()
+    door.close()
+    await door.drain()
 
 
 async def test_who_does_not_leave_is_shown_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors, "LEAVE_SECONDS_MAX", 0)
-    door, slow = Door(), Slow()
+    door, slow = RequestGate(), Slow()
     door.open(slow)
     inside = asyncio.ensure_future(door(request()))
     await slow.entered.wait()
-    door.shut()
-    await door.emptied()
+    door.close()
+    await door.drain()
     assert inside.cancelled()
 
 
@@ -94,6 +94,6 @@ async def test_who_does_not_leave_is_shown_out(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 async def test_a_stopped_server_lets_through_what_steers_it(path: str, status: int) -> None:
-    door = Door()
-    door.open(answer, steers)
+    door = RequestGate()
+    door.open(answer, is_control_path)
     assert (await door(request(path))).status == status

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mockkube.cluster.contexts import Contexts
-from mockkube.cluster.ending import end
-from mockkube.cluster.kubeconfig import Access, render
+from mockkube.cluster.contexts import KubeconfigContexts
+from mockkube.cluster.ending import stop_cluster
+from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
 from mockkube.cluster.state import StateDirectory
 from mockkube.runtime.clock import RealClock
 
@@ -60,13 +60,13 @@ def holders(directory: StateDirectory) -> Iterator[Holders]:
 
 
 def ended(directory: StateDirectory, *, wait_seconds: float = 20) -> bool:
-    return asyncio.run(end(directory, clock=RealClock(), wait_seconds=wait_seconds))
+    return asyncio.run(stop_cluster(directory, clock=RealClock(), wait_seconds=wait_seconds))
 
 
 def test_a_running_cluster_is_asked_to_end_and_waited_for(directory: StateDirectory, holders: Holders) -> None:
     process = holders.start("obedient")
     assert ended(directory)
-    assert directory.holder() is None
+    assert directory.find_holder_pid() is None
     assert process.wait() == -signal.SIGTERM
 
 
@@ -74,7 +74,7 @@ def test_one_that_does_not_end_is_given_up_and_left_alone(directory: StateDirect
     process = holders.start("stubborn")
     with pytest.raises(TimeoutError):
         ended(directory, wait_seconds=0.05)
-    assert directory.holder() == process.pid
+    assert directory.find_holder_pid() == process.pid
 
 
 def test_one_that_does_not_run_is_no_error(directory: StateDirectory) -> None:
@@ -83,9 +83,9 @@ def test_one_that_does_not_run_is_no_error(directory: StateDirectory) -> None:
 
 def test_what_a_killed_cluster_left_in_kubeconfigs_is_taken_out(directory: StateDirectory, tmp_path: Path) -> None:
     directory.path.mkdir()
-    directory.kubeconfig.write_text(render(Access("lab", "http://127.0.0.1:1")))
+    directory.kubeconfig.write_text(render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:1")))
     path = tmp_path / "config"
-    asyncio.run(Contexts(directory, RealClock()).add(path, set_context=True))
+    asyncio.run(KubeconfigContexts(directory, RealClock()).add(path, set_context=True))
     assert not ended(directory)
     config = yaml.safe_load(path.read_text())
     assert (config["clusters"], config["contexts"], config["current-context"]) == ([], [], "")
@@ -94,11 +94,11 @@ def test_what_a_killed_cluster_left_in_kubeconfigs_is_taken_out(directory: State
 
 def test_merging_twice_remembers_the_context_before_the_first(directory: StateDirectory, tmp_path: Path) -> None:
     directory.path.mkdir()
-    directory.kubeconfig.write_text(render(Access("lab", "http://127.0.0.1:1")))
+    directory.kubeconfig.write_text(render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:1")))
     path = tmp_path / "config"
     path.write_text("contexts: [{name: prod, context: {}}]\ncurrent-context: prod\n")
     for _ in range(2):
-        asyncio.run(Contexts(directory, RealClock()).add(path, set_context=True))
+        asyncio.run(KubeconfigContexts(directory, RealClock()).add(path, set_context=True))
     assert json.loads(directory.merged.read_text()) == {str(path): "prod"}
     ended(directory)
     assert yaml.safe_load(path.read_text())["current-context"] == "prod"

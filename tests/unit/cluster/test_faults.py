@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Expired, NotFound, TooManyRequests
-from mockkube.cluster.faults import Asking, Faults, Injection
+from mockkube.cluster.faults import FaultInjection, FaultRequest, Faults
 from mockkube.runtime.chance import Random
 
-GET = Asking("kube-apiserver", "kubectl/v1.36.4 (linux/amd64)", "get", "", "pods", "", "default", "p")
-LIST = Asking("kube-apiserver", "kubelet/v1.36.4 (linux/amd64)", "list", "apps", "deployments", "", "default")
-STATUS = Asking("kube-apiserver.1", "kubelet.n1/v1.36.4", "patch", "", "pods", "status", "default", "p")
-WATCH = Asking("kube-apiserver", "kube-scheduler", "watch", "", "pods", from_version=True)
-PATH = Asking("kube-apiserver", "curl/8", "get")
+GET = FaultRequest("kube-apiserver", "kubectl/v1.36.4 (linux/amd64)", "get", "", "pods", "", "default", "p")
+LIST = FaultRequest("kube-apiserver", "kubelet/v1.36.4 (linux/amd64)", "list", "apps", "deployments", "", "default")
+STATUS = FaultRequest("kube-apiserver.1", "kubelet.n1/v1.36.4", "patch", "", "pods", "status", "default", "p")
+WATCH = FaultRequest("kube-apiserver", "kube-scheduler", "watch", "", "pods", from_resource_version=True)
+PATH = FaultRequest("kube-apiserver", "curl/8", "get")
 BROKEN = {"status": {"code": 500}}
 
 
@@ -22,7 +22,7 @@ def fault(name: str = "f", *, status: dict[str, Any] | None = None, **spec: Any)
 
 def faults(*objects: dict[str, Any]) -> Faults:
     known = Faults(Random.from_seed(1, "faults"))
-    known.learn({obj["metadata"]["name"]: obj for obj in objects})
+    known.replace_faults({obj["metadata"]["name"]: obj for obj in objects})
     return known
 
 
@@ -55,8 +55,8 @@ def faults(*objects: dict[str, Any]) -> Faults:
         pytest.param({"name": "q"}, GET, False, id="another object"),
     ],
 )
-def test_match(match: dict[str, Any], asking: Asking, struck: bool) -> None:
-    assert (faults(fault(match=match, inject=BROKEN)).strike(asking) is not None) is struck
+def test_match(match: dict[str, Any], asking: FaultRequest, struck: bool) -> None:
+    assert (faults(fault(match=match, inject=BROKEN)).find_injection(asking) is not None) is struck
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,22 @@ def test_match(match: dict[str, Any], asking: Asking, struck: bool) -> None:
     ],
 )
 def test_what_is_injected_concerns_some_requests_alone(
-    inject: dict[str, Any], status: dict[str, Any], struck: list[Asking]
+    inject: dict[str, Any], status: dict[str, Any], struck: list[FaultRequest]
 ) -> None:
     known = faults(fault(inject=inject, status=status))
-    assert [asking for asking in (GET, LIST, STATUS, WATCH, PATH) if known.strike(asking)] == struck
+    assert [asking for asking in (GET, LIST, STATUS, WATCH, PATH) if known.find_injection(asking)] == struck
 
 
 def test_an_injection_says_all_that_is_done() -> None:
     known = faults(fault(inject={"delaySeconds": 2.0, "status": {"code": 429, "retryAfterSeconds": 3}}))
-    injection = known.strike(GET)
+    injection = known.find_injection(GET)
     assert injection is not None
-    error = injection.error()
+    error = injection.make_error()
     assert isinstance(error, TooManyRequests)
     assert (injection.delay_seconds, error.code, error.reason) == (2.0, 429, "TooManyRequests")
     assert (error.status()["message"], error.retry_after_seconds) == ("injected by fault 'f'", 3)
-    stale = faults(fault(inject={"staleReads": True}, status={"revision": 3})).strike(GET)
-    assert stale == Injection(stale_revision=3)
+    stale = faults(fault(inject={"staleReads": True}, status={"revision": 3})).find_injection(GET)
+    assert stale == FaultInjection(stale_revision=3)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_an_injection_says_all_that_is_done() -> None:
 def test_an_answer_is_of_the_class_components_look_for(
     inject: dict[str, Any], kind: type[ApiError], reason: str
 ) -> None:
-    error = Injection.read(fault(inject=inject)).error()
+    error = FaultInjection.from_object(fault(inject=inject)).make_error()
     assert type(error) is kind
     assert error.reason == reason
 
@@ -110,29 +110,29 @@ def test_an_answer_is_of_the_class_components_look_for(
 def test_the_first_by_name_that_has_some_left_strikes() -> None:
     first, second = fault("a", inject=BROKEN, count=1), fault("b", inject={"status": {"code": 503}})
     known = faults(second, first)
-    struck = [known.strike(GET) for _ in range(2)]
+    struck = [known.find_injection(GET) for _ in range(2)]
     assert [one and one.status and one.status["code"] for one in struck] == [500, 503]
 
 
 def test_a_count_goes_on_where_it_was_reported() -> None:
     known = faults(fault(inject=BROKEN, count=3, status={"injected": 2}))
-    assert [known.strike(GET) is not None for _ in range(2)] == [True, False]
+    assert [known.find_injection(GET) is not None for _ in range(2)] == [True, False]
 
 
 def test_one_that_is_changed_goes_on_counting() -> None:
     known = faults(fault(inject=BROKEN, count=1))
-    known.strike(GET)
-    known.learn({"f": fault(inject=BROKEN, count=2)})
-    assert [known.strike(GET) is not None for _ in range(2)] == [True, False]
+    known.find_injection(GET)
+    known.replace_faults({"f": fault(inject=BROKEN, count=2)})
+    assert [known.find_injection(GET) is not None for _ in range(2)] == [True, False]
     found = known.get("f")
     assert found is not None
-    assert (found.injected, found.exhausted) == (2, True)
+    assert (found.injected, found.is_exhausted) == (2, True)
 
 
 def test_a_share_is_drawn_and_repeats_itself_for_a_seed() -> None:
     def drawn(seed: int) -> list[bool]:
         known = faults(fault(inject=BROKEN, share=0.25, seed=seed))
-        return [known.strike(GET) is not None for _ in range(400)]
+        return [known.find_injection(GET) is not None for _ in range(400)]
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert 60 < sum(drawn(1)) < 140
@@ -140,15 +140,15 @@ def test_a_share_is_drawn_and_repeats_itself_for_a_seed() -> None:
 
 def test_open_watches_are_cut_by_what_is_new_alone() -> None:
     known = faults(fault("old", inject={"dropWatch": True}), fault("new", inject={"dropWatch": True}, count=1))
-    assert known.cuts(WATCH, ["new"])
-    assert not known.cuts(WATCH, ["new"])
-    assert not known.cuts(GET, ["old"])
+    assert known.cuts_watch(WATCH, ["new"])
+    assert not known.cuts_watch(WATCH, ["new"])
+    assert not known.cuts_watch(GET, ["old"])
 
 
 def test_whoever_wants_to_know_is_told_of_a_strike() -> None:
     told = []
     known = faults(fault(match={"verbs": ["get"]}, inject=BROKEN))
-    known.told = lambda: told.append(1)
-    known.strike(LIST)
-    known.strike(GET)
+    known.on_injected = lambda: told.append(1)
+    known.find_injection(LIST)
+    known.find_injection(GET)
     assert told == [1]

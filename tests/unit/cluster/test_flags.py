@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockkube.cluster.components import settings_of
+from mockkube.cluster.components import resolve_settings
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.flags import flags_of
+from mockkube.cluster.flags import make_effective_flags
 
 GATES = {"ContextualLogging": False, "AllAlpha": True}
 CONFIGURATION = ClusterConfiguration(
@@ -48,4 +48,4 @@ EMULATING = {"emulated-version": "[]", "feature-gates": ":AllAlpha=true,:Context
     ],
 )
 def test_flags(component: str, flags: dict[str, str]) -> None:
-    assert flags_of(CONFIGURATION, settings_of(CONFIGURATION, component)) == flags
+    assert make_effective_flags(CONFIGURATION, resolve_settings(CONFIGURATION, component)) == flags

@@ -9,10 +9,16 @@ import yaml
 
 from mockkube.cluster.certificates import Certificates
 from mockkube.cluster.errors import StartError
-from mockkube.cluster.kubeconfig import LOCK_ATTEMPTS_MAX, Access, merge_into, remove_from, render
+from mockkube.cluster.kubeconfig import (
+    LOCK_ATTEMPTS_MAX,
+    KubeconfigEntries,
+    merge_into_kubeconfig,
+    remove_from_kubeconfig,
+    render_kubeconfig,
+)
 from mockkube.runtime.clock import Clock, RealClock
 
-OWN = render(Access("lab", "http://127.0.0.1:1", token='q"uoted'))
+OWN = render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:1", token='q"uoted'))
 USERS: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -41,11 +47,11 @@ def users(tmp_path: Path) -> Path:
 
 
 def merge(path: Path, own: str, *, set_context: bool, clock: Clock | None = None) -> str | None:
-    return asyncio.run(merge_into(path, own, set_context=set_context, clock=clock or RealClock()))
+    return asyncio.run(merge_into_kubeconfig(path, own, set_context=set_context, clock=clock or RealClock()))
 
 
 def remove(path: Path, context: str, *, previous_context: str | None) -> None:
-    asyncio.run(remove_from(path, context, previous_context=previous_context, clock=RealClock()))
+    asyncio.run(remove_from_kubeconfig(path, context, previous_context=previous_context, clock=RealClock()))
 
 
 def load(path: Path) -> Any:
@@ -67,9 +73,9 @@ def test_the_own_file_without_tls_carries_the_token() -> None:
 
 def test_the_own_file_with_tls_carries_the_certificates(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
-    for path in certificates.files():
+    for path in certificates.all_files():
         path.write_text(path.name)
-    config = yaml.safe_load(render(Access("lab", "https://127.0.0.1:1", certificates, "secret")))
+    config = yaml.safe_load(render_kubeconfig(KubeconfigEntries("lab", "https://127.0.0.1:1", certificates, "secret")))
     assert config["clusters"][0]["cluster"]["certificate-authority-data"] == "Y2EuY3J0"
     assert config["users"][0]["user"] == {
         "client-certificate-data": "YWRtaW4uY3J0",
@@ -87,7 +93,7 @@ def test_merging_keeps_what_is_there_and_the_current_context(users: Path) -> Non
 
 
 def test_merging_again_replaces_the_entries(users: Path) -> None:
-    other = render(Access("lab", "http://127.0.0.1:2"))
+    other = render_kubeconfig(KubeconfigEntries("lab", "http://127.0.0.1:2"))
     for own in (OWN, other):
         merge(users, own, set_context=False)
     config = load(users)

@@ -10,15 +10,15 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import ApiError, Expired, Forbidden, NotFound, Unavailable
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import Key, Selection, WatchEnded
 from mockkube.client.sight import VersionedDecoder
 from mockkube.cluster.faults import Faults
-from mockkube.cluster.line import INSTRUCTIONS, End, Line
+from mockkube.cluster.line import STAGE_KINDS, ComponentClientConfig, FaultInjectingClient
 from mockkube.features.versions import DEFAULT
-from mockkube.kubelet.stages.stage import KIND as STAGE
+from mockkube.kubelet.stages.stage import STAGE_KIND as STAGE
 from mockkube.proposals.lending import make_schema
 from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
@@ -29,14 +29,14 @@ HERE = Selection("default", fields="metadata.name!=kube-root-ca.crt")
 
 @dataclass
 class Rig:
-    line: Line
+    line: FaultInjectingClient
     faults: Faults
-    door: LocalDoor
+    door: LocalEndpoint
     pauses: list[float] = field(default_factory=list)
 
     def inject(self, match: dict[str, Any], inject: dict[str, Any], **status: Any) -> None:
         spec = {"match": match, "inject": inject}
-        self.faults.learn({"f": {"metadata": {"name": "f", "uid": "u"}, "spec": spec, "status": status}})
+        self.faults.replace_faults({"f": {"metadata": {"name": "f", "uid": "u"}, "spec": spec, "status": status}})
 
     async def revision(self) -> int:
         return int((await self.line.list("ConfigMap")).resource_version)
@@ -52,15 +52,15 @@ async def rig() -> AsyncIterator[Rig]:
     async with MemoryStore() as store:
         server = ApiServer(store=store, options=options, clock=clock, chance=chance)
         await server.start()
-        door, faults, pauses = LocalDoor(), Faults(chance), list[float]()
+        door, faults, pauses = LocalEndpoint(), Faults(chance), list[float]()
         door.open(server)
 
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
-        end = End(identity.controller_manager(DEFAULT), VersionedDecoder(make_schema(DEFAULT)))
-        yield Rig(Line("kube-apiserver", door, end, faults, pause=pause), faults, door, pauses)
-        door.shut()
+        end = ComponentClientConfig(identity.controller_manager(DEFAULT), VersionedDecoder(make_schema(DEFAULT)))
+        yield Rig(FaultInjectingClient("kube-apiserver", door, end, faults, pause_step=pause), faults, door, pauses)
+        door.close()
         await server.stop()
 
 
@@ -73,20 +73,22 @@ async def test_it_leads_to_the_server(rig: Rig) -> None:
 
 
 async def test_a_node_without_the_right_to_still_reads_what_it_is_simulated_by(rig: Rig) -> None:
-    end = End(identity.kubelet("n", DEFAULT), VersionedDecoder(make_schema(DEFAULT)), identity.kubelets(DEFAULT))
-    line = Line("kube-apiserver", rig.door, end, rig.faults, pause=rig.line._pause)
+    end = ComponentClientConfig(
+        identity.kubelet("n", DEFAULT), VersionedDecoder(make_schema(DEFAULT)), identity.kubelets(DEFAULT)
+    )
+    line = FaultInjectingClient("kube-apiserver", rig.door, end, rig.faults, pause_step=rig.line._pause_step)
     assert (await line.list("CustomResourceDefinition")).items == []
     with pytest.raises(Forbidden):
         await line.list("ClusterRole")
 
 
 def test_stages_are_what_a_kubelet_is_simulated_by() -> None:
-    assert STAGE in INSTRUCTIONS
+    assert STAGE in STAGE_KINDS
 
 
 async def test_without_a_server_it_is_dead(rig: Rig) -> None:
     rig.inject({}, {"delaySeconds": 1.0})
-    rig.door.shut()
+    rig.door.close()
     with pytest.raises(Unavailable):
         await rig.line.list("ConfigMap")
 
@@ -134,7 +136,7 @@ async def test_an_open_watch_is_cut_after_what_it_brought(rig: Rig) -> None:
     watch = await rig.line.watch("ConfigMap", HERE, str(await rig.revision()))
     await rig.put("a")
     rig.inject({"verbs": ["watch"]}, {"dropWatch": True})
-    rig.line.recheck(["f"])
+    rig.line.cut_watches(["f"])
     assert len(watch.take()) == 1
     with pytest.raises(WatchEnded):
         watch.take()

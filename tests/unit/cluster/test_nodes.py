@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from mockkube.cluster.nodes import fake_node, register
+from mockkube.cluster.nodes import make_node, register_nodes
 from mockkube.features.versions import Version
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -42,7 +42,7 @@ class Register:
 
 async def test_registered_nodes_are_ready() -> None:
     registrar = Register()
-    await register(registrar, 2, version=VERSION, now=NOW)
+    await register_nodes(registrar, 2, version=VERSION, now=NOW)
     for node in registrar.nodes.values():
         ready = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
         assert ready == {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"}
@@ -50,18 +50,18 @@ async def test_registered_nodes_are_ready() -> None:
 
 async def test_registered_nodes_lose_the_taint_of_those_that_are_not_ready_and_no_other() -> None:
     registrar = Register()
-    await register(registrar, 1, version=VERSION, now=NOW)
+    await register_nodes(registrar, 1, version=VERSION, now=NOW)
     assert [taint["key"] for taint in registrar.nodes["node-1"]["spec"]["taints"]] == ["mine"]
 
 
 async def test_a_node_that_exists_stays_as_it_is() -> None:
     registrar = Register(existing="node-1")
-    await register(registrar, 2, version=VERSION, now=NOW)
+    await register_nodes(registrar, 2, version=VERSION, now=NOW)
     assert list(registrar.nodes) == ["node-2"]
 
 
 def test_nodes_differ_where_machines_do() -> None:
-    nodes = [fake_node(index, version=VERSION, now=NOW) for index in range(1, 1001)]
+    nodes = [make_node(index, version=VERSION, now=NOW) for index in range(1, 1001)]
     for pointer in ("addresses", "nodeInfo"):
         assert len({str(node["status"][pointer]) for node in nodes}) == 1000
     assert len({node["spec"]["podCIDR"] for node in nodes}) == 1000
@@ -70,11 +70,11 @@ def test_nodes_differ_where_machines_do() -> None:
 
 
 def test_a_node_repeats_itself() -> None:
-    assert fake_node(7, version=VERSION, now=NOW) == fake_node(7, version=VERSION, now=NOW)
+    assert make_node(7, version=VERSION, now=NOW) == make_node(7, version=VERSION, now=NOW)
 
 
 def test_a_node_tells_version_labels_and_room() -> None:
-    node = fake_node(1, version=VERSION, now=NOW)
+    node = make_node(1, version=VERSION, now=NOW)
     assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.35.8"
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
     assert node["status"]["capacity"]["memory"] == "16777216Ki"

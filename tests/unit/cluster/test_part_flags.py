@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.part_flags import controller_options, flags_of, scheduler_configuration
+from mockkube.cluster.part_flags import get_scheduler_configuration, make_controller_options, resolve_component_flags
 from mockkube.controllers.options import Options
 from mockkube.features.versions import DEFAULT, Version
 
@@ -16,12 +16,12 @@ MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
 
 
 def options(**fields: Any) -> Options:
-    return controller_options(flags_of(ClusterConfiguration(**fields)).get(MANAGER, {}), DEFAULT)
+    return make_controller_options(resolve_component_flags(ClusterConfiguration(**fields)).get(MANAGER, {}), DEFAULT)
 
 
 def test_nothing_said_is_what_the_version_does() -> None:
-    assert flags_of(ClusterConfiguration()) == {}
-    assert controller_options({}, Version(1, 35)) == Options.for_version(Version(1, 35))
+    assert resolve_component_flags(ClusterConfiguration()) == {}
+    assert make_controller_options({}, Version(1, 35)) == Options.for_version(Version(1, 35))
 
 
 def test_flags_of_the_controller_manager_reach_it() -> None:
@@ -43,13 +43,16 @@ def test_an_authority_that_signs_is_told_by_its_files(tmp_path: Path) -> None:
 
 def test_what_is_said_beside_the_configuration_counts_more() -> None:
     configuration = ClusterConfiguration(controller_manager={"kube-api-qps": 5, "kube-api-burst": 6})
-    told = flags_of(configuration, {MANAGER: {"kube-api-qps": 7}})
+    told = resolve_component_flags(configuration, {MANAGER: {"kube-api-qps": 7}})
     assert told == {MANAGER: {"kube-api-qps": 7, "kube-api-burst": 6}}
 
 
 def test_the_configuration_of_the_scheduler_reaches_it() -> None:
     given = {**HEAD, "profiles": [{"schedulerName": "mine"}]}
-    assert scheduler_configuration(flags_of(ClusterConfiguration(scheduler_config=given))[SCHEDULER]) == given
+    assert (
+        get_scheduler_configuration(resolve_component_flags(ClusterConfiguration(scheduler_config=given))[SCHEDULER])
+        == given
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,6 +92,6 @@ def test_the_configuration_of_the_scheduler_reaches_it() -> None:
 )
 def test_a_mistake_is_named_in_a_line(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        flags_of(ClusterConfiguration(**fields))
+        resolve_component_flags(ClusterConfiguration(**fields))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)

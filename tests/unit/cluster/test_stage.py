@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 import pytest_asyncio
 
-from mockkube.cluster.stage import RealStage
-from mockkube.cluster.virtual_stage import VirtualStage
+from mockkube.cluster.stage import RealTimeExecutor
+from mockkube.cluster.virtual_stage import VirtualTimeExecutor
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import LivelockError, Signal
 from mockkube.runtime.virtual import EPOCH, VirtualClock
@@ -48,11 +48,11 @@ def clock() -> VirtualClock:
 
 
 @pytest_asyncio.fixture
-async def stage(clock: VirtualClock) -> AsyncIterator[VirtualStage]:
+async def stage(clock: VirtualClock) -> AsyncIterator[VirtualTimeExecutor]:
     async def quiet() -> None:
         await clock.sleep(0)
 
-    async with VirtualStage(clock, quiet=quiet) as entered:
+    async with VirtualTimeExecutor(clock, wait_for_delivery=quiet) as entered:
         yield entered
 
 
@@ -63,60 +63,62 @@ def noting(log: list[str], name: str, clock: VirtualClock, seconds: float) -> Ti
     return Ticker(name, clock, seconds, note)
 
 
-async def test_time_stops_wherever_something_happens(stage: VirtualStage, clock: VirtualClock) -> None:
+async def test_time_stops_wherever_something_happens(stage: VirtualTimeExecutor, clock: VirtualClock) -> None:
     log: list[str] = []
-    stage.enter([noting(log, "a", clock, 10), noting(log, "b", clock, 15)])
-    await stage.move_to(EPOCH + timedelta(seconds=31))
+    stage.add_workers([noting(log, "a", clock, 10), noting(log, "b", clock, 15)])
+    await stage.advance_to(EPOCH + timedelta(seconds=31))
     assert log == ["a 10", "b 15", "a 20", "a 30", "b 30"]
     assert clock.now() == EPOCH + timedelta(seconds=31)
 
 
-async def test_work_is_done_while_time_stands_still(stage: VirtualStage, clock: VirtualClock) -> None:
+async def test_work_is_done_while_time_stands_still(stage: VirtualTimeExecutor, clock: VirtualClock) -> None:
     log: list[str] = []
     ticker = noting(log, "a", clock, 10)
-    stage.enter([ticker])
+    stage.add_workers([ticker])
     ticker.ring()
-    await stage.move_to(EPOCH)
+    await stage.advance_to(EPOCH)
     assert (log, clock.now()) == (["a 0"], EPOCH)
 
 
-async def test_one_that_has_left_takes_no_step(stage: VirtualStage, clock: VirtualClock) -> None:
+async def test_one_that_has_left_takes_no_step(stage: VirtualTimeExecutor, clock: VirtualClock) -> None:
     log: list[str] = []
     gone, stays = noting(log, "gone", clock, 1), noting(log, "stays", clock, 1)
-    stage.enter([gone, stays])
-    await stage.leave([gone])
-    await stage.move_to(EPOCH + timedelta(seconds=1))
+    stage.add_workers([gone, stays])
+    await stage.remove_workers([gone])
+    await stage.advance_to(EPOCH + timedelta(seconds=1))
     assert log == ["stays 1"]
 
 
 async def test_a_step_that_is_held_up_goes_on_later_and_the_others_meanwhile(
-    stage: VirtualStage, clock: VirtualClock
+    stage: VirtualTimeExecutor, clock: VirtualClock
 ) -> None:
     log: list[str] = []
 
     async def slow() -> None:
         log.append(f"begun {clock.monotonic():g}")
-        await stage.pause(25)
+        await stage.pause_step(25)
         log.append(f"done {clock.monotonic():g}")
 
-    stage.enter([Ticker("slow", clock, 10, slow), noting(log, "a", clock, 20)])
-    await stage.move_to(EPOCH + timedelta(seconds=40))
+    stage.add_workers([Ticker("slow", clock, 10, slow), noting(log, "a", clock, 20)])
+    await stage.advance_to(EPOCH + timedelta(seconds=40))
     assert log == ["begun 10", "a 20", "done 35", "begun 35", "a 40"]
 
 
-async def test_one_that_leaves_in_the_middle_of_a_step_is_cancelled(stage: VirtualStage, clock: VirtualClock) -> None:
+async def test_one_that_leaves_in_the_middle_of_a_step_is_cancelled(
+    stage: VirtualTimeExecutor, clock: VirtualClock
+) -> None:
     ended = []
 
     async def endless() -> None:
         try:
-            await stage.pause(1000)
+            await stage.pause_step(1000)
         finally:
             ended.append(True)
 
     worker = Ticker("endless", clock, 1, endless)
-    stage.enter([worker])
-    await stage.move_to(EPOCH + timedelta(seconds=5))
-    await stage.leave([worker])
+    stage.add_workers([worker])
+    await stage.advance_to(EPOCH + timedelta(seconds=5))
+    await stage.remove_workers([worker])
     assert ended == [True]
 
 
@@ -127,12 +129,12 @@ async def test_workers_that_keep_each_other_busy_stop_time(clock: VirtualClock) 
     async def quiet() -> None:
         await clock.sleep(0)
 
-    async with VirtualStage(clock, quiet=quiet, steps_max=50) as stage:
-        stage.enter([busy])
+    async with VirtualTimeExecutor(clock, wait_for_delivery=quiet, steps_max=50) as stage:
+        stage.add_workers([busy])
         with pytest.raises(LivelockError):
-            await stage.move_to(EPOCH + timedelta(seconds=5))
-        await stage.leave([busy])
-        await stage.move_to(EPOCH + timedelta(seconds=5))
+            await stage.advance_to(EPOCH + timedelta(seconds=5))
+        await stage.remove_workers([busy])
+        await stage.advance_to(EPOCH + timedelta(seconds=5))
     assert (len(log) >= 50, clock.now()) == (True, EPOCH + timedelta(seconds=5))
 
 
@@ -142,11 +144,11 @@ async def test_real_workers_run_until_they_leave() -> None:
     async def tell() -> None:
         ran.set()
 
-    async with RealStage(clock) as real:
+    async with RealTimeExecutor(clock) as real:
         worker = Ticker("a", clock, 0.01, tell)
-        real.enter([worker])
+        real.add_workers([worker])
         await ran.wait()
-        await real.leave([worker])
+        await real.remove_workers([worker])
         ran.clear()
         worker.ring()
         await clock.sleep(0)
@@ -154,7 +156,7 @@ async def test_real_workers_run_until_they_leave() -> None:
 
 
 async def test_a_real_pause_is_a_sleep() -> None:
-    async with RealStage(RealClock()) as real:
+    async with RealTimeExecutor(RealClock()) as real:
         before = RealClock().monotonic()
-        await real.pause(0.01)
+        await real.pause_step(0.01)
         assert RealClock().monotonic() - before >= 0.01

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockkube.cluster.errors import StartError
-from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, state_root, without_password
+from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, redact_url, state_root
 
 RECORD = RunningRecord(pid=1, url="https://127.0.0.1:1", version="1.36", database="memory:", kubeconfig="/k")
 
@@ -26,11 +26,11 @@ def test_where_state_is_kept(environment: dict[str, str], root: str) -> None:
 
 def test_the_lock_names_its_holder_and_is_private(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path / "a" / "lab")
-    assert directory.holder() is None
+    assert directory.find_holder_pid() is None
     with StateLock(directory):
-        assert directory.holder() == os.getpid()
+        assert directory.find_holder_pid() == os.getpid()
         assert directory.path.stat().st_mode & 0o777 == 0o700
-    assert directory.holder() is None
+    assert directory.find_holder_pid() is None
 
 
 def test_a_second_holder_is_refused_and_changes_nothing(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_second_holder_is_refused_and_changes_nothing(tmp_path: Path) -> None:
         RECORD.write(directory)
         with pytest.raises(StartError, match=rf"cluster 'lab' is already running by process {os.getpid()}: stop it"):
             StateLock(directory).__enter__()
-        assert directory.holder() == os.getpid()
+        assert directory.find_holder_pid() == os.getpid()
         assert RunningRecord.read(directory) == RECORD
 
 
@@ -65,9 +65,9 @@ def test_a_state_directory_that_cannot_be_made_is_named_with_the_remedy(tmp_path
 
 def test_the_token_is_kept(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path)
-    assert directory.kept_token() is None
+    assert directory.load_token() is None
     directory.token.write_text("abc\n")
-    assert directory.kept_token() == "abc"
+    assert directory.load_token() == "abc"
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_the_token_is_kept(tmp_path: Path) -> None:
     ],
 )
 def test_a_database_is_shown_without_its_password(url: str, shown: str) -> None:
-    assert without_password(url) == shown
+    assert redact_url(url) == shown
 
 
 def test_keys_that_no_database_belongs_to_go_with_the_lock(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path / "lab")
     with StateLock(directory) as lock:
-        lock.keep()
+        lock.keep_files()
         directory.token.write_text("abc")
         directory.certificates.mkdir()
         (directory.certificates / "ca.crt").write_text("")
@@ -98,10 +98,10 @@ def test_keys_that_no_database_belongs_to_go_with_the_lock(tmp_path: Path) -> No
 def test_a_cluster_that_has_started_keeps_its_database_and_keys(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path / "lab")
     with StateLock(directory) as lock:
-        lock.keep()
+        lock.keep_files()
         directory.token.write_text("abc")
         directory.control.write_text("")
-    assert directory.kept_token() == "abc"
+    assert directory.load_token() == "abc"
     assert directory.is_durable()
 
 
@@ -136,4 +136,4 @@ def test_a_full_disk_is_named_and_nothing_stays_locked(tmp_path: Path, monkeypat
             StateLock(directory).__enter__()
     assert not directory.path.exists()
     with StateLock(directory):
-        assert directory.holder() == os.getpid()
+        assert directory.find_holder_pid() == os.getpid()

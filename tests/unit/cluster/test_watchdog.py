@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from mockkube.cluster.watchdog import STUCK_EXIT, Bounds, Watchdog
+from mockkube.cluster.watchdog import BLOCKED_EXIT_CODE, Watchdog, WatchdogLimits
 from mockkube.runtime.virtual import VirtualClock
 
 
@@ -16,11 +16,13 @@ class Kennel:
         self.clock = VirtualClock()
         self.ended: list[int] = []
         loop = asyncio.get_running_loop()
-        self.dog = Watchdog(loop, bounds=Bounds(stop_seconds=8.0), clock=self.clock, end=self.ended.append)
+        self.dog = Watchdog(
+            loop, limits=WatchdogLimits(stop_seconds=8.0), clock=self.clock, end_process=self.ended.append
+        )
 
     def look_after(self, seconds: float) -> None:
         self.clock.move_to(self.clock.monotonic() + seconds)
-        self.dog.look()
+        self.dog.check()
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ async def test_while_stopping_a_loop_that_does_not_turn_ends_the_process(kennel,
     kennel.look_after(4.9)
     assert kennel.ended == []
     kennel.look_after(0.2)
-    assert kennel.ended == [STUCK_EXIT]
+    assert kennel.ended == [BLOCKED_EXIT_CODE]
     assert caplog.records[-1].levelno == logging.CRITICAL
 
 
@@ -66,7 +68,7 @@ async def test_stopping_that_takes_too_long_ends_the_process_though_the_loop_tur
         assert kennel.ended == []
         kennel.look_after(1.0)
         await asyncio.sleep(0)
-    assert kennel.ended[0] == STUCK_EXIT
+    assert kennel.ended[0] == BLOCKED_EXIT_CODE
 
 
 async def test_its_thread_ends_with_it() -> None:

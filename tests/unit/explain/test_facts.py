@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.explain.facts import amount_text, taint_text, text_of
+from mockkube.explain.facts import format_amount, format_facts, format_taint
 
 GT = {"toleration": {"key": "sla", "operator": "Gt", "value": "900"}, "reason": "the gate is off"}
 ZONE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}
@@ -42,7 +42,7 @@ ZONE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": 
     ],
 )
 def test_facts_are_told_in_a_line(facts: dict[str, Any], told: str) -> None:
-    assert text_of(facts) == told
+    assert format_facts(facts) == told
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_facts_are_told_in_a_line(facts: dict[str, Any], told: str) -> None:
     ],
 )
 def test_amounts_are_written_as_manifests_have_them(resource: str, amount: int, told: str) -> None:
-    assert amount_text(resource, amount) == told
+    assert format_amount(resource, amount) == told
 
 
 def test_a_taint_without_a_value_has_no_equals_sign() -> None:
-    assert taint_text({"key": "a", "effect": "NoExecute"}) == "a:NoExecute"
+    assert format_taint({"key": "a", "effect": "NoExecute"}) == "a:NoExecute"

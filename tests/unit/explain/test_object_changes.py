@@ -23,27 +23,27 @@ def pod(**spec: Any) -> dict[str, Any]:
 def test_a_toleration_is_for_ever_whatever_was_said_of_the_taint_before() -> None:
     for_a_while = {"key": "sla", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     other = {"key": "b", "operator": "Exists"}
-    edit = object_changes.tolerating(pod(tolerations=[for_a_while, other]), TAINT)
+    edit = object_changes.add_toleration(pod(tolerations=[for_a_while, other]), TAINT)
     assert edit.obj["spec"]["tolerations"] == [{**TAINT, "operator": "Equal"}, other]
 
 
 def test_a_taint_goes_by_key_and_effect() -> None:
-    edit = object_changes.without_taint(NODE, TAINT)
+    edit = object_changes.remove_taint(NODE, TAINT)
     assert edit.obj["spec"]["taints"] == [{"key": "b", "effect": "NoSchedule"}]
-    assert edit.told == "node n1 loses its taint sla=950:NoExecute"
+    assert edit.description == "node n1 loses its taint sla=950:NoExecute"
 
 
 def test_room_is_added_to_what_there_is() -> None:
-    edit = object_changes.roomier(NODE, {"cpu": 500, "example.com/gpu": 2})
+    edit = object_changes.add_capacity(NODE, {"cpu": 500, "example.com/gpu": 2})
     assert edit.obj["status"]["allocatable"] == {"cpu": "2", "memory": "1Gi", "example.com/gpu": "2"}
-    assert edit.told == "node n1 has 500m more cpu, 2 more example.com/gpu"
+    assert edit.description == "node n1 has 500m more cpu, 2 more example.com/gpu"
 
 
 def test_each_wish_is_given_up_by_itself() -> None:
     affinity = {"nodeAffinity": {REQUIRED: {}}, "podAntiAffinity": {REQUIRED: []}}
     constraints = [{"topologyKey": "zone"}, {"topologyKey": "host"}]
     asked = pod(nodeSelector={"a": "b"}, affinity=affinity, topologySpreadConstraints=constraints)
-    edits = {edit.told: edit.obj["spec"] for edit in object_changes.relaxed(asked)}
+    edits = {edit.description: edit.obj["spec"] for edit in object_changes.remove_constraints(asked)}
     assert list(edits) == [
         "the pod has no nodeSelector",
         "the pod has no required node affinity",
@@ -71,13 +71,13 @@ def test_each_wish_is_given_up_by_itself() -> None:
 )
 def test_labels_that_a_node_may_be_given(selector: Any, terms: Any, labels: Any) -> None:
     required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
-    assert list(object_changes.labels_for(selector, required)) == labels
+    assert list(object_changes.find_matching_labels(selector, required)) == labels
 
 
 def test_nothing_is_changed_in_place() -> None:
     given = pod(nodeSelector={"a": "b"}, schedulingGates=[{"name": "g"}])
     before = repr((given, NODE))
-    object_changes.ungated(given)
-    object_changes.labelled(NODE, {"x": "y"})
-    object_changes.uncordoned(NODE)
+    object_changes.remove_scheduling_gates(given)
+    object_changes.add_labels(NODE, {"x": "y"})
+    object_changes.uncordon(NODE)
     assert repr((given, NODE)) == before

@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.api.errors import Expired, Forbidden, NotFound
 from mockkube.client.protocol import EventType, Key, ObjectList, Selection, WatchEnded, WatchEvent
-from mockkube.explain.pod_history import remember
+from mockkube.explain.pod_history import read_history
 from mockkube.runtime.steps import Signal
 
 P = Key("default", "p")
@@ -70,7 +70,7 @@ class Server:
 
 async def known(**given: Any) -> Any:
     server: Any = Server(**given)
-    memory = await remember(server, P)
+    memory = await read_history(server, P)
     assert all(watch.closed for watch in server.watches)
     return memory
 
@@ -127,4 +127,4 @@ async def test_whoever_may_not_read_events_hears_the_rest() -> None:
             raise Forbidden.for_object("", "events", "", "no")
 
     server: Any = Strict(pod=POD)
-    assert not (await remember(server, P)).events
+    assert not (await read_history(server, P)).events

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mockkube.explain.text import lines, lines_of_maker
+from mockkube.explain.text import render_explanation, render_owner_explanation
 
 PENDING: dict[str, Any] = {
     "pod": {"namespace": "default", "name": "p"},
@@ -26,7 +26,7 @@ def remedy(kind: str, component: str, change: str, but: str = "") -> dict[str, s
 
 
 def test_a_pending_pod_shows_its_nodes_and_that_nothing_helps() -> None:
-    assert list(lines(PENDING)) == [
+    assert list(render_explanation(PENDING)) == [
         "Pod default/p is pending.",
         "What stops it now: kube-scheduler does not place it: 0/1",
         "",
@@ -45,7 +45,7 @@ def test_versions_after_which_the_same_happens_share_a_row() -> None:
         remedy("taint", "", "node n1 loses its taint"),
         remedy("taint", "", "node n2 loses its taint"),
     ]
-    assert list(lines({**PENDING, "nodes": [], "whatIf": changes}))[3:] == [
+    assert list(render_explanation({**PENDING, "nodes": [], "whatIf": changes}))[3:] == [
         "IT WOULD HELP   IF                            THEN ON   BUT THEN",
         "version         kube-scheduler 1.35 or 1.36   n1",
         "version         kube-scheduler 1.37           n1        kubelet refuses it",
@@ -63,7 +63,7 @@ def test_a_pod_that_is_well_shows_why_it_is_where_it_is() -> None:
         "node": "n2",
         "decision": "goes to n2: 2 of the nodes fit",
     }
-    assert list(lines({**PENDING, **well, "nodes": [], "scores": scores})) == [
+    assert list(render_explanation({**PENDING, **well, "nodes": [], "scores": scores})) == [
         "Pod default/p is bound to n2.",
         "Nothing stops it. Decided again, it goes to n2: 2 of the nodes fit",
         "",
@@ -75,7 +75,7 @@ def test_a_pod_that_is_well_shows_why_it_is_where_it_is() -> None:
 
 def test_a_pod_that_is_gone_and_forgotten_shows_its_events() -> None:
     forgotten = {"state": "is gone", "fate": "", "gone": True, "obstacle": None, "nodes": [], "decision": ""}
-    told = list(lines({**PENDING, **forgotten, "deeds": ["The server no longer has its last state."]}))
+    told = list(render_explanation({**PENDING, **forgotten, "deeds": ["The server no longer has its last state."]}))
     assert told == [
         "Pod default/p is gone.",
         "The server no longer has its last state.",
@@ -87,7 +87,7 @@ def test_a_pod_that_is_gone_and_forgotten_shows_its_events() -> None:
 
 def test_many_nodes_are_cut_short() -> None:
     nodes = [{"node": f"n{i}", "plugin": "P", "reasons": ["r"], "detail": ""} for i in range(25)]
-    assert "... and 5 more nodes (-o json shows all)" in list(lines({**PENDING, "nodes": nodes}))
+    assert "... and 5 more nodes (-o json shows all)" in list(render_explanation({**PENDING, "nodes": nodes}))
 
 
 def test_what_makes_no_pods_says_who_refuses_them() -> None:
@@ -100,7 +100,7 @@ def test_what_makes_no_pods_says_who_refuses_them() -> None:
         "nodes": [{"node": "n1", "reason": "taint a:NoSchedule"}],
         "whatIf": [remedy("gate", "kube-apiserver", "X=true")],
     }
-    assert list(lines_of_maker(report)) == [
+    assert list(render_owner_explanation(report)) == [
         "DaemonSet default/d has 1 pod.",
         "The API server refuses pods of it: spec: bad",
         "It wants no pod on n1: taint a:NoSchedule",
@@ -122,10 +122,10 @@ def test_a_workload_shows_why_its_first_pod_does_not_run() -> None:
         "nodes": [],
         "whatIf": [],
     }
-    assert list(lines_of_maker(report)) == [
+    assert list(render_owner_explanation(report)) == [
         "Deployment default/web has 3 pods; 2 of them do not run.",
         "",
-        *lines(PENDING),
+        *render_explanation(PENDING),
         "",
         "For the next pod: mockkube why -n default pod/q",
     ]

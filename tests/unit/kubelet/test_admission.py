@@ -7,25 +7,27 @@ import pytest
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.kubelet.admission import ADMITTED, AdmissionRules, Rejection, admit
-from mockkube.kubelet.admitted_pod import Guest
+from mockkube.kubelet.admission import ADMITTED, AdmissionRules, Rejection, admit_pod
+from mockkube.kubelet.admitted_pod import AdmittedPod
 
 NUMERIC = "TaintTolerationComparisonOperators"
 
 
 def rules(*gates: str) -> AdmissionRules:
     caps = Capabilities(Version(1, 36), frozenset(gates))
-    return AdmissionRules.of(caps)
+    return AdmissionRules.from_capabilities(caps)
 
 
-def refused(asked: Any, where: Any, guests: Sequence[Guest] = (), judged_by: AdmissionRules | None = None) -> Rejection:
-    refusal = admit(asked, where, guests, judged_by or rules()).refusal
+def refused(
+    asked: Any, where: Any, guests: Sequence[AdmittedPod] = (), judged_by: AdmissionRules | None = None
+) -> Rejection:
+    refusal = admit_pod(asked, where, guests, judged_by or rules()).rejection
     assert refusal is not None
     return refusal
 
 
-def guest(obj: Any) -> Guest:
-    return Guest.of(obj, rules().requests)
+def guest(obj: Any) -> AdmittedPod:
+    return AdmittedPod.from_object(obj, rules().requests)
 
 
 def node(taints: list[dict[str, str]] | None = None, **more: Any) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def test_a_pod_is_refused_with_reason_and_message(
     ],
 )  # fmt: skip
 def test_a_pod_is_let_in(asked: dict[str, Any], where: dict[str, Any]) -> None:
-    assert admit(asked, where, [], rules()) == ADMITTED
+    assert admit_pod(asked, where, [], rules()) == ADMITTED
 
 
 def test_best_effort_pods_are_refused_under_memory_pressure() -> None:
@@ -128,12 +130,12 @@ def test_ports_of_the_host_are_taken_once() -> None:
 def test_an_extended_resource_the_node_does_not_know_is_passed_over() -> None:
     asked = pod()
     asked["spec"]["containers"][0]["resources"] = {"requests": {"x.io/gpu": "1"}}
-    assert admit(asked, node(), [], rules()) == ADMITTED
-    assert admit(asked, node(allocatable={"x.io/gpu": "0"}), [], rules()).refusal
+    assert admit_pod(asked, node(), [], rules()) == ADMITTED
+    assert admit_pod(asked, node(allocatable={"x.io/gpu": "0"}), [], rules()).rejection
 
 
 def test_the_kubelets_own_gate_decides_about_gt() -> None:
     tolerant = pod(tolerations=[{"key": "level", "operator": "Gt", "value": "800", "effect": "NoExecute"}])
-    assert admit(tolerant, node([FENCE]), [], rules(NUMERIC)) == ADMITTED
+    assert admit_pod(tolerant, node([FENCE]), [], rules(NUMERIC)) == ADMITTED
     refusal = refused(tolerant, node([FENCE]))
     assert refusal.reason == "TaintToleration"

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from mockkube.kubelet.lifecycle import plan
-from mockkube.kubelet.pod_status import StatusRules
-from mockkube.kubelet.sync_result import Host
+from mockkube.kubelet.lifecycle import sync_pod
+from mockkube.kubelet.pod_status import PodStatusRules
+from mockkube.kubelet.sync_result import PodSyncInput
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-HOST = Host("172.18.0.2", "10.244.0.2", StatusRules())
+HOST = PodSyncInput("172.18.0.2", "10.244.0.2", PodStatusRules())
 JOB = [{"kind": "Job", "name": "j", "uid": "u0"}]
 SLEEP = ["sleep", "5"]
 UNKNOWN = ["sh", "-c", "sleep 5; nginx"]
@@ -19,7 +19,7 @@ UNKNOWN = ["sh", "-c", "sleep 5; nginx"]
 def after(seconds: int, pod: dict[str, Any]) -> dict[str, Any]:
     """Return the status of a pod that started at NOW, so long after."""
     for moment in (0, 0, seconds, seconds, seconds):
-        status = plan(pod, HOST, NOW + timedelta(seconds=moment)).status
+        status = sync_pod(pod, HOST, NOW + timedelta(seconds=moment)).status
         pod = pod if status is None else {**pod, "status": {**pod["status"], **status}}
     found: dict[str, Any] = pod["status"]
     return found

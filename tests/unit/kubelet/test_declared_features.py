@@ -5,7 +5,7 @@ import pytest
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
-from mockkube.kubelet.declared_features import GATE, FeatureRules
+from mockkube.kubelet.declared_features import GATE, DeclaredFeatureRules
 
 RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
 RESTARTS_ALL = {"spec": {"containers": [{"name": "c", "restartPolicy": "Never", "restartPolicyRules": [RULE]}]}}
@@ -14,7 +14,9 @@ SHARES_NETWORK = {"spec": {"containers": [{"name": "c"}], "hostNetwork": True, "
 
 def rules(version, **gates):
     parsed = Version.parse(version)
-    return FeatureRules.of(Capabilities(parsed, enabled_gates(parsed, gates, component="kubelet")))
+    return DeclaredFeatureRules.from_capabilities(
+        Capabilities(parsed, enabled_gates(parsed, gates, component="kubelet"))
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.kubelet.images import IMAGES_MAX, familiar, image_id, with_images
+from mockkube.kubelet.images import IMAGES_MAX, add_images, image_id, split_image
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from mockkube.kubelet.images import IMAGES_MAX, familiar, image_id, with_images
     ],
 )
 def test_an_image_has_its_whole_name(image, repository, rest):
-    assert familiar(image) == (repository, rest)
+    assert split_image(image) == (repository, rest)
 
 
 def test_the_same_image_has_the_same_digest():
@@ -28,16 +28,16 @@ def test_the_same_image_has_the_same_digest():
 
 
 def test_images_are_listed_once():
-    listed = with_images([], ["nginx", "nginx:1.29"])
+    listed = add_images([], ["nginx", "nginx:1.29"])
     assert listed is not None
     assert len(listed) == 2
-    assert with_images(listed, ["nginx"]) is None
+    assert add_images(listed, ["nginx"]) is None
 
 
 def test_only_so_many_are_listed_the_largest():
-    listed = with_images([], [f"app-{number}" for number in range(100)])
+    listed = add_images([], [f"app-{number}" for number in range(100)])
     assert listed is not None
     sizes = [entry["sizeBytes"] for entry in listed]
     assert len(sizes) == IMAGES_MAX
     assert sizes == sorted(sizes, reverse=True)
-    assert with_images(listed, [f"app-{number}" for number in range(100)]) is None
+    assert add_images(listed, [f"app-{number}" for number in range(100)]) is None

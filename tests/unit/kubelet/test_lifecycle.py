@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from mockkube.kubelet.lifecycle import plan
-from mockkube.kubelet.pod_status import StatusRules
-from mockkube.kubelet.sync_result import Host, Plan
-from mockkube.kubelet.termination import rejected
+from mockkube.kubelet.lifecycle import sync_pod
+from mockkube.kubelet.pod_status import PodStatusRules
+from mockkube.kubelet.sync_result import PodSyncInput, SyncResult
+from mockkube.kubelet.termination import reject_pod
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-HOST = Host("172.18.0.2", "10.244.0.2", StatusRules(), long_texts=False)
+HOST = PodSyncInput("172.18.0.2", "10.244.0.2", PodStatusRules(), names_container_in_events=False)
 
 
 def pod(annotations: dict[str, str] | None = None, owner: str = "", **spec: Any) -> dict[str, Any]:
@@ -32,10 +32,10 @@ class Life:
         self.now = NOW
         self.reasons: list[str] = []
 
-    def tick(self, seconds: float = 0) -> Plan:
+    def tick(self, seconds: float = 0) -> SyncResult:
         self.now += timedelta(seconds=seconds)
-        what = plan(self.pod, HOST, self.now)
-        self.reasons += [note.reason for note in what.notes]
+        what = sync_pod(self.pod, HOST, self.now)
+        self.reasons += [note.reason for note in what.events]
         if what.status is not None:
             stored = {**self.pod["status"], **what.status}
             conditions = {one["type"]: one for one in self.pod["status"].get("conditions", ())}
@@ -43,10 +43,10 @@ class Life:
             self.pod = {**self.pod, "status": {**stored, "conditions": list(conditions.values())}}
         return what
 
-    def settle(self, ticks_max: int = 20) -> Plan:
+    def settle(self, ticks_max: int = 20) -> SyncResult:
         for _ in range(ticks_max):
             what = self.tick()
-            if what.delete or (what.status is None and (what.again_at is None or what.again_at > self.now)):
+            if what.delete or (what.status is None and (what.next_sync_at is None or what.next_sync_at > self.now)):
                 return what
         raise AssertionError("no rest")
 
@@ -98,7 +98,7 @@ def test_a_pod_on_the_host_network_has_the_addresses_of_its_node() -> None:
 
 def test_a_pod_waits_for_its_start() -> None:
     life = Life(pod({"mockkube.dev/start-delay": "3s"}))
-    assert life.settle().again_at == NOW + timedelta(seconds=3)
+    assert life.settle().next_sync_at == NOW + timedelta(seconds=3)
     life.tick(3)
     assert life.phase == "Running"
 
@@ -162,8 +162,8 @@ def test_restarts_back_off_from_ten_seconds_on_doubling_each_time() -> None:
     waits = []
     for _ in range(7):
         what = life.settle()
-        assert what.again_at is not None
-        waits.append(int((what.again_at - life.now).total_seconds()))
+        assert what.next_sync_at is not None
+        waits.append(int((what.next_sync_at - life.now).total_seconds()))
         life.tick(waits[-1])
     assert waits == [10, 20, 40, 80, 160, 300, 300]
     assert life.condition("Ready")["status"] == "False"
@@ -234,14 +234,14 @@ def test_a_container_slower_than_its_grace_period_is_killed() -> None:
     life = Life(pod({"mockkube.dev/stop-delay": "60s"}))
     life.settle()
     life.delete(grace_seconds=5)
-    assert life.tick().again_at == life.now + timedelta(seconds=5)
+    assert life.tick().next_sync_at == life.now + timedelta(seconds=5)
     life.tick(5)
     assert (life.phase, life.container()["state"]["terminated"]["exitCode"]) == ("Failed", 137)
 
 
 def test_a_pod_over_its_deadline_fails() -> None:
     life = Life(pod(activeDeadlineSeconds=10))
-    assert life.settle().again_at == NOW + timedelta(seconds=10)
+    assert life.settle().next_sync_at == NOW + timedelta(seconds=10)
     life.tick(10)
     assert (life.phase, life.pod["status"]["reason"]) == ("Failed", "DeadlineExceeded")
 
@@ -249,11 +249,11 @@ def test_a_pod_over_its_deadline_fails() -> None:
 def test_a_finished_pod_is_left_alone() -> None:
     life = Life(pod(restartPolicy="Never", containers=[{"name": "main", "image": "i"}]))
     life.pod["status"] |= {"phase": "Succeeded"}
-    assert life.tick() == Plan()
+    assert life.tick() == SyncResult()
 
 
 def test_a_refused_pod_fails_with_the_reason() -> None:
-    what = rejected(pod(), "NodeAffinity", "no", NOW)
+    what = reject_pod(pod(), "NodeAffinity", "no", NOW)
     assert what.status == {
         "phase": "Failed",
         "reason": "NodeAffinity",

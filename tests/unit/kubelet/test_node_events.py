@@ -9,7 +9,7 @@ from mockkube.api.types import Object
 from mockkube.client.outbox import QUEUED_MAX
 from mockkube.client.protocol import Key, key_of
 from mockkube.kubelet import node_events as remembering
-from mockkube.kubelet.node_events import BATCH_MAX, Voices
+from mockkube.kubelet.node_events import BATCH_MAX, NodeEvents
 from mockkube.runtime.chance import Random
 from mockkube.runtime.virtual import VirtualClock
 
@@ -45,16 +45,16 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def voices(shelf: Any, clock: VirtualClock) -> Voices:
-    return Voices(shelf, clock, Random.from_seed(1, "kubelet"), owner="kubelet")
+def voices(shelf: Any, clock: VirtualClock) -> NodeEvents:
+    return NodeEvents(shelf, clock, Random.from_seed(1, "kubelet"), owner="kubelet")
 
 
-def tell(voices: Voices, node: int, pod: str = "p") -> None:
+def tell(voices: NodeEvents, node: int, pod: str = "p") -> None:
     about = {"kind": "Pod", "namespace": "default", "name": f"{pod}-{node}", "uid": f"{pod}-{node}"}
     voices.record(about, "Normal", "Started", "Started container", host=f"n{node}")
 
 
-async def send(voices: Voices) -> int:
+async def send(voices: NodeEvents) -> int:
     """Write all; return in how many steps."""
     steps = 0
     while voices.is_ready():
@@ -63,7 +63,7 @@ async def send(voices: Voices) -> int:
     return steps
 
 
-async def test_an_event_is_told_in_the_name_of_its_node(voices: Voices, shelf: Any) -> None:
+async def test_an_event_is_told_in_the_name_of_its_node(voices: NodeEvents, shelf: Any) -> None:
     tell(voices, 3)
     await send(voices)
     [event] = shelf.events
@@ -71,14 +71,14 @@ async def test_an_event_is_told_in_the_name_of_its_node(voices: Voices, shelf: A
     assert (event["reportingComponent"], event["reportingInstance"]) == ("kubelet", "n3")
 
 
-async def test_several_nodes_write_in_one_step(voices: Voices, shelf: Any) -> None:
+async def test_several_nodes_write_in_one_step(voices: NodeEvents, shelf: Any) -> None:
     for node in range(2 * BATCH_MAX):
         tell(voices, node)
     assert await send(voices) == 2
     assert len(shelf.events) == 2 * BATCH_MAX
 
 
-async def test_no_node_waits_for_another_that_has_much_to_tell(voices: Voices, shelf: Any) -> None:
+async def test_no_node_waits_for_another_that_has_much_to_tell(voices: NodeEvents, shelf: Any) -> None:
     for number in range(BATCH_MAX):
         tell(voices, 0, f"p{number}")
     tell(voices, 1)
@@ -86,7 +86,7 @@ async def test_no_node_waits_for_another_that_has_much_to_tell(voices: Voices, s
     assert [event["source"]["host"] for event in shelf.events] == ["n0", "n1"]
 
 
-async def test_each_node_has_a_queue_of_its_own(voices: Voices, shelf: Any) -> None:
+async def test_each_node_has_a_queue_of_its_own(voices: NodeEvents, shelf: Any) -> None:
     for node in (0, 1):
         for number in range(QUEUED_MAX):
             tell(voices, node, f"p{number}")
@@ -94,7 +94,7 @@ async def test_each_node_has_a_queue_of_its_own(voices: Voices, shelf: Any) -> N
     assert len(shelf.events) == 2 * QUEUED_MAX
 
 
-async def test_a_server_that_is_away_is_asked_again(voices: Voices, shelf: Any, clock: VirtualClock) -> None:
+async def test_a_server_that_is_away_is_asked_again(voices: NodeEvents, shelf: Any, clock: VirtualClock) -> None:
     shelf.away = True
     tell(voices, 0)
     tell(voices, 1)
@@ -107,14 +107,14 @@ async def test_a_server_that_is_away_is_asked_again(voices: Voices, shelf: Any, 
     assert len(shelf.events) == 2
 
 
-async def test_what_a_node_that_is_gone_had_to_tell_is_told(voices: Voices, shelf: Any) -> None:
+async def test_what_a_node_that_is_gone_had_to_tell_is_told(voices: NodeEvents, shelf: Any) -> None:
     tell(voices, 0)
-    voices.leave("n0")
+    voices.remove_node("n0")
     await send(voices)
     assert len(shelf.events) == 1
 
 
-async def test_equal_events_of_a_node_are_counted(voices: Voices, shelf: Any) -> None:
+async def test_equal_events_of_a_node_are_counted(voices: NodeEvents, shelf: Any) -> None:
     for _ in range(2):
         tell(voices, 0)
         await send(voices)
@@ -122,7 +122,7 @@ async def test_equal_events_of_a_node_are_counted(voices: Voices, shelf: Any) ->
 
 
 async def test_who_was_silent_for_longest_forgets_when_there_is_too_much(
-    voices: Voices, shelf: Any, monkeypatch: pytest.MonkeyPatch
+    voices: NodeEvents, shelf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remembering, "TOLD_MAX", 4)
     for node in (0, 1, 2, 3, 0, 4, 0, 1):  # with 4 there is one too many, and 1 has been silent for longest

@@ -4,13 +4,13 @@ import pytest
 
 from mockkube.api.resources import Resources
 from mockkube.client.protocol import Key
-from mockkube.kubelet.admitted_pod import Guest
-from mockkube.kubelet.preemption import NoVictims, victims
+from mockkube.kubelet.admitted_pod import AdmittedPod
+from mockkube.kubelet.preemption import NoVictimsError, find_victims
 
 
 def guest(name, qos="Burstable", cpu=0, memory=0, priority=0, critical=False):
     requests = Resources(cpu_milli=cpu, memory=memory)
-    return Guest(Key("ns", name), name, requests, frozenset(), critical, priority, qos)
+    return AdmittedPod(Key("ns", name), name, requests, frozenset(), critical, priority, qos)
 
 
 VITAL = guest("vital", critical=True, priority=2_000_000_000)
@@ -31,7 +31,7 @@ VITAL = guest("vital", critical=True, priority=2_000_000_000)
     ],
 )  # fmt: skip
 def test_the_cheapest_go(present, needs, gone):
-    assert sorted(one.uid for one in victims(VITAL, present, needs)) == gone
+    assert sorted(one.uid for one in find_victims(VITAL, present, needs)) == gone
 
 
 @pytest.mark.parametrize("present", [
@@ -40,5 +40,5 @@ def test_the_cheapest_go(present, needs, gone):
     pytest.param([guest("a", cpu=900, critical=True, priority=2_000_000_000)], id="another critical pod"),
 ])  # fmt: skip
 def test_nobody_goes_in_vain(present):
-    with pytest.raises(NoVictims, match=r"^\[\(res: cpu, q: \d+\), \]$"):
-        victims(VITAL, present, {"cpu": 500})
+    with pytest.raises(NoVictimsError, match=r"^\[\(res: cpu, q: \d+\), \]$"):
+        find_victims(VITAL, present, {"cpu": 500})

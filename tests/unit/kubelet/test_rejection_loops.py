@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mockkube.kubelet.rejection_loops import LOOP_MIN, METRIC, WINDOW_SECONDS, Refusals
+from mockkube.kubelet.rejection_loops import LOOP_MIN, LOOP_RATE_METRIC, WINDOW_SECONDS, RejectionLoops
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
 
@@ -27,22 +27,22 @@ class Heard(Signal):
         self.times += 1
 
 
-def refused(clock: VirtualClock, times: int, bell: Signal | None = None) -> Refusals:
+def refused(clock: VirtualClock, times: int, bell: Signal | None = None) -> RejectionLoops:
     """So many refusals at once."""
-    refusals = Refusals(clock, bell)
+    refusals = RejectionLoops(clock, bell)
     for _ in range(times):
-        refusals.refused(pod(), "NodeAffinity")
+        refusals.record_rejection(pod(), "NodeAffinity")
     return refusals
 
 
 def test_a_few_refusals_are_no_loop() -> None:
-    assert refused(VirtualClock(), LOOP_MIN - 1).current() == []
+    assert refused(VirtualClock(), LOOP_MIN - 1).find_loops() == []
 
 
 def test_an_owner_is_named_with_reason_and_rate() -> None:
     refusals = refused(VirtualClock(), LOOP_MIN + 1)
-    refusals.refused(pod("other"), "NodeAffinity")
-    (loop,) = refusals.current()
+    refusals.record_rejection(pod("other"), "NodeAffinity")
+    (loop,) = refusals.find_loops()
     assert (loop.controller, loop.object, loop.cause) == ("admission", "ReplicaSet default/web", "NodeAffinity")
     assert loop.per_minute == LOOP_MIN + 1
 
@@ -59,11 +59,11 @@ def test_it_ends_when_nothing_is_refused_for_a_while() -> None:
     clock = VirtualClock()
     refusals = refused(clock, LOOP_MIN)
     clock.move_to(WINDOW_SECONDS + 1)
-    assert refusals.current() == []
+    assert refusals.find_loops() == []
 
 
 def test_it_is_a_metric() -> None:
     (family,) = refused(VirtualClock(), LOOP_MIN).collect()
     (sample,) = family.samples
-    assert (sample.name, sample.value) == (METRIC, LOOP_MIN)
+    assert (sample.name, sample.value) == (LOOP_RATE_METRIC, LOOP_MIN)
     assert sample.labels == {"controller": "admission", "object": "ReplicaSet default/web", "cause": "NodeAffinity"}

@@ -10,7 +10,7 @@ from mockkube.kubelet.restart_rules import RestartRules
 
 def rules(version, **gates):
     parsed = Version.parse(version)
-    return RestartRules.of(Capabilities(parsed, enabled_gates(parsed, gates, component="kubelet")))
+    return RestartRules.from_capabilities(Capabilities(parsed, enabled_gates(parsed, gates, component="kubelet")))
 
 
 def rule(action="Restart", operator="In", *values):
@@ -52,9 +52,9 @@ def test_a_rule_for_all_containers_counts_where_the_gate_is_on():
 
 
 def test_waits_double_up_to_five_minutes():
-    assert [rules("1.36").wait_seconds(restarts) for restarts in range(8)] == [0, 10, 20, 40, 80, 160, 300, 300]
+    assert [rules("1.36").get_backoff_seconds(restarts) for restarts in range(8)] == [0, 10, 20, 40, 80, 160, 300, 300]
 
 
 def test_waits_are_shorter_where_the_gate_says_so():
     quick = rules("1.36", ReduceDefaultCrashLoopBackOffDecay=True)
-    assert [quick.wait_seconds(restarts) for restarts in range(9)] == [0, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [quick.get_backoff_seconds(restarts) for restarts in range(9)] == [0, 1, 2, 4, 8, 16, 32, 60, 60]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.cluster.configuration import resolve
+from mockkube.cluster.configuration import resolve_configuration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
@@ -188,7 +188,7 @@ def test_nothing_is_left_of_a_file_that_failed(write):
 def test_two_files_with_one_gate_do_not_go_together(write):
     one, other = write(GOOD, "one.py"), write(GOOD, "other.py")
     with pytest.raises(ConfigurationError) as caught:
-        resolve({"proposals": [str(one), str(other)]}, {})
+        resolve_configuration({"proposals": [str(one), str(other)]}, {})
     assert str(caught.value) == (
         f"--proposal: {other}: gate Own is declared by {one} already: leave one out, or give it another name"
     )
@@ -198,19 +198,21 @@ def test_flags_variables_and_file_add_up(write, tmp_path):
     one, two, three = (write(HEAD + f"PROPOSAL = proposal('{gate}')\n", f"{gate}.py") for gate in "ABC")
     config = tmp_path / "c.yaml"
     config.write_text(f"apiVersion: mockkube.dev/v1alpha1\nkind: ClusterConfiguration\nproposals: [{three}]\n")
-    configuration = resolve({"proposals": (str(one),)}, {"MOCKKUBE_PROPOSALS": f"{one},{two}"}, config)
+    configuration = resolve_configuration({"proposals": (str(one),)}, {"MOCKKUBE_PROPOSALS": f"{one},{two}"}, config)
     assert [train.gate for train in configuration.release_trains[len(TRAINS) :]] == ["C", "A", "B"]
 
 
 def test_release_trains_may_send_it_elsewhere(write):
     stages = [{"version": "1.38", "maturity": "Beta"}]
-    configuration = resolve({"proposals": [write(GOOD)], "release_trains": [{"gate": "Own", "stages": stages}]}, {})
+    configuration = resolve_configuration(
+        {"proposals": [write(GOOD)], "release_trains": [{"gate": "Own", "stages": stages}]}, {}
+    )
     [train] = [one for one in configuration.release_trains if one.gate == "Own"]
     assert (train.proposal.gate, [str(stage.version) for stage in train.stages]) == ("Own", ["1.38"])
 
 
 def test_without_it_nothing_is_different():
-    assert resolve({}, {}).release_trains == TRAINS == outside.default_trains()
+    assert resolve_configuration({}, {}).release_trains == TRAINS == outside.default_trains()
 
 
 def test_a_process_has_the_proposals_of_its_command_line_and_no_longer(write):
@@ -233,9 +235,9 @@ def test_a_proposal_is_loaded_again_where_it_is_sent(write):
 def test_a_program_gives_proposals_as_objects():
     train = ReleaseTrain("FromHere", stages=(GateStage(Version(1, 36), Maturity.ALPHA, False),))
     proposal = Proposal(kep=1, gate="FromHere", train=train)
-    assert resolve({"proposals": [proposal]}, {}).release_trains[-1].proposal is proposal
+    assert resolve_configuration({"proposals": [proposal]}, {}).release_trains[-1].proposal is proposal
     with pytest.raises(ConfigurationError, match="--proposal: the proposal of Bad: gate Bad has no release train"):
-        resolve({"proposals": [Proposal(kep=1, gate="Bad")]}, {})
+        resolve_configuration({"proposals": [Proposal(kep=1, gate="Bad")]}, {})
 
 
 @pytest.fixture
@@ -261,7 +263,7 @@ def test_an_installed_distribution_brings_its_proposal(distribution, reference):
     distribution(GOOD, reference)
     [proposal] = outside.default_proposals()
     assert (proposal.gate, proposal.origin) == ("Own", "entry point 'prefix' of own")
-    assert "Own" in [train.gate for train in resolve({}, {}).release_trains]
+    assert "Own" in [train.gate for train in resolve_configuration({}, {}).release_trains]
     assert pickle.loads(pickle.dumps(proposal)) is proposal
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mockkube.scenario.bindings import is_expression, resolve
-from mockkube.scenario.errors import Failure
+from mockkube.scenario.errors import StepFailed
 
 BOUND = {"n": 3, "name": "web", "case": {"seconds": 60}}
 
@@ -30,7 +30,7 @@ def test_resolves(value: Any, resolved: Any) -> None:
 
 
 def test_a_name_that_is_not_bound_is_told_with_those_that_are() -> None:
-    with pytest.raises(Failure, match=r"\$other is not bound: known are \$case, \$n, \$name"):
+    with pytest.raises(StepFailed, match=r"\$other is not bound: known are \$case, \$n, \$name"):
         resolve("($other)", BOUND)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mockkube.scenario.catalogue import CHECKS, STEPS, VERBS
-from mockkube.scenario.fields import arguments
-from mockkube.scenario.file_schema import file_schema, render
-from mockkube.scenario.step import Step
+from mockkube.scenario.fields import list_arguments
+from mockkube.scenario.file_schema import make_file_schema, render_schema
+from mockkube.scenario.step import ScenarioStep
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "scenarios.md").read_text()
@@ -19,10 +19,10 @@ def test_verbs_are_unique() -> None:
 
 
 @pytest.mark.parametrize("step", VERBS.values(), ids=list(VERBS))
-def test_a_step_is_frozen_and_explains_itself_and_its_arguments(step: type[Step]) -> None:
+def test_a_step_is_frozen_and_explains_itself_and_its_arguments(step: type[ScenarioStep]) -> None:
     assert (step.__doc__ or "").rstrip().endswith(".")
     assert step.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert [key for key, one in arguments(step).items() if not one.text] == []
+    assert [key for key, one in list_arguments(step).items() if not one.text] == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -34,11 +34,11 @@ def test_a_step_is_in_the_documents_and_played_by_a_test(verb: str) -> None:
 
 
 def test_the_schema_beside_the_scenarios_is_current() -> None:
-    assert (ROOT / "conformance" / "scenario.schema.json").read_text() == render() + "\n"
+    assert (ROOT / "conformance" / "scenario.schema.json").read_text() == render_schema() + "\n"
 
 
 def test_the_schema_refers_to_nothing_that_is_not_there() -> None:
-    whole = file_schema()
+    whole = make_file_schema()
 
     def refs(node: Any) -> set[str]:
         below = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()

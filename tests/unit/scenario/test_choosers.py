@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from mockkube.runtime.steps import Signal, settle
-from mockkube.scenario.choosers import Enumerated, paths
+from mockkube.scenario.choosers import EnumeratedChooser, enumerate_choosers
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Once:
         self.log.append(self.name)
 
 
-async def run(chooser: Enumerated, **left: int) -> str:
+async def run(chooser: EnumeratedChooser, **left: int) -> str:
     log: list[str] = []
     workers = [Once(name, log, count) for name, count in left.items()]
     await settle(lambda: workers, chooser)
@@ -34,17 +34,17 @@ async def run(chooser: Enumerated, **left: int) -> str:
 
 
 async def test_every_order_is_tried_once() -> None:
-    seen = [await run(chooser, a=1, b=1, c=1) for chooser in paths(10)]
+    seen = [await run(chooser, a=1, b=1, c=1) for chooser in enumerate_choosers(10)]
     assert seen == ["abc", "acb", "bac", "bca", "cab", "cba"]
 
 
 async def test_after_so_many_choices_the_first_goes() -> None:
-    assert [await run(chooser, a=1, b=1, c=1) for chooser in paths(1)] == ["abc", "bac", "cab"]
+    assert [await run(chooser, a=1, b=1, c=1) for chooser in enumerate_choosers(1)] == ["abc", "bac", "cab"]
 
 
 async def test_a_path_can_be_played_again() -> None:
-    assert await run(Enumerated((1, 1)), a=2, b=2) == "bbaa"
+    assert await run(EnumeratedChooser((1, 1)), a=2, b=2) == "bbaa"
 
 
 async def test_where_there_is_no_choice_there_is_one_run() -> None:
-    assert [await run(chooser, a=3) for chooser in paths(5)] == ["aaa"]
+    assert [await run(chooser, a=3) for chooser in enumerate_choosers(5)] == ["aaa"]

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.scenario.claim_results import conclude, decide
+from mockkube.scenario.claim_results import decide_claims, summarize
 from mockkube.scenario.claims import Claim, ClaimOutcome
-from mockkube.scenario.results import Outcome, RunResult, StepResult
+from mockkube.scenario.results import RunOutcome, RunResult, StepResult
 
 
-def run(name: str, outcome: Outcome = Outcome.PASSED, *claims: ClaimOutcome, seed: int = 0) -> RunResult:
+def run(name: str, outcome: RunOutcome = RunOutcome.PASSED, *claims: ClaimOutcome, seed: int = 0) -> RunResult:
     return RunResult(name, f"{name}.yaml", seed, "", outcome, claims=tuple(Claim(outcome=one) for one in claims))
 
 
-P, F, S = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
+P, F, S = RunOutcome.PASSED, RunOutcome.FAILED, RunOutcome.SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ P, F, S = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
     ],
 )
 def test_one_line_counts_runs_and_claims(runs: list[RunResult], line: str) -> None:
-    assert conclude(runs) == line
+    assert summarize(runs) == line
 
 
 def test_a_run_decides_nothing_if_a_step_of_it_was_skipped() -> None:
-    step = StepResult("script", "", "", 7, Outcome.SKIPPED, "no shell there", 0.0, 0.0)
-    assert [one.outcome for one in decide([replace(run("a", P, "holds"), steps=(step,))])] == [None]
+    step = StepResult("script", "", "", 7, RunOutcome.SKIPPED, "no shell there", 0.0, 0.0)
+    assert [one.outcome for one in decide_claims([replace(run("a", P, "holds"), steps=(step,))])] == [None]
 
 
 def test_a_claim_is_not_decided_if_one_of_several_runs_was_skipped() -> None:
-    assert [one.outcome for one in decide([run("a", P, "holds"), run("a", S, "holds", seed=1)])] == [None]
+    assert [one.outcome for one in decide_claims([run("a", P, "holds"), run("a", S, "holds", seed=1)])] == [None]
 
 
 def test_one_failed_run_of_a_scenario_leaves_its_claims_undecided() -> None:
-    assert [one.outcome for one in decide([run("a", P, "holds"), run("a", F, "holds", seed=1)])] == [None]
+    assert [one.outcome for one in decide_claims([run("a", P, "holds"), run("a", F, "holds", seed=1)])] == [None]

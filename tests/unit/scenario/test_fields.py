@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mockkube.scenario.errors import ScenarioError
-from mockkube.scenario.fields import Place, Seconds, Tree, read
+from mockkube.scenario.fields import Seconds, SourceLocation, Tree, read
 from mockkube.scenario.located import read_text
-from mockkube.scenario.schema import schema_of_fields
+from mockkube.scenario.schema import make_schema
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Outer:
 
 def made(text: str, bindings: Mapping[str, Any] | None = None) -> Outer:
     [node] = read_text(text, "f.yaml")
-    return read(Outer, node, Place("f.yaml", bindings=bindings))
+    return read(Outer, node, SourceLocation("f.yaml", bindings=bindings))
 
 
 def test_every_kind_of_value_is_read() -> None:
@@ -84,7 +84,7 @@ def test_a_bound_value_of_the_wrong_type_is_told() -> None:
 
 
 def test_the_schema_says_the_same() -> None:
-    schema = schema_of_fields(Outer)
+    schema = make_schema(Outer)
     assert schema["properties"]["as"]["description"] == "who"
     assert schema["properties"]["several"]["items"]["required"] == ["deepName"]
     assert {"enum": ["a", "b"]} in schema["properties"]["mode"]["anyOf"]

@@ -6,7 +6,7 @@ import pytest
 
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.errors import ScenarioError
-from mockkube.scenario.loading import find, parse
+from mockkube.scenario.loading import find_files, parse
 from mockkube.scenario.located import read_text
 
 HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
@@ -101,7 +101,7 @@ def test_a_claim_says_which_words_of_which_text_have_which_outcome() -> None:
 def test_several_claims_share_the_source_of_the_head() -> None:
     text = "source: KEP-1\nclaims:\n- {quote: a, outcome: holds}\n- {quote: b, source: KEP-2, outcome: holds}"
     [scenario] = parse(CLAIM + text)
-    assert [(one.quote, one.place) for one in scenario.claims] == [("a", "KEP-1"), ("b", "KEP-2")]
+    assert [(one.quote, one.location) for one in scenario.claims] == [("a", "KEP-1"), ("b", "KEP-2")]
 
 
 @pytest.mark.parametrize(("holds", "outcome"), [("true", "holds"), ("false", "false")])
@@ -116,13 +116,13 @@ def test_a_scenario_need_not_claim_anything() -> None:
 
 def test_expressions_may_stand_for_anything_until_names_are_bound() -> None:
     [scenario] = parse(HEAD + "  cluster: {nodes: ($n)}\n  matrix: {n: [1, 2]}\n  steps:\n  - advance: ($d)")
-    assert [str(cell) for cell in scenario.cells()] == ["n=1", "n=2"]
+    assert [str(cell) for cell in scenario.list_cells()] == ["n=1", "n=2"]
 
 
 def test_combinations_can_be_left_out() -> None:
     text = "  matrix: {a: [1, 2], b: [x, y]}\n  exclude: [{a: 1, b: y}]\n  steps:\n  - settle:"
     [scenario] = parse(HEAD + text)
-    assert [str(cell) for cell in scenario.cells()] == ["a=1,b=x", "a=2,b=x", "a=2,b=y"]
+    assert [str(cell) for cell in scenario.list_cells()] == ["a=1,b=x", "a=2,b=x", "a=2,b=y"]
 
 
 def test_a_chainsaw_test_has_a_namespace_of_its_own() -> None:
@@ -144,7 +144,7 @@ spec:
     [scenario] = parse(text)
     assert (scenario.namespace, scenario.timeout, scenario.variables) == ("chainsaw-basic", 7.0, (("x", 1),))
     assert [operation.verb for operation in scenario.blocks[0].operations] == ["apply", "assert"]
-    assert [operation.verb for operation in scenario.blocks[0].in_the_end] == ["sleep"]
+    assert [operation.verb for operation in scenario.blocks[0].finally_operations] == ["sleep"]
 
 
 def test_other_documents_are_told_what_a_scenario_is() -> None:
@@ -155,12 +155,12 @@ def test_other_documents_are_told_what_a_scenario_is() -> None:
 def test_a_directory_stands_for_its_scenarios_alone(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(HEAD + "  steps:\n  - settle:")
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod")
-    assert find([tmp_path]) == [tmp_path / "a.yaml"]
+    assert find_files([tmp_path]) == [tmp_path / "a.yaml"]
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="there is no such file"):
-        find([tmp_path / "none.yaml"])
+        find_files([tmp_path / "none.yaml"])
 
 
 def test_what_is_merged_in_gives_way_to_what_is_written_here() -> None:

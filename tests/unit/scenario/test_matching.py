@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scenario.matching import differences
+from mockkube.scenario.matching import find_differences
 
 POD = {
     "metadata": {"name": "p", "labels": {"app": "web"}},
@@ -31,7 +31,7 @@ POD = {
     ],
 )
 def test_matches(expected: Any) -> None:
-    assert differences(expected, POD, {"app": "web"}) == []
+    assert find_differences(expected, POD, {"app": "web"}) == []
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,5 @@ def test_matches(expected: Any) -> None:
     ],
 )
 def test_tells_where_it_differs(expected: Any, told: str) -> None:
-    [found] = differences(expected, POD, {})
+    [found] = find_differences(expected, POD, {})
     assert told in str(found)

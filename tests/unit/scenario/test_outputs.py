@@ -5,22 +5,22 @@ from xml.etree import ElementTree
 
 from mockkube.scenario import junit
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.console import table
-from mockkube.scenario.playing import Manner
-from mockkube.scenario.results import Outcome, RunResult, StepResult, worst
-from mockkube.scenario.running import replay_of
+from mockkube.scenario.console import render_table
+from mockkube.scenario.playing import RunOptions
+from mockkube.scenario.results import RunOutcome, RunResult, StepResult, worst_outcome
+from mockkube.scenario.running import replay_command
 
-STEP = StepResult("script", "", "b", 7, Outcome.FAILED, "no", 0.0, 1.5, ("said \x1b[1mthis",))
+STEP = StepResult("script", "", "b", 7, RunOutcome.FAILED, "no", 0.0, 1.5, ("said \x1b[1mthis",))
 RESULTS = (
-    RunResult("one", "a.yaml", 0, "", Outcome.PASSED, real_seconds=0.1, virtual_seconds=61.5),
-    RunResult("two", "a.yaml", 3, "gate=true", Outcome.FAILED, "line 7: no\nmore", steps=(STEP,)),
-    RunResult("three", "b c.yaml", 0, "", Outcome.BROKEN, "bad"),
-    RunResult("four", "b c.yaml", 0, "", Outcome.SKIPPED, "not here"),
+    RunResult("one", "a.yaml", 0, "", RunOutcome.PASSED, real_seconds=0.1, virtual_seconds=61.5),
+    RunResult("two", "a.yaml", 3, "gate=true", RunOutcome.FAILED, "line 7: no\nmore", steps=(STEP,)),
+    RunResult("three", "b c.yaml", 0, "", RunOutcome.BROKEN, "bad"),
+    RunResult("four", "b c.yaml", 0, "", RunOutcome.SKIPPED, "not here"),
 )
 
 
 def test_junit_counts_and_names_every_run() -> None:
-    root = ElementTree.fromstring(junit.render(RESULTS))
+    root = ElementTree.fromstring(junit.render_junit(RESULTS))
     assert root.attrib.pop("name") == "4 runs: 1 failed, 1 broken, 1 skipped, 1 as expected"
     assert root.attrib == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "0.100"}
     assert [suite.get("name") for suite in root] == ["a.yaml", "b c.yaml"]
@@ -33,7 +33,7 @@ def test_junit_counts_and_names_every_run() -> None:
 
 
 def test_the_table_tells_each_run_and_each_failure_in_full() -> None:
-    lines = list(table(RESULTS))
+    lines = list(render_table(RESULTS))
     assert lines[1].split() == ["ok", "one", "0.10s", "1m1.5s"]
     assert "  a.yaml: line 7: no\n  more" in lines
     assert "skipped: four: not here" in lines
@@ -42,7 +42,7 @@ def test_the_table_tells_each_run_and_each_failure_in_full() -> None:
 
 def test_the_table_shows_the_outcomes_of_claims_and_their_numbers() -> None:
     claims = (Claim(claim="a", outcome="holds"), Claim(claim="b", outcome="false"))
-    lines = list(table([replace(RESULTS[0], claims=claims), replace(RESULTS[1], claims=claims)]))
+    lines = list(render_table([replace(RESULTS[0], claims=claims), replace(RESULTS[1], claims=claims)]))
     assert lines[1].endswith("1m1.5s   holds, false")
     assert lines[2].endswith("0s       not decided, not decided")
     assert lines[-1] == "2 runs: 1 failed, 1 as expected; 1 claim holds, 1 does not (1 false); 2 not decided"
@@ -50,7 +50,7 @@ def test_the_table_shows_the_outcomes_of_claims_and_their_numbers() -> None:
 
 def test_junit_has_claims_as_properties() -> None:
     claim = Claim(quote="so", source="KEP-1", section="Goals", outcome="false", observed="not so")
-    root = ElementTree.fromstring(junit.render([replace(RESULTS[0], claims=(claim,))]))
+    root = ElementTree.fromstring(junit.render_junit([replace(RESULTS[0], claims=(claim,))]))
     properties = [{one.get("name"): one.get("value") for one in parent} for parent in root.iter("properties")]
     assert properties == [
         {"claims.false": "1"},
@@ -64,19 +64,19 @@ def test_junit_has_claims_as_properties() -> None:
 
 
 def test_the_command_that_plays_it_again_is_quoted_for_a_shell() -> None:
-    assert replay_of(RESULTS[1]) == "mockkube test a.yaml --scenario two --seed 3 --cell gate=true"
-    assert replay_of(RESULTS[2]) == "mockkube test 'b c.yaml' --scenario three --seed 0"
+    assert replay_command(RESULTS[1]) == "mockkube test a.yaml --scenario two --seed 3 --cell gate=true"
+    assert replay_command(RESULTS[2]) == "mockkube test 'b c.yaml' --scenario three --seed 0"
 
 
 def test_the_worst_counts() -> None:
-    assert worst(RESULTS) is Outcome.BROKEN
-    assert worst(RESULTS[:2]) is Outcome.FAILED
-    assert worst(RESULTS[3:]) is Outcome.SKIPPED
-    assert worst(()) is Outcome.PASSED
+    assert worst_outcome(RESULTS) is RunOutcome.BROKEN
+    assert worst_outcome(RESULTS[:2]) is RunOutcome.FAILED
+    assert worst_outcome(RESULTS[3:]) is RunOutcome.SKIPPED
+    assert worst_outcome(()) is RunOutcome.PASSED
 
 
 def test_the_command_that_plays_it_again_says_how_it_was_played() -> None:
-    manner = Manner(kubectl="/bin/kubectl", against="my config")
-    result = replace(RESULTS[2], options=manner.options())
-    assert replay_of(result).endswith(" --seed 0 --against 'my config' --kubectl /bin/kubectl")
-    assert Manner(real_time=True).options() == ("--real-time",)
+    manner = RunOptions(kubectl="/bin/kubectl", against="my config")
+    result = replace(RESULTS[2], options=manner.to_arguments())
+    assert replay_command(result).endswith(" --seed 0 --against 'my config' --kubectl /bin/kubectl")
+    assert RunOptions(real_time=True).to_arguments() == ("--real-time",)

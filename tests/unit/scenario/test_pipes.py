@@ -2,12 +2,12 @@
 
 import pytest
 
-from mockkube.scenario.errors import Failure
-from mockkube.scenario.kubectl.pipes import split, through
+from mockkube.scenario.errors import StepFailed
+from mockkube.scenario.kubectl.pipes import apply_pipes, split_pipes
 
 
 def test_a_pipe_in_quotes_is_none() -> None:
-    assert split("""get po -o jsonpath='{"|"}' | grep -v "a|b" | grep c""") == (
+    assert split_pipes("""get po -o jsonpath='{"|"}' | grep -v "a|b" | grep c""") == (
         ["get", "po", "-o", 'jsonpath={"|"}'],
         [["grep", "-v", "a|b"], ["grep", "c"]],
     )
@@ -31,14 +31,14 @@ _LINES = "a: \nb: {Gt}\nns/c: []\n"
     ],
 )
 def test_grep_leaves_the_lines_it_selects(command: list[str], left: str) -> None:
-    assert through(_LINES, [command]) == left
+    assert apply_pipes(_LINES, [command]) == left
 
 
 def test_pipes_follow_one_another() -> None:
-    assert through(_LINES, [["grep", ":"], ["grep", "-v", "b"], ["grep", "-c", ""]]) == "2\n"
+    assert apply_pipes(_LINES, [["grep", ":"], ["grep", "-v", "b"], ["grep", "-c", ""]]) == "2\n"
 
 
 @pytest.mark.parametrize("command", [["wc", "-l"], ["grep"], ["grep", "-z", "a"], ["grep", "-E", "("]])
 def test_what_is_not_built_in_is_told(command: list[str]) -> None:
-    with pytest.raises(Failure):
-        through(_LINES, [command])
+    with pytest.raises(StepFailed):
+        apply_pipes(_LINES, [command])

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from mockkube.shell.environment import ContainerStart, environment_of, expand_references, expand_words
+from mockkube.shell.environment import ContainerStart, build_environment, expand_references, expand_words
 
 POD: dict[str, Any] = {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {"containers": []}}
 
 
 def variables_of(env: list[dict[str, str]]) -> dict[str, str]:
-    return environment_of(POD, {"name": "c", "env": env}, ContainerStart()).variables
+    return build_environment(POD, {"name": "c", "env": env}, ContainerStart()).variables
 
 
 def test_references_to_variables_are_replaced() -> None:

@@ -126,12 +126,12 @@ def test_a_script_runs_until_it_is_stopped(text: str) -> None:
     ],
 )
 def test_a_script_does_not_say(text: str) -> None:
-    assert script(text).end is ContainerEnd.UNSAID
+    assert script(text).end is ContainerEnd.UNKNOWN
 
 
 def test_what_is_said_before_is_kept() -> None:
     reading = script("echo hello; sleep 5; nginx")
-    assert (reading.end, reading.seconds, log(reading)) == (ContainerEnd.UNSAID, 5, "hello\n")
+    assert (reading.end, reading.seconds, log(reading)) == (ContainerEnd.UNKNOWN, 5, "hello\n")
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_variables_have_the_values_the_pod_says(word: str, shown: str) -> None:
 
 
 def test_nothing_is_decided_by_what_is_not_known() -> None:
-    assert script('[ "$SECRET" = x ]', env=ENV).end is ContainerEnd.UNSAID
-    assert script("exit $SECRET", env=ENV).end is ContainerEnd.UNSAID
+    assert script('[ "$SECRET" = x ]', env=ENV).end is ContainerEnd.UNKNOWN
+    assert script("exit $SECRET", env=ENV).end is ContainerEnd.UNKNOWN
     shown = script("for one in $SECRET; do sleep 1; done", env=ENV)
-    assert (shown.end, shown.seconds) == (ContainerEnd.UNSAID, 0)
+    assert (shown.end, shown.seconds) == (ContainerEnd.UNKNOWN, 0)
     printed = script("echo $SECRET; sleep 1", env=ENV)
     assert (printed.end, printed.seconds, printed.printed) == (ContainerEnd.EXITS, 1, ())
 
@@ -221,15 +221,15 @@ def test_env_ends_even_if_not_every_value_is_known() -> None:
     ("container", "end"),
     [
         pytest.param({"args": ["sleep", "5"]}, ContainerEnd.EXITS, id="a program"),
-        pytest.param({"args": ["--config=x"]}, ContainerEnd.UNSAID, id="options of an unknown entrypoint"),
+        pytest.param({"args": ["--config=x"]}, ContainerEnd.UNKNOWN, id="options of an unknown entrypoint"),
         pytest.param(
             {"args": ["netexec", "--port=80"], "image": "k8s.gcr.io/e2e/agnhost:2.53"}, ContainerEnd.RUNS, id="agnhost"
         ),
         pytest.param({"args": ["pause"]}, ContainerEnd.RUNS, id="pause"),
         pytest.param({"image": "registry.k8s.io/pause:3.10"}, ContainerEnd.RUNS, id="the image that does nothing"),
-        pytest.param({}, ContainerEnd.UNSAID, id="nothing"),
-        pytest.param({"command": ["exit", "1"]}, ContainerEnd.UNSAID, id="no program of that name"),
-        pytest.param({"command": ["cat"], "stdin": True}, ContainerEnd.UNSAID, id="an input nobody knows"),
+        pytest.param({}, ContainerEnd.UNKNOWN, id="nothing"),
+        pytest.param({"command": ["exit", "1"]}, ContainerEnd.UNKNOWN, id="no program of that name"),
+        pytest.param({"command": ["cat"], "stdin": True}, ContainerEnd.UNKNOWN, id="an input nobody knows"),
     ],
 )
 def test_arguments_alone_are_a_command_if_they_begin_with_a_program(

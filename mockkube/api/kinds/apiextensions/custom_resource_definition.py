@@ -212,7 +212,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
 
 def _unknown_formats(obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
     schemas = [_schema_of(version) or {} for version in obj["spec"].get("versions") or []]
-    return [form for schema in schemas for form in formats.unknown(schema, context.caps.version)]
+    return [form for schema in schemas for form in formats.find_unchecked(schema, context.caps.version)]
 
 
 def _schema_of(version: ReadOnlyObject) -> ReadOnlyObject | None:

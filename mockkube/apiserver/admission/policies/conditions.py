@@ -9,29 +9,29 @@ from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.admission.policies.evaluation import (
     CONDITIONS_COST_MAX,
     Activation,
-    Budget,
-    Failed,
-    OutOfBudget,
+    CelBudgetExceeded,
+    CostBudget,
+    EvaluationError,
 )
 
 
-def met(conditions: Sequence[Compiled], found: Activation, *, fails: bool) -> bool:
+def conditions_match(conditions: Sequence[Compiled], activation: Activation, *, fail_closed: bool) -> bool:
     """Return whether no condition is false.
 
     If a condition cannot be evaluated, raise EvaluationError; without `fail_closed` the conditions are not met.
     """
-    budget, errors = Budget(CONDITIONS_COST_MAX), []
+    budget, errors = CostBudget(CONDITIONS_COST_MAX), []
     for condition in conditions:
         try:
             # A single false condition decides, even if others cannot be evaluated.
-            if found.evaluate(condition, budget) is False:
+            if activation.evaluate(condition, budget) is False:
                 return False
-        except Failed as error:
+        except EvaluationError as error:
             errors.append(str(error))
-        except OutOfBudget as error:
-            if fails:
-                raise Failed(str(error)) from error
+        except CelBudgetExceeded as error:
+            if fail_closed:
+                raise EvaluationError(str(error)) from error
             return False
-    if errors and fails:
-        raise Failed(aggregate_messages(errors))
+    if errors and fail_closed:
+        raise EvaluationError(aggregate_messages(errors))
     return not errors

@@ -8,8 +8,8 @@ from typing import Final
 from mockkube.api.errors import NotFound
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.admission import Operation, Request
-from mockkube.apiserver.registry.cache import Record, labels_of
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.cache import CachedObject, read_labels
 from mockkube.apiserver.registry.resource import Resource
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -17,13 +17,13 @@ _ALL: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class RequestMatcher:
     """Request to match with rules and selectors."""
 
-    request: Request
+    request: AdmissionAttributes
 
     @property
-    def exempt(self) -> bool:
+    def is_exempt(self) -> bool:
         """True if it changes admission configuration itself."""
         # A policy or webhook that rejects everything must not make itself undeletable.
         return self.request.resource.group == GROUP
@@ -31,67 +31,75 @@ class Subject:
     @property
     def is_namespace(self) -> bool:
         """True if the object is a namespace."""
-        return self.request.of_kind("", "namespaces")
+        return self.request.is_for_resource("", "namespaces")
 
     @property
     def name(self) -> str:
         """Name of the object; empty if it is still to be generated."""
         request = self.request
-        if request.call.name or request.obj is None:
-            return request.call.name
+        if request.scope.name or request.obj is None:
+            return request.scope.name
         name: str = request.obj["metadata"].get("name", "")
         return name
 
     @property
     def namespace(self) -> str:
         """Namespace of the request; for a namespace its own name."""
-        return self.name if self.is_namespace else self.request.call.namespace
+        return self.name if self.is_namespace else self.request.scope.namespace
 
-    def labels(self) -> ReadOnlyObject:
+    def namespace_labels(self) -> ReadOnlyObject:
         """Return the labels of the namespace; raise NotFound if it does not exist."""
         request = self.request
         written = request.operation in (Operation.CREATE, Operation.UPDATE)
         # A namespace that is being written is matched by its new labels.
-        if self.is_namespace and written and not request.call.subresource:
-            return labels_of(request.given)
-        labels = request.resource.services.namespace_labels(self.namespace)
+        if self.is_namespace and written and not request.scope.subresource:
+            return read_labels(request.new)
+        labels = request.resource.dependencies.get_namespace_labels(self.namespace)
         if labels is None:
             raise NotFound.for_object("", "namespaces", self.namespace)
         return labels
 
     def namespace_object(self) -> ReadOnlyObject | None:
         """Return the namespace of the request; None for cluster-scoped objects and namespaces."""
-        if not self.request.call.namespace or self.is_namespace:
+        if not self.request.scope.namespace or self.is_namespace:
             return None
-        record = self.request.find("", "namespaces").record("", self.request.call.namespace)
+        record = self.request.find_resource("", "namespaces").get_cached("", self.request.scope.namespace)
         return None if record is None else record.load()
 
-    def selected(self, criteria: ReadOnlyObject) -> bool:
+    def matches_selectors(self, criteria: ReadOnlyObject) -> bool:
         """Return whether the namespace selector and the object selector match."""
         namespaces = from_label_selector(criteria.get("namespaceSelector") or {})
-        if not namespaces.is_empty and (self.namespace or self.is_namespace) and not namespaces.matches(self.labels()):
+        if (
+            not namespaces.is_empty
+            and (self.namespace or self.is_namespace)
+            and not namespaces.matches(self.namespace_labels())
+        ):
             return False
         objects = from_label_selector(criteria.get("objectSelector") or {})
         sides = (self.request.obj, self.request.old)
         # Old or new object may match, so that an update cannot escape by changing labels.
-        return objects.is_empty or any(objects.matches(labels_of(obj)) for obj in sides if obj is not None)
+        return objects.is_empty or any(objects.matches(read_labels(obj)) for obj in sides if obj is not None)
 
-    def matched(self, rules: Sequence[ReadOnlyObject], policy: str | None) -> Resource | None:
+    def find_resource(self, rules: Sequence[ReadOnlyObject], policy: str | None) -> Resource | None:
         """Return the version of the resource that the rules match, if any.
 
         It is the request's own version, or with the policy `Equivalent` another one.
         """
         request = self.request
-        if any(self._applies(rule, request.resource) for rule in rules):
+        if any(self._matches_rule(rule, request.resource) for rule in rules):
             return request.resource
         if policy != "Equivalent":
             return None
-        others = [one for one in request.resource.services.equivalents(request.resource) if one is not request.resource]
-        found = (one for rule in rules for one in others if self._applies(rule, one))
+        others = [
+            one
+            for one in request.resource.dependencies.find_equivalents(request.resource)
+            if one is not request.resource
+        ]
+        found = (one for rule in rules for one in others if self._matches_rule(rule, one))
         return next(found, None)
 
-    def _applies(self, rule: ReadOnlyObject, resource: Resource) -> bool:
-        if not self._in_scope(rule.get("scope")):
+    def _matches_rule(self, rule: ReadOnlyObject, resource: Resource) -> bool:
+        if not self._matches_scope(rule.get("scope")):
             return False
         named = (
             ("operations", self.request.operation.value),
@@ -100,39 +108,39 @@ class Subject:
         )
         if not all(_ALL in rule.get(field, ()) or value in rule.get(field, ()) for field, value in named):
             return False
-        if not any(self._is(pair, resource) for pair in _pairs(rule)):
+        if not any(self._matches_resource(pair, resource) for pair in _rule_resources(rule)):
             return False
         names = rule.get("resourceNames")
         return not names or self.name in names
 
-    def _in_scope(self, scope: str | None) -> bool:
+    def _matches_scope(self, scope: str | None) -> bool:
         namespaced = bool(self.namespace) and not self.is_namespace
         return scope in (None, _ALL) or (scope == "Namespaced") == namespaced
 
-    def _is(self, pair: tuple[str, str], resource: Resource) -> bool:
-        return pair[0] in (_ALL, resource.plural) and pair[1] in (_ALL, self.request.call.subresource)
+    def _matches_resource(self, pair: tuple[str, str], resource: Resource) -> bool:
+        return pair[0] in (_ALL, resource.plural) and pair[1] in (_ALL, self.request.scope.subresource)
 
 
-def _pairs(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
+def _rule_resources(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
     """Yield the resources of a rule with their subresources."""
     for text in rule.get("resources") or ():
         resource, _, subresource = text.partition("/")
         yield resource, subresource
 
 
-def configured(request: Request, plural: str) -> Sequence[Record]:
+def list_configuration(request: AdmissionAttributes, plural: str) -> Sequence[CachedObject]:
     """Return the configuration objects of a kind, by name."""
-    resource = request.resource.services.find(GROUP, plural)
+    resource = request.resource.dependencies.find_storage_resource(GROUP, plural)
     return () if resource is None else resource.collection.well_formed(resource.prefix(""), "admission policies")
 
 
-def matching_resource(request: Request, criteria: ReadOnlyObject) -> Resource | None:
+def find_matching_resource(request: AdmissionAttributes, criteria: ReadOnlyObject) -> Resource | None:
     """Return the version of the resource that match criteria select; None if they do not match."""
-    subject = Subject(request)
+    subject = RequestMatcher(request)
     policy = criteria.get("matchPolicy")
-    if subject.matched(criteria.get("excludeResourceRules") or (), policy) is not None:
+    if subject.find_resource(criteria.get("excludeResourceRules") or (), policy) is not None:
         return None
     rules = criteria.get("resourceRules") or ()
-    resource = subject.matched(rules, policy) if rules else request.resource
+    resource = subject.find_resource(rules, policy) if rules else request.resource
     # Selectors come last: a missing namespace is only an error if the rules match.
-    return resource if resource is not None and subject.selected(criteria) else None
+    return resource if resource is not None and subject.matches_selectors(criteria) else None

@@ -10,21 +10,26 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.policies.bindings import Compilations, Invocation, Misconfigured, invocations
-from mockkube.apiserver.admission.policies.conditions import met
-from mockkube.apiserver.admission.policies.evaluation import Failed, OutOfBudget, activation
-from mockkube.apiserver.admission.policies.expressions import BOOL, compiled, named_values, variables_scope
-from mockkube.apiserver.admission.policies.matching import Subject, configured
-from mockkube.apiserver.admission.policies.mutations import Mutation
-from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.admission import Plugin, Request
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.admission.policies.bindings import (
+    CompiledPolicies,
+    PolicyEvaluation,
+    PolicyMisconfiguration,
+    find_evaluations,
+)
+from mockkube.apiserver.admission.policies.conditions import conditions_match
+from mockkube.apiserver.admission.policies.evaluation import CelBudgetExceeded, EvaluationError, make_activation
+from mockkube.apiserver.admission.policies.expressions import BOOL, compile_expression, compile_variables, policy_scope
+from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
+from mockkube.apiserver.admission.policies.mutations import CompiledMutation
+from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
+from mockkube.apiserver.registry.cache import CachedObject
 
 _GATE: Final = "MutatingAdmissionPolicy"
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class PolicyError:
     """Error of a policy, as the request is rejected with it."""
 
     policy: str
@@ -39,129 +44,148 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class CompiledMutatingPolicy:
     """Compiled MutatingAdmissionPolicy."""
 
     name: str
     spec: ReadOnlyObject
     variables: Mapping[str, Compiled]
     conditions: Sequence[Compiled]
-    mutations: Sequence[Mutation]
+    mutations: Sequence[CompiledMutation]
 
     @property
-    def fails(self) -> bool:
+    def fails_closed(self) -> bool:
         """True if errors of the policy reject the request."""
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
     @property
-    def reinvoked(self) -> bool:
+    def is_reinvocable(self) -> bool:
         """True if it runs again if the object changed after it."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject) -> "Policy":
+    def compile(cls, obj: ReadOnlyObject) -> "CompiledMutatingPolicy":
         """Compile a policy object; compilation errors are reported when it is evaluated."""
         spec = obj["spec"]
-        scope = variables_scope(spec)
+        scope = policy_scope(spec)
         return cls(
             name=obj["metadata"]["name"],
             spec=spec,
-            variables=named_values(spec),
-            conditions=[compiled(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []],
-            mutations=[Mutation.read(one, scope) for one in spec.get("mutations") or []],
+            variables=compile_variables(spec),
+            conditions=[
+                compile_expression(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []
+            ],
+            mutations=[CompiledMutation.compile(one, scope) for one in spec.get("mutations") or []],
         )
 
-    def meets_conditions(self, one: Invocation) -> bool:
+    def meets_conditions(self, one: PolicyEvaluation) -> bool:
         """Return whether the match conditions are met; raise EvaluationError if they cannot be evaluated."""
-        names = one.occasion.names(one.params, None)
-        return met(self.conditions, activation(names, self.variables), fails=self.fails)
+        names = one.attributes.make_variables(one.params, None)
+        return conditions_match(self.conditions, make_activation(names, self.variables), fail_closed=self.fails_closed)
 
-    def play(self, one: Invocation) -> Iterator[str]:
+    def apply_mutations(self, one: PolicyEvaluation) -> Iterator[str]:
         """Apply the mutations one after the other; yield a text for each that fails."""
         for mutation in self.mutations:
             # Computed anew for each mutation, which sees the changes of those before it.
-            names = one.occasion.names(one.params, Subject(one.occasion.request).namespace_object())
+            names = one.attributes.make_variables(one.params, RequestMatcher(one.attributes.request).namespace_object())
             try:
-                mutation.play(one.occasion, activation(names, self.variables))
-            except (Failed, OutOfBudget) as error:
+                mutation.apply(one.attributes, make_activation(names, self.variables))
+            except (EvaluationError, CelBudgetExceeded) as error:
                 yield str(error)
 
 
-class MutatingAdmissionPolicy(Plugin):
+class MutatingAdmissionPolicy(AdmissionPlugin):
     """Changes objects as policies say."""
 
     name = "MutatingAdmissionPolicy"
 
     def __init__(self) -> None:
-        self._compiled = Compilations(Policy.read)
+        self._policies = CompiledPolicies(CompiledMutatingPolicy.compile)
 
-    async def amend(self, request: Request, *, again: bool) -> bool:
+    async def admit_async(self, request: AdmissionAttributes, *, reinvocation: bool) -> bool:
         """Apply every matching policy; in a reinvocation only those that ask for it."""
-        records = configured(request, "mutatingadmissionpolicies")
-        if not records or Subject(request).exempt or not request.resource.services.caps.enabled(_GATE):
+        records = list_configuration(request, "mutatingadmissionpolicies")
+        if (
+            not records
+            or RequestMatcher(request).is_exempt
+            or not request.resource.dependencies.capabilities.enabled(_GATE)
+        ):
             return False
-        play = partial(self._play, request, _State.of(request), records, again=again)
-        return await request.resource.decided(play, request.call.size)
+        play = partial(
+            self._apply_policies, request, _RequestState.from_request(request), records, reinvocation=reinvocation
+        )
+        return await request.resource.run_with_conversions(play, request.scope.body_bytes)
 
-    def _play(self, request: Request, before: "_State", records: Sequence[Record], *, again: bool) -> bool:
+    def _apply_policies(
+        self,
+        request: AdmissionAttributes,
+        before: "_RequestState",
+        records: Sequence[CachedObject],
+        *,
+        reinvocation: bool,
+    ) -> bool:
         """Apply the policies to the original request."""
         # This may run several times, until all needed conversions are known, so it starts from the original state.
         request.obj, request.reinvocable = before.obj, set(before.reinvocable)
-        policies = [self._compiled.of(record) for record in records]
-        bindings = [record.load() for record in configured(request, "mutatingadmissionpolicybindings")]
+        policies = [self._policies.get(record) for record in records]
+        bindings = [record.load() for record in list_configuration(request, "mutatingadmissionpolicybindings")]
         # All policies are matched with the original object, before any of them changes it.
         selected = [
-            (policy, one) for policy in policies for one in invocations(request, policy.name, policy.spec, bindings)
+            (policy, one)
+            for policy in policies
+            for one in find_evaluations(request, policy.name, policy.spec, bindings)
         ]
         complaints = [
-            Complaint(policy.name, one.binding, one.text)
+            PolicyError(policy.name, one.binding, one.message)
             for policy, one in selected
-            if isinstance(one, Misconfigured) and policy.fails
+            if isinstance(one, PolicyMisconfiguration) and policy.fails_closed
         ]
         for policy, one in selected:
-            if isinstance(one, Invocation):
-                complaints += _played(request, policy, one, again=again)
+            if isinstance(one, PolicyEvaluation):
+                complaints += _apply_policy(request, policy, one, reinvocation=reinvocation)
         if complaints:
-            raise _refusal(request, complaints)
+            raise _rejection(request, complaints)
         return bool(request.obj != before.obj)
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _RequestState:
     """State of a request before any policy was applied."""
 
     obj: Any
     reinvocable: frozenset[tuple[str, ...]]
 
     @classmethod
-    def of(cls, request: Request) -> "_State":
+    def from_request(cls, request: AdmissionAttributes) -> "_RequestState":
         return cls(request.obj, frozenset(request.reinvocable))
 
 
-def _played(request: Request, policy: Policy, one: Invocation, *, again: bool) -> list[Complaint]:
+def _apply_policy(
+    request: AdmissionAttributes, policy: CompiledMutatingPolicy, one: PolicyEvaluation, *, reinvocation: bool
+) -> list[PolicyError]:
     """Apply a policy to a request if its conditions are met; return the errors that count."""
     try:
         if not policy.meets_conditions(one):
             return []
-    except Failed as error:
-        return [Complaint(policy.name, one.binding, str(error), "Invalid")]
-    key = _key(policy, one)
-    if again and key not in request.reinvocable:
+    except EvaluationError as error:
+        return [PolicyError(policy.name, one.binding, str(error), "Invalid")]
+    key = _evaluation_key(policy, one)
+    if reinvocation and key not in request.reinvocable:
         return []
-    complaints = [Complaint(policy.name, one.binding, text, "Invalid") for text in policy.play(one)]
-    if policy.reinvoked:
+    complaints = [PolicyError(policy.name, one.binding, text, "Invalid") for text in policy.apply_mutations(one)]
+    if policy.is_reinvocable:
         request.reinvocable.add(key)
-    return complaints if policy.fails else []
+    return complaints if policy.fails_closed else []
 
 
-def _key(policy: Policy, one: Invocation) -> tuple[str, ...]:
+def _evaluation_key(policy: CompiledMutatingPolicy, one: PolicyEvaluation) -> tuple[str, ...]:
     params = {} if one.params is None else one.params["metadata"]
     return policy.name, one.binding["metadata"]["name"], params.get("namespace", ""), params.get("name", "")
 
 
-def _refusal(request: Request, complaints: Sequence[Complaint]) -> ApiError:
+def _rejection(request: AdmissionAttributes, complaints: Sequence[PolicyError]) -> ApiError:
     """Return an error with all causes; the first is its message."""
-    error = refuse(request, str(complaints[0]))
+    error = new_forbidden(request, str(complaints[0]))
     error.message = str(complaints[0])
     error.reason = complaints[0].reason or error.reason
     error.details = {**(error.details or {}), "causes": [{"message": str(one)} for one in complaints]}

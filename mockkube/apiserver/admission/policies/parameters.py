@@ -5,51 +5,51 @@ from collections.abc import Sequence
 
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.resource import Resource, Services
+from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
 
 
-class BadParameters(Exception):
+class ParametersError(Exception):
     """Error when the parameters of a policy cannot be found; the text has the reason."""
 
 
-def resource_of(kind: ReadOnlyObject, services: Services) -> Resource:
+def find_param_resource(kind: ReadOnlyObject, services: RegistryDependencies) -> Resource:
     """Return the resource of a paramKind; raise ParametersError if there is none."""
     api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
-    found = services.of_kind(api_version, name)
+    found = services.find_by_kind(api_version, name)
     if found is None:
-        raise BadParameters(f"failed to find resource referenced by paramKind: '{api_version}, Kind={name}'")
+        raise ParametersError(f"failed to find resource referenced by paramKind: '{api_version}, Kind={name}'")
     return found
 
 
-def collect(
+def collect_params(
     resource: Resource | None, reference: ReadOnlyObject | None, namespace: str
 ) -> Sequence[ReadOnlyObject | None]:
     """Return the parameters to evaluate the policy with; (None,) if it has no parameters."""
     if resource is None or reference is None:
         return (None,)
-    there = _namespace(resource, reference, namespace)
-    found = [resource.served(record.load()) for record in _records(resource, reference, there)]
+    there = _param_namespace(resource, reference, namespace)
+    found = [resource.to_served_version(record.load()) for record in _find_params(resource, reference, there)]
     # With `Allow` no parameters mean no evaluation, so the policy does not apply.
     if not found and reference.get("parameterNotFoundAction") == "Deny":
-        raise BadParameters("no params found for policy binding with `Deny` parameterNotFoundAction")
+        raise ParametersError("no params found for policy binding with `Deny` parameterNotFoundAction")
     return found
 
 
-def _namespace(resource: Resource, reference: ReadOnlyObject, namespace: str) -> str:
+def _param_namespace(resource: Resource, reference: ReadOnlyObject, namespace: str) -> str:
     given: str = reference.get("namespace", "")
     if not resource.kind.namespaced:
         if given:
-            raise BadParameters("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+            raise ParametersError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         return ""
     if not given and not namespace:
-        raise BadParameters("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+        raise ParametersError("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
     return given or namespace
 
 
-def _records(resource: Resource, reference: ReadOnlyObject, namespace: str) -> list[Record]:
+def _find_params(resource: Resource, reference: ReadOnlyObject, namespace: str) -> list[CachedObject]:
     if name := reference.get("name", ""):
-        record = resource.record(namespace, name)
+        record = resource.get_cached(namespace, name)
         return [] if record is None else [record]
     selector = from_label_selector(reference.get("selector") or {})
     prefix = resource.prefix(namespace)

@@ -7,9 +7,9 @@ from typing import Any
 
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.apiserver.admission.policies.matching import Subject
-from mockkube.apiserver.registry.admission import Request
-from mockkube.apiserver.registry.authorizer import Attributes
+from mockkube.apiserver.admission.policies.matching import RequestMatcher
+from mockkube.apiserver.registry.admission import AdmissionAttributes
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.matching.cel.libraries.authorization import (
     Authorize,
     Authorizer,
@@ -19,42 +19,42 @@ from mockkube.matching.cel.libraries.authorization import (
 )
 
 
-def names_of_rights(request: Request) -> Mapping[str, Any]:
+def authorizer_variables(request: AdmissionAttributes) -> Mapping[str, Any]:
     """Return the variables for permission checks by name."""
-    ask, subject = _asking(request), Subject(request)
+    ask, subject = _make_checker(request), RequestMatcher(request)
     resource = CheckAttributes(
         group=request.resource.group,
         resource=request.resource.plural,
-        subresource=request.call.subresource,
+        subresource=request.scope.subresource,
         namespace=subject.namespace,
         name=subject.name,
     )
     return {"authorizer": Authorizer(ask), "authorizer.requestResource": ResourceCheck(ask, resource)}
 
 
-def _asking(request: Request) -> Authorize:
+def _make_checker(request: AdmissionAttributes) -> Authorize:
     def ask(question: CheckAttributes) -> Decision:
-        decision = request.resource.services.authorize(_attributes(request, question))
+        decision = request.resource.dependencies.authorize(_to_attributes(request, question))
         return Decision(decision.allowed, decision.reason)
 
     return ask
 
 
-def _attributes(request: Request, question: CheckAttributes) -> Attributes:
-    user = request.call.user
+def _to_attributes(request: AdmissionAttributes, question: CheckAttributes) -> AuthorizationAttributes:
+    user = request.scope.user
     if question.account is not None:
         namespace, name = question.account
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
         # An expression may check the permissions of another service account.
         user = replace(user, name=f"system:serviceaccount:{namespace}:{name}", uid="", groups=groups, extra={})
     if question.path is not None:
-        return Attributes(user, question.verb, path=question.path)
+        return AuthorizationAttributes(user, question.verb, path=question.path)
     try:
         selector = field_selectors.parse(question.field_selector)
     except BadSelector:
         # upstream: a selector that cannot be parsed is ignored, which makes the check stricter.
         selector = field_selectors.EVERYTHING
-    return Attributes(
+    return AuthorizationAttributes(
         user,
         question.verb,
         question.group,
@@ -62,5 +62,5 @@ def _attributes(request: Request, question: CheckAttributes) -> Attributes:
         question.subresource,
         question.namespace,
         question.name,
-        fields=selector.requirements,
+        field_requirements=selector.requirements,
     )

@@ -9,31 +9,31 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.policies.bindings import Compilations, Misconfigured, invocations
-from mockkube.apiserver.admission.policies.conditions import met
+from mockkube.apiserver.admission.policies.bindings import CompiledPolicies, PolicyMisconfiguration, find_evaluations
+from mockkube.apiserver.admission.policies.conditions import conditions_match
 from mockkube.apiserver.admission.policies.evaluation import (
-    COST_MAX,
+    POLICY_COST_MAX,
     Activation,
-    Budget,
-    Failed,
-    Occasion,
-    OutOfBudget,
-    activation,
+    CelBudgetExceeded,
+    CostBudget,
+    EvaluationError,
+    VersionedAttributes,
+    make_activation,
 )
 from mockkube.apiserver.admission.policies.expressions import (
     ANNOTATION,
     BOOL,
     MESSAGE,
-    compiled,
-    named_values,
-    variables_scope,
+    compile_expression,
+    compile_variables,
+    policy_scope,
 )
-from mockkube.apiserver.admission.policies.matching import Subject, configured
-from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
+from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 MESSAGE_BYTES_MAX: Final = 5 * 1024
-_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+_HTTP_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _INVALID: Final = "Invalid"
 
 
@@ -46,14 +46,14 @@ class Denial:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class CompiledValidation:
     """Compiled validation of a policy, with its message expression."""
 
     raw: ReadOnlyObject
     program: Compiled
     message: Compiled | None
 
-    def text(self, computed: object) -> str:
+    def failure_message(self, computed: object) -> str:
         """Return the text of a failure: the computed message if usable, else the fixed one, else the expression."""
         text = computed.strip() if isinstance(computed, str) else ""
         if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES_MAX:
@@ -62,152 +62,158 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class CompiledValidatingPolicy:
     """Compiled ValidatingAdmissionPolicy."""
 
     name: str
     spec: ReadOnlyObject
     variables: Mapping[str, Compiled]
     conditions: Sequence[Compiled]
-    validations: Sequence[Validation]
+    validations: Sequence[CompiledValidation]
     annotations: Sequence[Compiled]
 
     @property
-    def fails(self) -> bool:
+    def fails_closed(self) -> bool:
         """True if errors of the policy reject the request."""
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject) -> "Policy":
+    def compile(cls, obj: ReadOnlyObject) -> "CompiledValidatingPolicy":
         """Compile a policy object; compilation errors are reported when it is evaluated."""
         spec = obj["spec"]
-        scope = variables_scope(spec)
+        scope = policy_scope(spec)
         validations = []
         for raw in spec.get("validations") or []:
             text = raw.get("messageExpression", "").strip()
-            message = compiled(text, scope.without_authorizer(), MESSAGE) if text else None
-            validations.append(Validation(raw, compiled(raw.get("expression", "").strip(), scope, BOOL), message))
+            message = compile_expression(text, scope.without_authorizer(), MESSAGE) if text else None
+            validations.append(
+                CompiledValidation(raw, compile_expression(raw.get("expression", "").strip(), scope, BOOL), message)
+            )
         return cls(
             name=obj["metadata"]["name"],
             spec=spec,
-            variables=named_values(spec),
-            conditions=[compiled(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []],
+            variables=compile_variables(spec),
+            conditions=[
+                compile_expression(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []
+            ],
             validations=validations,
             annotations=[
-                compiled(one["valueExpression"].strip(), scope, ANNOTATION)
+                compile_expression(one["valueExpression"].strip(), scope, ANNOTATION)
                 for one in spec.get("auditAnnotations") or []
             ],
         )
 
-    def judge(
-        self, occasion: Occasion, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None
+    def find_denials(
+        self, occasion: VersionedAttributes, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None
     ) -> list[Denial]:
         """Return the denials of the policy for a request."""
-        names = occasion.names(params, namespace)
+        names = occasion.make_variables(params, namespace)
         try:
-            if not met(
+            if not conditions_match(
                 # upstream: namespaceObject is not available to match conditions.
                 self.conditions,
-                activation({**names, "namespaceObject": None}, self.variables),
-                fails=self.fails,
+                make_activation({**names, "namespaceObject": None}, self.variables),
+                fail_closed=self.fails_closed,
             ):
                 return []
-            budget = Budget(COST_MAX)
-            found = activation(names, self.variables)
-            return [*self._judge_all(found, budget), *self._annotate(found)]
-        except (Failed, OutOfBudget) as error:
-            return [Denial(str(error))] if self.fails else []
+            budget = CostBudget(POLICY_COST_MAX)
+            found = make_activation(names, self.variables)
+            return [*self._evaluate_validations(found, budget), *self._evaluate_annotations(found)]
+        except (EvaluationError, CelBudgetExceeded) as error:
+            return [Denial(str(error))] if self.fails_closed else []
 
-    def _judge_all(self, found: Activation, budget: Budget) -> list[Denial]:
+    def _evaluate_validations(self, found: Activation, budget: CostBudget) -> list[Denial]:
         values: list[object] = []
         for validation in self.validations:
             try:
                 values.append(found.evaluate(validation.program, budget))
-            except Failed as error:
+            except EvaluationError as error:
                 values.append(error)
         # All validations are evaluated before any message, whose cost would else leave less for the validations.
         denials = []
         for validation, value in zip(self.validations, values, strict=True):
-            if isinstance(value, Failed):
-                denials += [Denial(str(value))] if self.fails else []
+            if isinstance(value, EvaluationError):
+                denials += [Denial(str(value))] if self.fails_closed else []
             elif value is not True:
-                computed = self._computed(validation, found, budget)
-                denials.append(Denial(validation.text(computed), validation.raw.get("reason") or _INVALID))
+                computed = self._evaluate_message(validation, found, budget)
+                denials.append(Denial(validation.failure_message(computed), validation.raw.get("reason") or _INVALID))
         return denials
 
-    def _computed(self, validation: Validation, found: Activation, budget: Budget) -> object:
+    def _evaluate_message(self, validation: CompiledValidation, found: Activation, budget: CostBudget) -> object:
         if validation.message is None:
             return None
         try:
             return found.evaluate(validation.message, budget)
-        except Failed:
+        except EvaluationError:
             return None
-        except OutOfBudget as error:
-            raise Failed(f"failed messageExpression: {error}") from error
+        except CelBudgetExceeded as error:
+            raise EvaluationError(f"failed messageExpression: {error}") from error
 
-    def _annotate(self, found: Activation) -> list[Denial]:
+    def _evaluate_annotations(self, found: Activation) -> list[Denial]:
         """Evaluate the audit annotations, which can fail; there is no audit log to write them to."""
-        budget, denials = Budget(COST_MAX), []
+        budget, denials = CostBudget(POLICY_COST_MAX), []
         for program in self.annotations:
             try:
                 found.evaluate(program, budget)
-            except Failed as error:
-                denials += [Denial(str(error))] if self.fails else []
+            except EvaluationError as error:
+                denials += [Denial(str(error))] if self.fails_closed else []
         return denials
 
 
-class ValidatingAdmissionPolicy(Plugin):
+class ValidatingAdmissionPolicy(AdmissionPlugin):
     """Rejects or warns as policies say."""
 
     name = "ValidatingAdmissionPolicy"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def __init__(self) -> None:
-        self._compiled = Compilations(Policy.read)
+        self._policies = CompiledPolicies(CompiledValidatingPolicy.compile)
 
-    def validate(self, request: Request) -> None:
+    def validate(self, request: AdmissionAttributes) -> None:
         """Evaluate every matching policy."""
-        policies = configured(request, "validatingadmissionpolicies")
-        if not policies or Subject(request).exempt:
+        policies = list_configuration(request, "validatingadmissionpolicies")
+        if not policies or RequestMatcher(request).is_exempt:
             return
-        bindings = [record.load() for record in configured(request, "validatingadmissionpolicybindings")]
+        bindings = [record.load() for record in list_configuration(request, "validatingadmissionpolicybindings")]
         for record in policies:
-            policy = self._compiled.of(record)
-            for binding, denial in _denials(policy, bindings, request):
-                raise _refusal(request, policy, binding, denial)
+            policy = self._policies.get(record)
+            for binding, denial in _find_denials(policy, bindings, request):
+                raise _rejection(request, policy, binding, denial)
 
 
-def _denials(
-    policy: Policy, bindings: Sequence[ReadOnlyObject], request: Request
+def _find_denials(
+    policy: CompiledValidatingPolicy, bindings: Sequence[ReadOnlyObject], request: AdmissionAttributes
 ) -> Iterator[tuple[ReadOnlyObject | None, Denial]]:
     """Yield the denials of a policy with their bindings; turn those of `Warn` bindings into warnings."""
-    for one in invocations(request, policy.name, policy.spec, bindings):
-        if isinstance(one, Misconfigured):
-            if policy.fails:
-                yield one.binding, Denial(one.text)
+    for one in find_evaluations(request, policy.name, policy.spec, bindings):
+        if isinstance(one, PolicyMisconfiguration):
+            if policy.fails_closed:
+                yield one.binding, Denial(one.message)
             continue
-        for denial in policy.judge(one.occasion, one.params, Subject(request).namespace_object()):
-            yield from _acted_upon(request, policy, one.binding, denial)
+        for denial in policy.find_denials(one.attributes, one.params, RequestMatcher(request).namespace_object()):
+            yield from _apply_actions(request, policy, one.binding, denial)
 
 
-def _acted_upon(
-    request: Request, policy: Policy, binding: ReadOnlyObject, denial: Denial
+def _apply_actions(
+    request: AdmissionAttributes, policy: CompiledValidatingPolicy, binding: ReadOnlyObject, denial: Denial
 ) -> Iterator[tuple[ReadOnlyObject, Denial]]:
     actions = binding["spec"].get("validationActions") or ()
     if "Warn" in actions:
         about = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding['metadata']['name']}'"
-        request.call.warn([f"Validation failed for {about}: {denial.message}"])
+        request.scope.warn([f"Validation failed for {about}: {denial.message}"])
     if "Deny" in actions:
         yield binding, denial
 
 
-def _refusal(request: Request, policy: Policy, binding: ReadOnlyObject | None, denial: Denial) -> ApiError:
+def _rejection(
+    request: AdmissionAttributes, policy: CompiledValidatingPolicy, binding: ReadOnlyObject | None, denial: Denial
+) -> ApiError:
     who = f"ValidatingAdmissionPolicy '{policy.name}'"
     if binding is not None:
         who += f" with binding '{binding['metadata']['name']}'"
     message = f"{who} denied request: {denial.message}"
-    error = refuse(request, message)
+    error = new_forbidden(request, message)
     error.reason = denial.reason or _INVALID
-    error.code = _CODES.get(error.reason, 422)
+    error.code = _HTTP_CODES.get(error.reason, 422)
     error.details = {**(error.details or {}), "causes": [{"message": message}]}
     return error

@@ -9,38 +9,40 @@ from mockkube.api.errors import ApiError, Internal
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchRejected
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.policies.evaluation import Occasion
-from mockkube.apiserver.admission.webhooks.hooks import Hook, hooks
-from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
+from mockkube.apiserver.admission.webhooks.hooks import AdmissionWebhook, list_webhooks
+from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 _OPERATIONS = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
 
-class MutatingAdmissionWebhook(Plugin):
+class MutatingAdmissionWebhook(AdmissionPlugin):
     """Calls webhooks that may change the object."""
 
     name = "MutatingAdmissionWebhook"
     operations = _OPERATIONS
 
-    async def amend(self, request: Request, *, again: bool) -> bool:
+    async def admit_async(self, request: AdmissionAttributes, *, reinvocation: bool) -> bool:
         """Call each webhook in turn; in a reinvocation only those that ask for it."""
         changed = False
-        for hook in hooks(request, "mutatingwebhookconfigurations"):
-            if again and not hook.reinvoked:
+        for hook in list_webhooks(request, "mutatingwebhookconfigurations"):
+            if reinvocation and not hook.is_reinvocable:
                 continue
-            occasion = await request.resource.decided(partial(hook.occasion, request))
+            occasion = await request.resource.run_with_conversions(partial(hook.match, request))
             if occasion is None:
                 continue
-            said = await hook.ask(occasion)
+            said = await hook.call(occasion)
             if said is not None and said.patch:
-                patched = partial(_patched, request, occasion, hook, said.patch)
-                changed |= await request.resource.decided(patched)
+                patched = partial(_apply_patch, request, occasion, hook, said.patch)
+                changed |= await request.resource.run_with_conversions(patched)
         return changed
 
 
-def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Sequence[ReadOnlyObject]) -> bool:
+def _apply_patch(
+    request: AdmissionAttributes, occasion: VersionedAttributes, hook: AdmissionWebhook, patch: Sequence[ReadOnlyObject]
+) -> bool:
     """Set the patched object of the request; return whether it differs."""
-    before = occasion.shown(request.obj)
+    before = occasion.convert(request.obj)
     if before is None:
         why = (
             f'admission webhook "{hook.name}" attempted to modify the object, which is not supported for this operation'
@@ -50,37 +52,37 @@ def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Sequence[R
         after = json_patch.apply(before, patch)
     except PatchRejected as error:
         raise Internal(str(error)) from error
-    return occasion.take(after)
+    return occasion.set_object(after)
 
 
-class ValidatingAdmissionWebhook(Plugin):
+class ValidatingAdmissionWebhook(AdmissionPlugin):
     """Calls webhooks that may reject the request."""
 
     name = "ValidatingAdmissionWebhook"
     operations = _OPERATIONS
 
-    async def settle(self, request: Request) -> None:
+    async def validate_async(self, request: AdmissionAttributes) -> None:
         """Call all matching webhooks; raise the first rejection."""
-        asked = await request.resource.decided(partial(_occasions, request))
+        asked = await request.resource.run_with_conversions(partial(_find_matches, request))
         if not asked:
             return
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_asked(hook, occasion)) for hook, occasion in asked]
+            tasks = [group.create_task(_call(hook, occasion)) for hook, occasion in asked]
         # In the order of the configurations, not of the responses, so that the outcome does not depend on timing.
         for task in tasks:
             if (refusal := task.result()) is not None:
                 raise refusal
 
 
-def _occasions(request: Request) -> list[tuple[Hook, Occasion]]:
-    found = ((hook, hook.occasion(request)) for hook in hooks(request, "validatingwebhookconfigurations"))
+def _find_matches(request: AdmissionAttributes) -> list[tuple[AdmissionWebhook, VersionedAttributes]]:
+    found = ((hook, hook.match(request)) for hook in list_webhooks(request, "validatingwebhookconfigurations"))
     return [(hook, occasion) for hook, occasion in found if occasion is not None]
 
 
-async def _asked(hook: Hook, occasion: Occasion) -> ApiError | None:
+async def _call(hook: AdmissionWebhook, occasion: VersionedAttributes) -> ApiError | None:
     """Call a webhook; return the error that rejects the request, if any."""
     try:
-        await hook.ask(occasion)
+        await hook.call(occasion)
     except ApiError as error:
         return error
     return None

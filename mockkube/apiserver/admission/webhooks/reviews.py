@@ -12,16 +12,16 @@ from mockkube.api.errors import ApiError
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import BadPatch, TooManyOperations
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.policies.evaluation import Occasion, admission_request
-from mockkube.apiserver.registry.webhook_calls import CallFailed
+from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes, make_admission_request
+from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 
 _GROUP: Final = "admission.k8s.io"
 _KIND: Final = "AdmissionReview"
-_CODE_MIN: Final = 400
+_ERROR_CODE_MIN: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WebhookResponse:
     """Response of a webhook."""
 
     allowed: bool
@@ -30,56 +30,58 @@ class Verdict:
     patch: Sequence[ReadOnlyObject] = ()
 
 
-def review(occasion: Occasion, uid: str, version: str) -> Object:
+def make_review(occasion: VersionedAttributes, uid: str, version: str) -> Object:
     """Return the AdmissionReview to send."""
-    request = admission_request(occasion)
+    request = make_admission_request(occasion)
     request["uid"] = uid
-    request["object"] = occasion.shown(occasion.request.obj)
-    request["oldObject"] = occasion.shown(occasion.request.old)
+    request["object"] = occasion.convert(occasion.request.obj)
+    request["oldObject"] = occasion.convert(occasion.request.old)
     return {"kind": _KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}
 
 
-def verdict(answer: Any, uid: str, version: str, *, changes: bool) -> Verdict:
+def parse_response(answer: Any, uid: str, version: str, *, is_mutating: bool) -> WebhookResponse:
     """Parse a response; raise WebhookCallError if it is malformed. `is_mutating`: it may change the object."""
     response = answer.get("response") if isinstance(answer, dict) else None
     if not isinstance(response, dict):
-        raise _invalid("webhook response was absent")
+        raise _invalid_response("webhook response was absent")
     # Reviews of v1beta1 are not checked upstream, for compatibility with old webhooks.
     if version == "v1":
-        _check(answer, response, uid, changes=changes)
-    return Verdict(
+        _check_v1(answer, response, uid, is_mutating=is_mutating)
+    return WebhookResponse(
         allowed=response.get("allowed") is True,
         result=response.get("status") or {},
         warnings=tuple(response.get("warnings") or ()),
-        patch=_patch(response) if changes else (),
+        patch=_parse_patch(response) if is_mutating else (),
     )
 
 
-def _invalid(why: str) -> CallFailed:
-    return CallFailed(f"received invalid webhook response: {why}")
+def _invalid_response(why: str) -> WebhookCallError:
+    return WebhookCallError(f"received invalid webhook response: {why}")
 
 
-def _check(answer: ReadOnlyObject, response: ReadOnlyObject, uid: str, *, changes: bool) -> None:
+def _check_v1(answer: ReadOnlyObject, response: ReadOnlyObject, uid: str, *, is_mutating: bool) -> None:
     if response.get("uid", "") != uid:
-        raise _invalid(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+        raise _invalid_response(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     given = (answer.get("apiVersion", ""), answer.get("kind", ""))
     if given != (f"{_GROUP}/v1", _KIND):
-        raise _invalid(f"expected webhook response of {_GROUP}/v1, Kind={_KIND}, got {given[0]}, Kind={given[1]}")
+        raise _invalid_response(
+            f"expected webhook response of {_GROUP}/v1, Kind={_KIND}, got {given[0]}, Kind={given[1]}"
+        )
     patch, patch_type = response.get("patch"), response.get("patchType")
-    if not changes:
+    if not is_mutating:
         if patch:
-            raise _invalid("validating webhook may not return response.patch")
+            raise _invalid_response("validating webhook may not return response.patch")
         if patch_type is not None:
-            raise _invalid("validating webhook may not return response.patchType")
+            raise _invalid_response("validating webhook may not return response.patchType")
     elif patch and patch_type is None:
-        raise _invalid("webhook returned response.patch but not response.patchType")
+        raise _invalid_response("webhook returned response.patch but not response.patchType")
     elif not patch and patch_type is not None:
-        raise _invalid("webhook returned response.patchType but not response.patch")
+        raise _invalid_response("webhook returned response.patchType but not response.patch")
     elif patch_type == "":
-        raise _invalid('webhook returned invalid response.patchType of ""')
+        raise _invalid_response('webhook returned invalid response.patchType of ""')
 
 
-def _patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+def _parse_patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     """Return the operations of the response's patch; empty if there is none."""
     encoded, patch_type = response.get("patch"), response.get("patchType")
     if not encoded:
@@ -87,18 +89,18 @@ def _patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     try:
         operations = json_patch.parse_operations(orjson.loads(base64.b64decode(encoded)), typed=False)
     except (ValueError, BadPatch, TooManyOperations) as error:
-        raise CallFailed(f"received undecodable patch in webhook response: {error}") from error
+        raise WebhookCallError(f"received undecodable patch in webhook response: {error}") from error
     if operations and patch_type not in (None, "JSONPatch"):
-        raise CallFailed(f'unsupported patch type "{patch_type}"')
+        raise WebhookCallError(f'unsupported patch type "{patch_type}"')
     return operations
 
 
-def rejection(name: str, result: ReadOnlyObject) -> ApiError:
+def rejection_error(name: str, result: ReadOnlyObject) -> ApiError:
     """Return the error for a request that a webhook rejected."""
     denied = f'admission webhook "{name}" denied the request'
     why = result.get("message") or result.get("reason")
     error = ApiError(f"{denied}: {why}" if why else f"{denied} without explanation", details=result.get("details"))
     # A webhook cannot answer with success on the client's behalf.
-    error.code = max(result.get("code") or 0, _CODE_MIN)
+    error.code = max(result.get("code") or 0, _ERROR_CODE_MIN)
     error.reason = result.get("reason") or ""
     return error

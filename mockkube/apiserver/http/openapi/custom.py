@@ -9,25 +9,27 @@ from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.openapi import operations
-from mockkube.apiserver.http.openapi.operations import META, Find, Operation
-from mockkube.apiserver.http.openapi.schemas import V2, Schemas
+from mockkube.apiserver.http.openapi.operations import META, FindSchemaName, Operation
+from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, Schemas
 
 _MEDIA: Final = ("application/json", "application/yaml")
 _PATCHES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 _CONVENTIONS: Final = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
-_JUNCTORS: Final = ("allOf", "anyOf", "oneOf", "not")
+_LOGICAL_KEYWORDS: Final = ("allOf", "anyOf", "oneOf", "not")
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-def name_of(subject: GroupVersionKind) -> str:
+def schema_name(group_version_kind: GroupVersionKind) -> str:
     """Return the full name of a kind's schema: group backwards, version, kind."""
-    return ".".join((*reversed(subject.group.split(".")), subject.version, subject.kind))
+    return ".".join(
+        (*reversed(group_version_kind.group.split(".")), group_version_kind.version, group_version_kind.kind)
+    )
 
 
-def operations_of(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
+def custom_operations(kind: KindInfo, version: str, find: FindSchemaName) -> Iterator[Operation]:
     """Yield the operations on a custom resource: fewer media types, no paths below `/watch`."""
-    for one in operations.of_kind(kind, version, find):
+    for one in operations.kind_operations(kind, version, find):
         if one.action not in ("watch", "watchlist"):
             consumes = _PATCHES if one.method == "patch" else _MEDIA
             yield replace(one, consumes=consumes, produces=_MEDIA)
@@ -38,25 +40,27 @@ class CustomSchemas:
 
     def __init__(self, schemas: Schemas, prefix: str) -> None:
         self._schemas = schemas
-        self._second = prefix == V2
+        self._is_v2 = prefix == V2_PREFIX
 
     def add(self, kind: KindInfo, version: str, schema: ReadOnlyObject | None) -> None:
         """Add the schemas of a kind and its list."""
         subject = GroupVersionKind(kind.group, version, kind.kind)
         of_list = subject._replace(kind=kind.list_kind)
-        self._schemas.add(name_of(subject), {**self._of_object(schema), **_about(subject)})
-        self._schemas.add(name_of(of_list), {**self._of_list(kind, name_of(subject)), **_about(of_list)})
+        self._schemas.add_custom(schema_name(subject), {**self._object_schema(schema), **_kind_extension(subject)})
+        self._schemas.add_custom(
+            schema_name(of_list), {**self._list_schema(kind, schema_name(subject)), **_kind_extension(of_list)}
+        )
 
-    def _of_object(self, schema: ReadOnlyObject | None) -> Object:
-        if schema is None or (self._second and schema.get(_PRESERVE)):
+    def _object_schema(self, schema: ReadOnlyObject | None) -> Object:
+        if schema is None or (self._is_v2 and schema.get(_PRESERVE)):
             # kubectl refuses fields that a v2 schema does not list, so a schema that preserves unknown fields lists
             # none at all.
             return {"type": "object"}
-        shown = self._embed(_second_form(schema) if self._second else schema)
-        shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
+        shown = self._with_embedded_metadata(_to_v2(schema) if self._is_v2 else schema)
+        shown["properties"] = {**shown.get("properties", {}), **self._common_properties("ObjectMeta", "metadata")}
         return shown
 
-    def _of_list(self, kind: KindInfo, item: str) -> Object:
+    def _list_schema(self, kind: KindInfo, item: str) -> Object:
         items = {
             "type": "array",
             "description": f"List of {kind.plural}. {_CONVENTIONS}",
@@ -66,35 +70,35 @@ class CustomSchemas:
             "type": "object",
             "description": f"{kind.list_kind} is a list of {kind.kind}",
             "required": ["items"],
-            "properties": {"items": items, **self._meta("ListMeta", "types-kinds")},
+            "properties": {"items": items, **self._common_properties("ListMeta", "types-kinds")},
         }
 
-    def _meta(self, definition: str, chapter: str) -> Object:
+    def _common_properties(self, definition: str, chapter: str) -> Object:
         """Return the properties apiVersion, kind and metadata."""
-        common = self._schemas.of(META + "Status")["properties"]
+        common = self._schemas.get_schema(META + "Status")["properties"]
         what = "object's" if definition == "ObjectMeta" else "list"
         said = {"description": f"Standard {what} metadata. {_CONVENTIONS}#{chapter}"}
-        metadata = self._schemas.described(META + definition, said)
+        metadata = self._schemas.reference_with(META + definition, said)
         return {"apiVersion": common["apiVersion"], "kind": common["kind"], "metadata": metadata}
 
-    def _embed(self, schema: ReadOnlyObject) -> Object:
+    def _with_embedded_metadata(self, schema: ReadOnlyObject) -> Object:
         """Return the schema with apiVersion, kind and metadata in its embedded resources."""
-        shown = _mapped(schema, self._embed)
-        if shown.get(_EMBEDDED) and not (self._second and shown.get(_PRESERVE)):
-            shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
-            shown["required"] = [*shown.get("required", ()), *_missing(shown)]
+        shown = _map_subschemas(schema, self._with_embedded_metadata)
+        if shown.get(_EMBEDDED) and not (self._is_v2 and shown.get(_PRESERVE)):
+            shown["properties"] = {**shown.get("properties", {}), **self._common_properties("ObjectMeta", "metadata")}
+            shown["required"] = [*shown.get("required", ()), *_missing_required(shown)]
         return shown
 
 
-def _missing(schema: ReadOnlyObject) -> list[str]:
+def _missing_required(schema: ReadOnlyObject) -> list[str]:
     return [name for name in ("kind", "apiVersion") if name not in schema.get("required", ())]
 
 
-def _about(subject: GroupVersionKind) -> Object:
+def _kind_extension(subject: GroupVersionKind) -> Object:
     return {"x-kubernetes-group-version-kind": [subject._asdict()]}
 
 
-def _mapped(schema: ReadOnlyObject, change: Any) -> Object:
+def _map_subschemas(schema: ReadOnlyObject, change: Any) -> Object:
     """Return a copy of the schema whose direct subschemas are changed."""
     shown = dict(schema)
     if properties := shown.get("properties"):
@@ -105,9 +109,9 @@ def _mapped(schema: ReadOnlyObject, change: Any) -> Object:
     return shown
 
 
-def _second_form(schema: ReadOnlyObject) -> Object:
+def _to_v2(schema: ReadOnlyObject) -> Object:
     """Return the schema without what swagger 2.0 lacks and what kubectl cannot read."""
-    shown = {key: value for key, value in schema.items() if key not in _JUNCTORS}
+    shown = {key: value for key, value in schema.items() if key not in _LOGICAL_KEYWORDS}
     nullable = shown.pop("nullable", False)
     # swagger 2.0 has no `nullable`: a null of a required field would fail kubectl's validation.
     if optional := {name for name, value in shown.get("properties", {}).items() if value.get("nullable")}:
@@ -120,4 +124,4 @@ def _second_form(schema: ReadOnlyObject) -> Object:
         shown.pop("type", None)
     if not shown.get("required", True):
         del shown["required"]
-    return _mapped(shown, _second_form)
+    return _map_subschemas(shown, _to_v2)

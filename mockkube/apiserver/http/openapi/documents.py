@@ -24,69 +24,71 @@ _SECURITY: Final = {
         "type": "apiKey",
     }
 }
-_SHARED_BY_MIN: Final = 2
+_SHARED_KINDS_MIN: Final = 2
 
 
-def _info(schemas: Schemas) -> Object:
+def _build_info(schemas: Schemas) -> Object:
     return {"title": "Kubernetes", "version": str(schemas.version)}
 
 
-def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, str] | None = None) -> Object:
+def build_v3(operations: Iterable[Operation], schemas: Schemas, group_version: tuple[str, str] | None = None) -> Object:
     """Return the OpenAPI 3.0 document of the operations.
 
     With `about`, types shared by all groups (like DeleteOptions) list only kinds of that group and version.
     """
     chosen = list(operations)
-    found = schemas.reached(_types(chosen))
+    found = schemas.collect_reachable(_referenced_types(chosen))
     components: Object = {"securitySchemes": _SECURITY}
     # A document of discovery paths alone refers to no types, and then has no `schemas`.
     if found:
-        components["schemas"] = found if about is None else _narrowed(found, {("", "v1"), about})
-    paths = {path: _third_item(methods, schemas) for path, methods in _by_path(chosen)}
-    return {"openapi": "3.0.0", "info": _info(schemas), "paths": paths, "components": components}
+        components["schemas"] = (
+            found if group_version is None else _restrict_shared_kinds(found, {("", "v1"), group_version})
+        )
+    paths = {path: _v3_path_item(methods, schemas) for path, methods in _group_by_path(chosen)}
+    return {"openapi": "3.0.0", "info": _build_info(schemas), "paths": paths, "components": components}
 
 
-def second(operations: Iterable[Operation], schemas: Schemas) -> Object:
+def build_v2(operations: Iterable[Operation], schemas: Schemas) -> Object:
     """Return the swagger 2.0 document of the whole server."""
     chosen = list(operations)
-    pool = _Pool()
-    paths = {path: _second_item(methods, schemas, pool) for path, methods in _by_path(chosen)}
+    pool = _SharedParameters()
+    paths = {path: _v2_path_item(methods, schemas, pool) for path, methods in _group_by_path(chosen)}
     return {
         "swagger": "2.0",
-        "info": _info(schemas),
+        "info": _build_info(schemas),
         "paths": paths,
-        "definitions": schemas.reached(_types(chosen)),
-        "parameters": dict(sorted(pool.named.items())),
+        "definitions": schemas.collect_reachable(_referenced_types(chosen)),
+        "parameters": dict(sorted(pool.by_name.items())),
         "securityDefinitions": _SECURITY,
         "security": [{"BearerToken": []}],
     }
 
 
-def _by_path(operations: Sequence[Operation]) -> Iterator[tuple[str, list[Operation]]]:
+def _group_by_path(operations: Sequence[Operation]) -> Iterator[tuple[str, list[Operation]]]:
     ordered = sorted(operations, key=lambda operation: (operation.path, operation.method))
     for path, methods in groupby(ordered, key=lambda operation: operation.path):
         yield path, list(methods)
 
 
-def _types(operations: Iterable[Operation]) -> Iterator[str]:
+def _referenced_types(operations: Iterable[Operation]) -> Iterator[str]:
     for operation in operations:
-        yield from (definition for _, definition in operation.answers if definition != TEXT)
+        yield from (definition for _, definition in operation.responses if definition != TEXT)
         if operation.body:
             yield operation.body
 
 
-def _narrowed(schemas: Mapping[str, Object], about: set[tuple[str, str]]) -> Object:
+def _restrict_shared_kinds(schemas: Mapping[str, Object], group_versions: set[tuple[str, str]]) -> Object:
     """Return the schemas; shared ones list only kinds of these groups and versions."""
     key, restricted = "x-kubernetes-group-version-kind", dict(schemas)
     for name, schema in schemas.items():
         kinds = schema.get(key, ())
-        if len(kinds) >= _SHARED_BY_MIN:
-            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in about]
+        if len(kinds) >= _SHARED_KINDS_MIN:
+            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in group_versions]
             restricted[name] = {**schema, key: kept}
     return restricted
 
 
-def _described(operation: Operation) -> Object:
+def _describe_operation(operation: Operation) -> Object:
     described: Object = {
         "description": operation.description,
         "operationId": operation.identifier,
@@ -95,98 +97,102 @@ def _described(operation: Operation) -> Object:
     if operation.action:
         described["x-kubernetes-action"] = operation.action
     if operation.subject:
-        described["x-kubernetes-group-version-kind"] = _kind(operation.subject)
+        described["x-kubernetes-group-version-kind"] = _group_version_kind(operation.subject)
     return described
 
 
-def _kind(subject: GroupVersionKind) -> Object:
+def _group_version_kind(subject: GroupVersionKind) -> Object:
     return {"group": subject.group, "kind": subject.kind, "version": subject.version}
 
 
-def _reference(definition: str, schemas: Schemas) -> Object:
+def _reference_schema(definition: str, schemas: Schemas) -> Object:
     return {"type": "string"} if definition == TEXT else schemas.reference(definition)
 
 
-def _third_item(operations: Sequence[Operation], schemas: Schemas) -> Object:
-    item: Object = {one.method: _third_operation(one, parameters.shared(operations), schemas) for one in operations}
-    if beside := parameters.beside(operations):
-        item["parameters"] = [_third_parameter(parameter) for parameter in beside]
+def _v3_path_item(operations: Sequence[Operation], schemas: Schemas) -> Object:
+    item: Object = {
+        one.method: _v3_operation(one, parameters.shared_query_parameters(operations), schemas) for one in operations
+    }
+    if beside := parameters.path_item_parameters(operations):
+        item["parameters"] = [_v3_parameter(parameter) for parameter in beside]
     return item
 
 
-def _third_operation(operation: Operation, shared: frozenset[str], schemas: Schemas) -> Object:
-    shown = _described(operation)
+def _v3_operation(operation: Operation, shared: frozenset[str], schemas: Schemas) -> Object:
+    shown = _describe_operation(operation)
     if own := [name for name in operation.query if name not in shared]:
-        shown["parameters"] = [_third_parameter(parameter) for parameter in parameters.in_query(own)]
+        shown["parameters"] = [_v3_parameter(parameter) for parameter in parameters.query_parameters(own)]
     if operation.body:
-        content = _content(operation.consumes, schemas.reference(operation.body))
+        content = _build_content(operation.consumes, schemas.reference(operation.body))
         shown["requestBody"] = (
             {"content": content, "required": True} if operation.body_required else {"content": content}
         )
     shown["responses"] = {
         str(code): {
-            "content": _content(operation.produces, _reference(definition, schemas)),
+            "content": _build_content(operation.produces, _reference_schema(definition, schemas)),
             "description": _DESCRIPTIONS[code],
         }
-        for code, definition in operation.answers
+        for code, definition in operation.responses
     } | {"401": _UNAUTHORIZED}
     return shown
 
 
-def _content(media: Iterable[str], schema: Object) -> Object:
+def _build_content(media: Iterable[str], schema: Object) -> Object:
     return {one: {"schema": schema} for one in sorted(media)}
 
 
-def _third_parameter(parameter: Mapping[str, Any]) -> Object:
+def _v3_parameter(parameter: Mapping[str, Any]) -> Object:
     shown = {key: value for key, value in parameter.items() if key != "type"}
     return {**shown, "schema": {"type": parameter["type"], "uniqueItems": True}}
 
 
-class _Pool:
+class _SharedParameters:
     """Swagger parameters that are defined once and referenced."""
 
     def __init__(self) -> None:
-        self.named: dict[str, Object] = {}
+        self.by_name: dict[str, Object] = {}
 
     def reference(self, parameter: Mapping[str, Any]) -> Object:
         """Return a reference to the parameter, which is added under a name with its hash."""
         text = orjson.dumps(parameter, option=orjson.OPT_SORT_KEYS)
         name = f"{parameter['name']}-{base64.urlsafe_b64encode(hashlib.sha256(text).digest()[:6]).decode()}"
-        self.named[name] = dict(parameter)
+        self.by_name[name] = dict(parameter)
         return {"$ref": f"#/parameters/{name}"}
 
 
-def _second_item(operations: Sequence[Operation], schemas: Schemas, pool: _Pool) -> Object:
-    shared = parameters.shared(operations)
-    item: Object = {one.method: _second_operation(one, shared, schemas, pool) for one in operations}
-    if beside := parameters.beside(operations):
-        item["parameters"] = [_second_parameter(parameter, pool) for parameter in beside]
+def _v2_path_item(operations: Sequence[Operation], schemas: Schemas, pool: _SharedParameters) -> Object:
+    shared = parameters.shared_query_parameters(operations)
+    item: Object = {one.method: _v2_operation(one, shared, schemas, pool) for one in operations}
+    if beside := parameters.path_item_parameters(operations):
+        item["parameters"] = [_v2_parameter(parameter, pool) for parameter in beside]
     return item
 
 
-def _second_operation(operation: Operation, shared: frozenset[str], schemas: Schemas, pool: _Pool) -> Object:
-    shown: Object = {**_described(operation), "schemes": ["https"]}
+def _v2_operation(operation: Operation, shared: frozenset[str], schemas: Schemas, pool: _SharedParameters) -> Object:
+    shown: Object = {**_describe_operation(operation), "schemes": ["https"]}
     if operation.consumes:
         shown["consumes"] = list(operation.consumes)
     shown["produces"] = list(operation.produces)
-    own = [_second_parameter(one, pool) for one in parameters.in_query(n for n in operation.query if n not in shared)]
+    own = [
+        _v2_parameter(one, pool) for one in parameters.query_parameters(n for n in operation.query if n not in shared)
+    ]
     if operation.body:
-        own.insert(0, _second_body(operation, schemas, pool))
+        own.insert(0, _v2_body(operation, schemas, pool))
     if own:
         shown["parameters"] = own
     shown["responses"] = {
-        str(code): {"description": _DESCRIPTIONS[code], "schema": _reference(definition, schemas)}
-        for code, definition in operation.answers
+        str(code): {"description": _DESCRIPTIONS[code], "schema": _reference_schema(definition, schemas)}
+        for code, definition in operation.responses
     } | {"401": _UNAUTHORIZED}
     return shown
 
 
-def _second_body(operation: Operation, schemas: Schemas, pool: _Pool) -> Object:
+def _v2_body(operation: Operation, schemas: Schemas, pool: _SharedParameters) -> Object:
     body: Object = {"name": "body", "in": "body", "schema": schemas.reference(operation.body)}
     return {**body, "required": True} if operation.body_required else pool.reference(body)
 
 
-def _second_parameter(parameter: Mapping[str, Any], pool: _Pool) -> Object:
+def _v2_parameter(parameter: Mapping[str, Any], pool: _SharedParameters) -> Object:
     shown = {**parameter, "uniqueItems": True}
     # upstream: `name` is written out, as its description names the kind.
     return shown if parameter["name"] == "name" else pool.reference(shown)

@@ -14,122 +14,122 @@ from mockkube.api.schema import Schema
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.http.openapi import custom, documents, fixed, operations, protobuf
 from mockkube.apiserver.http.openapi.operations import Operation
-from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
+from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, V3_PREFIX, Schemas
 from mockkube.features.versions import Version
 
-Served = Sequence[tuple[KindInfo, tuple[str, ...]]]
-Custom = Mapping[GroupVersionKind, ReadOnlyObject]
+ServedKinds = Sequence[tuple[KindInfo, tuple[str, ...]]]
+CustomSchemaMap = Mapping[GroupVersionKind, ReadOnlyObject]
 """Schemas of custom resources by kind."""
 # Since this version a v3 document omits kinds of other groups from types that all groups share.
-_NARROWED_SINCE: Final = Version(1, 36)
+_RESTRICTED_SINCE: Final = Version(1, 36)
 _PARAMETERS_SINCE: Final = {"shardSelector": Version(1, 36)}
-_ROOTS: Final = {
+_NON_RESOURCE_PATHS: Final = {
     ".well-known/openid-configuration": fixed.ISSUER,
-    "api": fixed.CORE,
-    "apis": fixed.GROUPS,
+    "api": fixed.CORE_VERSIONS,
+    "apis": fixed.GROUP_LIST,
     "openid/v1/jwks": fixed.KEYS,
     "version": fixed.VERSION,
 }
 
 
-class Document:
+class OpenApiDocument:
     """Encoded document and the hash of its content."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        self.tag = hashlib.sha512(body).hexdigest().upper()
+        self.hash = hashlib.sha512(body).hexdigest().upper()
 
-    def url(self, place: str) -> str:
+    def url(self, path: str) -> str:
         """Return the server-relative URL of this content for a v3 path."""
-        return f"/openapi/v3/{place}?hash={self.tag}"
+        return f"/openapi/v3/{path}?hash={self.hash}"
 
 
-class Edition:
+class OpenApiDocuments:
     """OpenAPI documents of a set of kinds and versions."""
 
-    def __init__(self, served: Served, schema: Schema, definitions: Custom) -> None:
+    def __init__(self, served: ServedKinds, schema: Schema, definitions: CustomSchemaMap) -> None:
         self.served = served
-        self.definitions = definitions
+        self.custom_schemas = definitions
         self._schema = schema
-        self._third: dict[str, Document] = {}
+        self._v3_documents: dict[str, OpenApiDocument] = {}
 
     @cached_property
-    def places(self) -> dict[str, tuple[str, str]]:
+    def v3_paths(self) -> dict[str, tuple[str, str]]:
         """Group and version of each v3 document by its path; both empty for paths that are no resources."""
-        found: dict[str, tuple[str, str]] = dict.fromkeys(_ROOTS, ("", ""))
+        found: dict[str, tuple[str, str]] = dict.fromkeys(_NON_RESOURCE_PATHS, ("", ""))
         for kind, versions in self.served:
             if kind.group:
-                found[operations.root(kind.group)[1:]] = (kind.group, "")
+                found[operations.root_path(kind.group)[1:]] = (kind.group, "")
             for version in versions:
-                found[operations.root(kind.group, version)[1:]] = (kind.group, version)
+                found[operations.root_path(kind.group, version)[1:]] = (kind.group, version)
         return dict(sorted(found.items()))
 
     def index(self) -> bytes:
         """Return the list of v3 documents with their URLs."""
         # All v3 documents are built for the index, as their URLs contain the hash of their content.
-        paths = {place: {"serverRelativeURL": self.third(place).url(place)} for place in self.places}
+        paths = {place: {"serverRelativeURL": self.get_v3(place).url(place)} for place in self.v3_paths}
         return orjson.dumps({"paths": paths})
 
-    def third(self, place: str) -> Document:
+    def get_v3(self, path: str) -> OpenApiDocument:
         """Return the v3 document of a path."""
-        document = self._third.get(place)
+        document = self._v3_documents.get(path)
         if document is None:
-            about = self.places[place] if self._schema.version >= _NARROWED_SINCE else None
-            whole = documents.third(self._of_place(place), self._schemas(V3), about)
-            document = self._third[place] = Document(orjson.dumps(whole))
+            about = self.v3_paths[path] if self._schema.version >= _RESTRICTED_SINCE else None
+            whole = documents.build_v3(self._operations_of_path(path), self._collect_schemas(V3_PREFIX), about)
+            document = self._v3_documents[path] = OpenApiDocument(orjson.dumps(whole))
         return document
 
     @cached_property
-    def second(self) -> Document:
+    def v2(self) -> OpenApiDocument:
         """The v2 document."""
-        chosen = [operation for place in self.places for operation in self._of_place(place)]
-        return Document(orjson.dumps(documents.second(chosen, self._schemas(V2))))
+        chosen = [operation for place in self.v3_paths for operation in self._operations_of_path(place)]
+        return OpenApiDocument(orjson.dumps(documents.build_v2(chosen, self._collect_schemas(V2_PREFIX))))
 
     @cached_property
-    def second_as_protobuf(self) -> bytes:
+    def v2_protobuf(self) -> bytes:
         """The v2 document as a protobuf message."""
-        return protobuf.encode(orjson.loads(self.second.body))
+        return protobuf.encode(orjson.loads(self.v2.body))
 
-    def _of_place(self, place: str) -> Iterator[Operation]:
-        if place in _ROOTS:
-            yield _ROOTS[place]
+    def _operations_of_path(self, path: str) -> Iterator[Operation]:
+        if path in _NON_RESOURCE_PATHS:
+            yield _NON_RESOURCE_PATHS[path]
             return
-        group, version = self.places[place]
+        group, version = self.v3_paths[path]
         if not version:
-            yield fixed.of_group(group)
+            yield fixed.group_operation(group)
             return
-        yield fixed.of_version(group, version)
+        yield fixed.version_operation(group, version)
         for kind, versions in self.served:
             if kind.group == group and version in versions:
-                for operation in self._of_kind(kind, version):
-                    yield self._at_version(operation)
+                for operation in self._operations_of_kind(kind, version):
+                    yield self._without_later_parameters(operation)
 
-    def _at_version(self, operation: Operation) -> Operation:
+    def _without_later_parameters(self, operation: Operation) -> Operation:
         """Return the operation without parameters that later versions added."""
         later = [name for name, since in _PARAMETERS_SINCE.items() if since > self._schema.version]
         if not later:
             return operation
         return replace(operation, query=tuple(name for name in operation.query if name not in later))
 
-    def _of_kind(self, kind: KindInfo, version: str) -> Iterator[Operation]:
+    def _operations_of_kind(self, kind: KindInfo, version: str) -> Iterator[Operation]:
         node = self._schema.find_kind_type(kind.group, version, kind.kind)
         if node is None:
-            return custom.operations_of(kind, version, self._find)
+            return custom.custom_operations(kind, version, self._find_schema_name)
         if "status" not in node.fields:
             # The table of kinds holds for all versions; in this one the kind has no status yet.
             kind = replace(kind, subresources=tuple(sub for sub in kind.subresources if sub != STATUS))
-        return operations.of_kind(kind, version, self._find)
+        return operations.kind_operations(kind, version, self._find_schema_name)
 
-    def _find(self, group: str, version: str, kind: str) -> str:
+    def _find_schema_name(self, group: str, version: str, kind: str) -> str:
         published = self._schema.find_definition(group, version, kind)
-        return published or custom.name_of(GroupVersionKind(group, version, kind))
+        return published or custom.schema_name(GroupVersionKind(group, version, kind))
 
-    def _schemas(self, prefix: str) -> Schemas:
+    def _collect_schemas(self, prefix: str) -> Schemas:
         schemas = Schemas(self._schema, prefix)
         more = custom.CustomSchemas(schemas, prefix)
         for kind, versions in self.served:
             for version in versions:
                 if self._schema.find_definition(kind.group, version, kind.kind) is None:
                     subject = GroupVersionKind(kind.group, version, kind.kind)
-                    more.add(kind, version, self.definitions.get(subject))
+                    more.add(kind, version, self.custom_schemas.get(subject))
         return schemas

@@ -2,35 +2,39 @@
 
 from typing import Final
 
-from mockkube.apiserver.http.openapi.operations import META, TEXT, Operation, root, tag, title
+from mockkube.apiserver.http.openapi.operations import META, TEXT, Operation, operation_tag, operation_title, root_path
 
-_PLAIN: Final = ("application/json",)
-_DISCOVERY: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_JSON_ONLY: Final = ("application/json",)
+_DISCOVERY_MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
 
-def _discovery(path: str, identifier: str, description: str, of: str, definition: str) -> Operation:
+def _discovery_operation(path: str, identifier: str, description: str, of: str, definition: str) -> Operation:
     return Operation(
         method="get",
         path=path,
         identifier=identifier,
         description=description,
         tag=of,
-        consumes=_DISCOVERY,
-        answers=((200, META + definition),),
+        consumes=_DISCOVERY_MEDIA_TYPES,
+        responses=((200, META + definition),),
     )
 
 
-CORE: Final = _discovery("/api/", "getCoreAPIVersions", "get available API versions", "core", "APIVersions")
-GROUPS: Final = _discovery("/apis/", "getAPIVersions", "get available API versions", "apis", "APIGroupList")
+CORE_VERSIONS: Final = _discovery_operation(
+    "/api/", "getCoreAPIVersions", "get available API versions", "core", "APIVersions"
+)
+GROUP_LIST: Final = _discovery_operation(
+    "/apis/", "getAPIVersions", "get available API versions", "apis", "APIGroupList"
+)
 VERSION: Final = Operation(
     method="get",
     path="/version/",
     identifier="getCodeVersion",
     description="get the version information for this server",
     tag="version",
-    consumes=_PLAIN,
-    produces=_PLAIN,
-    answers=((200, "io.k8s.apimachinery.pkg.version.Info"),),
+    consumes=_JSON_ONLY,
+    produces=_JSON_ONLY,
+    responses=((200, "io.k8s.apimachinery.pkg.version.Info"),),
 )
 ISSUER: Final = Operation(
     method="get",
@@ -39,8 +43,8 @@ ISSUER: Final = Operation(
     description="get the OpenID configuration of the service account issuer",
     tag="WellKnown",
     consumes=(),
-    produces=_PLAIN,
-    answers=((200, TEXT),),
+    produces=_JSON_ONLY,
+    responses=((200, TEXT),),
 )
 KEYS: Final = Operation(
     method="get",
@@ -50,18 +54,22 @@ KEYS: Final = Operation(
     tag="openid",
     consumes=(),
     produces=("application/jwk-set+json",),
-    answers=((200, TEXT),),
+    responses=((200, TEXT),),
 )
 
 
-def of_group(group: str) -> Operation:
+def group_operation(group: str) -> Operation:
     """Return the operation that lists the versions of a group."""
-    identifier = f"get{title(group)}APIGroup"
-    return _discovery(f"{root(group)}/", identifier, "get information of a group", tag(group), "APIGroup")
+    identifier = f"get{operation_title(group)}APIGroup"
+    return _discovery_operation(
+        f"{root_path(group)}/", identifier, "get information of a group", operation_tag(group), "APIGroup"
+    )
 
 
-def of_version(group: str, version: str) -> Operation:
+def version_operation(group: str, version: str) -> Operation:
     """Return the operation that lists the resources of a group and version."""
-    identifier = f"get{title(group, version)}APIResources"
-    of = tag(group, version)
-    return _discovery(f"{root(group, version)}/", identifier, "get available resources", of, "APIResourceList")
+    identifier = f"get{operation_title(group, version)}APIResources"
+    of = operation_tag(group, version)
+    return _discovery_operation(
+        f"{root_path(group, version)}/", identifier, "get available resources", of, "APIResourceList"
+    )

@@ -7,37 +7,37 @@ from typing import Final
 
 from mockkube.api.catalogue import KindInfo, Subresource
 from mockkube.api.protobuf.envelope import GroupVersionKind
-from mockkube.apiserver.registry.deletion import RETURNED_WHEN_DELETED
+from mockkube.apiserver.registry.deletion import RETURNS_DELETED_OBJECT
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 TEXT: Final = "string"
 """Type name of a response in plain text."""
-_ANY: Final = ("*/*",)
-_DISCOVERY: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-_STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-_PATCHES: Final = (
+_ANY_MEDIA_TYPE: Final = ("*/*",)
+_MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_WATCH_MEDIA_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_PATCH_MEDIA_TYPES: Final = (
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 )
-_LIST: Final = (
+_LIST_PARAMETERS: Final = (
     *("allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "pretty", "resourceVersion"),
     *("resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds", "watch"),
 )
-_WRITE: Final = ("dryRun", "fieldManager", "fieldValidation", "pretty")
-_DELETE: Final = (
+_WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation", "pretty")
+_DELETE_PARAMETERS: Final = (
     *("dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents"),
     *("pretty", "propagationPolicy"),
 )
-_DELETE_COLLECTION: Final = tuple(
-    sorted({*_LIST, *_DELETE} - {"allowWatchBookmarks", "watch"}),
+_DELETE_COLLECTION_PARAMETERS: Final = tuple(
+    sorted({*_LIST_PARAMETERS, *_DELETE_PARAMETERS} - {"allowWatchBookmarks", "watch"}),
 )
-_LOG: Final = (
+_LOG_PARAMETERS: Final = (
     *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "pretty", "previous", "sinceSeconds"),
     *("stream", "tailLines", "timestamps"),
 )
-_CONNECT: Final = {
+_CONNECT_PARAMETERS: Final = {
     "attach": ("container", "stderr", "stdin", "stdout", "tty"),
     "exec": ("command", "container", "stderr", "stdin", "stdout", "tty"),
     "portforward": ("ports",),
@@ -56,72 +56,74 @@ class Operation:
     description: str
     tag: str
     query: tuple[str, ...] = ()
-    consumes: tuple[str, ...] = _ANY
-    produces: tuple[str, ...] = _DISCOVERY
-    answers: tuple[tuple[int, str], ...] = ()
+    consumes: tuple[str, ...] = _ANY_MEDIA_TYPE
+    produces: tuple[str, ...] = _MEDIA_TYPES
+    responses: tuple[tuple[int, str], ...] = ()
     body: str = ""
     body_required: bool = True
     action: str = ""
     subject: GroupVersionKind | None = None
 
 
-Find = Callable[[str, str, str], str]
+FindSchemaName = Callable[[str, str, str], str]
 """Function that returns the schema name of a group, version and kind."""
 
 
-def of_kind(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
+def kind_operations(kind: KindInfo, version: str, find: FindSchemaName) -> Iterator[Operation]:
     """Yield the operations on a kind in one of its versions."""
-    resource = _Resource(kind, version, find)
-    yield from resource.on_collection()
-    yield from resource.on_object()
-    yield from resource.on_watch_paths()
+    resource = _ResourceOperations(kind, version, find)
+    yield from resource.collection_operations()
+    yield from resource.object_operations()
+    yield from resource.watch_operations()
     for sub in kind.subresources:
-        yield from resource.on_subresource(sub)
+        yield from resource.subresource_operations(sub)
 
 
-def root(group: str, version: str = "") -> str:
+def root_path(group: str, version: str = "") -> str:
     """Return the path below which a group, or one of its versions, is served."""
     return "/".join(part for part in ("/apis" if group else "/api", group, version) if part)
 
 
-def title(group: str, version: str = "") -> str:
+def operation_title(group: str, version: str = "") -> str:
     """Return group and version as in operation ids: `RbacAuthorizationV1`."""
     words = (group.removesuffix(".k8s.io") or "core").split(".")
     return "".join(word.capitalize() for word in (*words, version) if word)
 
 
-def tag(group: str, version: str = "") -> str:
+def operation_tag(group: str, version: str = "") -> str:
     """Return the tag of a group and version: `rbacAuthorization_v1`."""
-    name = title(group)
+    name = operation_title(group)
     return "_".join(part for part in (name[:1].lower() + name[1:], version) if part)
 
 
-class _Resource:
+class _ResourceOperations:
     """Builder of the operations on one kind in one version."""
 
-    def __init__(self, kind: KindInfo, version: str, find: Find) -> None:
+    def __init__(self, kind: KindInfo, version: str, find: FindSchemaName) -> None:
         self._kind = kind
         self._find = find
         self._version = version
-        self._root = root(kind.group, version)
-        self._title = title(kind.group, version)
-        self._tag = tag(kind.group, version)
+        self._root = root_path(kind.group, version)
+        self._title = operation_title(kind.group, version)
+        self._tag = operation_tag(kind.group, version)
         self._scope = "Namespaced" if kind.namespaced else ""
         self._in_namespace = "/namespaces/{namespace}" if kind.namespaced else ""
         self._type = find(kind.group, version, kind.kind)
         self._subject = GroupVersionKind(kind.group, version, kind.kind)
 
-    def on_collection(self) -> Iterator[Operation]:
+    def collection_operations(self) -> Iterator[Operation]:
         """Yield list, create and deletecollection."""
         kind, verbs = self._kind.kind, self._kind.verbs
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}"
         if "list" in verbs:
-            yield self._list(path, f"list{self._title}{self._scope}{kind}")
+            yield self._list_operation(path, f"list{self._title}{self._scope}{kind}")
             if self._kind.namespaced:
-                yield self._list(f"{self._root}/{self._kind.plural}", f"list{self._title}{kind}ForAllNamespaces")
+                yield self._list_operation(
+                    f"{self._root}/{self._kind.plural}", f"list{self._title}{kind}ForAllNamespaces"
+                )
         if "create" in verbs:
-            name, description = f"create{self._title}{self._scope}{kind}", f"create{_article(kind)} {kind}"
-            yield self._write("post", path, name, description, self._type)
+            name, description = f"create{self._title}{self._scope}{kind}", f"create{_indefinite_article(kind)} {kind}"
+            yield self._write_operation("post", path, name, description, self._type)
         if "deletecollection" in verbs:
             yield Operation(
                 method="delete",
@@ -129,15 +131,15 @@ class _Resource:
                 identifier=f"delete{self._title}Collection{self._scope}{kind}",
                 description=f"delete collection of {kind}",
                 tag=self._tag,
-                query=_DELETE_COLLECTION,
-                answers=((200, META + "Status"),),
+                query=_DELETE_COLLECTION_PARAMETERS,
+                responses=((200, META + "Status"),),
                 body=META + "DeleteOptions",
                 body_required=False,
                 action="deletecollection",
                 subject=self._subject,
             )
 
-    def _list(self, path: str, identifier: str) -> Operation:
+    def _list_operation(self, path: str, identifier: str) -> Operation:
         watched = "watch" in self._kind.verbs
         return Operation(
             method="get",
@@ -145,56 +147,58 @@ class _Resource:
             identifier=identifier,
             description=f"list {'or watch ' if watched else ''}objects of kind {self._kind.kind}",
             tag=self._tag,
-            query=_LIST,
-            produces=_DISCOVERY + _STREAMS,
-            answers=((200, self._find(self._kind.group, self._version, self._kind.list_kind)),),
+            query=_LIST_PARAMETERS,
+            produces=_MEDIA_TYPES + _WATCH_MEDIA_TYPES,
+            responses=((200, self._find(self._kind.group, self._version, self._kind.list_kind)),),
             action="list",
             subject=self._subject,
         )
 
-    def on_object(self) -> Iterator[Operation]:
+    def object_operations(self) -> Iterator[Operation]:
         """Yield read, replace, patch and delete."""
         kind, verbs = self._kind.kind, self._kind.verbs
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}"
         name = f"{self._title}{self._scope}{kind}"
         if "get" in verbs:
-            yield self._read(path, f"read{name}", f"read the specified {kind}", self._type)
+            yield self._read_operation(path, f"read{name}", f"read the specified {kind}", self._type)
         if "update" in verbs:
-            yield self._write("put", path, f"replace{name}", f"replace the specified {kind}", self._type)
+            yield self._write_operation("put", path, f"replace{name}", f"replace the specified {kind}", self._type)
         if "patch" in verbs:
-            yield self._write("patch", path, f"patch{name}", f"partially update the specified {kind}", self._type)
+            yield self._write_operation(
+                "patch", path, f"patch{name}", f"partially update the specified {kind}", self._type
+            )
         if "delete" in verbs:
             # upstream answers the deletion of a few old kinds with the object instead of a Status.
-            returned = (self._kind.group, kind) in RETURNED_WHEN_DELETED
+            returned = (self._kind.group, kind) in RETURNS_DELETED_OBJECT
             answer = self._type if returned else META + "Status"
             yield Operation(
                 method="delete",
                 path=path,
                 identifier=f"delete{name}",
-                description=f"delete{_article(kind)} {kind}",
+                description=f"delete{_indefinite_article(kind)} {kind}",
                 tag=self._tag,
-                query=_DELETE,
-                answers=((200, answer), (202, answer)),
+                query=_DELETE_PARAMETERS,
+                responses=((200, answer), (202, answer)),
                 body=META + "DeleteOptions",
                 body_required=False,
                 action="delete",
                 subject=self._subject,
             )
 
-    def on_watch_paths(self) -> Iterator[Operation]:
+    def watch_operations(self) -> Iterator[Operation]:
         """Yield the deprecated operations below `/watch`."""
         if "watch" not in self._kind.verbs:
             return
         kind, plural = self._kind.kind, self._kind.plural
         path = f"{self._root}/watch{self._in_namespace}/{plural}"
         name = f"watch{self._title}{self._scope}{kind}"
-        yield self._watch(path, f"{name}List", "watchlist")
-        yield self._watch(f"{path}/{{name}}", name, "watch")
+        yield self._watch_operation(path, f"{name}List", "watchlist")
+        yield self._watch_operation(f"{path}/{{name}}", name, "watch")
         if self._kind.namespaced:
             everywhere = f"watch{self._title}{kind}ListForAllNamespaces"
-            yield self._watch(f"{self._root}/watch/{plural}", everywhere, "watchlist")
+            yield self._watch_operation(f"{self._root}/watch/{plural}", everywhere, "watchlist")
 
-    def _watch(self, path: str, identifier: str, action: str) -> Operation:
+    def _watch_operation(self, path: str, identifier: str, action: str) -> Operation:
         if action == "watch":
             description = (
                 f"watch changes to an object of kind {self._kind.kind}. deprecated: use the 'watch' parameter with a "
@@ -211,46 +215,46 @@ class _Resource:
             identifier=identifier,
             description=description,
             tag=self._tag,
-            query=_LIST,
-            produces=_DISCOVERY + _STREAMS,
-            answers=((200, META + "WatchEvent"),),
+            query=_LIST_PARAMETERS,
+            produces=_MEDIA_TYPES + _WATCH_MEDIA_TYPES,
+            responses=((200, META + "WatchEvent"),),
             action=action,
             subject=self._subject,
         )
 
-    def on_subresource(self, sub: Subresource) -> Iterator[Operation]:
+    def subresource_operations(self, sub: Subresource) -> Iterator[Operation]:
         """Yield the operations on a subresource."""
         kind = self._kind.kind
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}/{sub.name}"
         name = f"{self._title}{self._scope}{kind}{sub.name.capitalize()}"
-        if sub.name in _CONNECT:
-            yield from self._connect(sub, path)
+        if sub.name in _CONNECT_PARAMETERS:
+            yield from self._connect_operations(sub, path)
             return
         if sub.name == "log":
-            yield self._log(path, f"read{name}", f"read log of the specified {kind}")
+            yield self._log_operation(path, f"read{name}", f"read log of the specified {kind}")
             return
-        subject = self._subject_of(sub)
+        subject = self._subresource_kind(sub)
         definition = self._find(*subject)
         if "get" in sub.verbs:
             description = f"read {sub.name} of the specified {kind}"
-            yield self._read(path, f"read{name}", description, definition, subject=subject)
+            yield self._read_operation(path, f"read{name}", description, definition, subject=subject)
         if "update" in sub.verbs:
             description = f"replace {sub.name} of the specified {kind}"
-            yield self._write("put", path, f"replace{name}", description, definition, subject=subject)
+            yield self._write_operation("put", path, f"replace{name}", description, definition, subject=subject)
         if "patch" in sub.verbs:
             description = f"partially update {sub.name} of the specified {kind}"
-            yield self._write("patch", path, f"patch{name}", description, definition, subject=subject)
+            yield self._write_operation("patch", path, f"patch{name}", description, definition, subject=subject)
         if "create" in sub.verbs:
-            description = f"create {sub.name} of{_article(kind)} {kind}"
-            yield self._write("post", path, f"create{name}", description, definition, subject=subject)
+            description = f"create {sub.name} of{_indefinite_article(kind)} {kind}"
+            yield self._write_operation("post", path, f"create{name}", description, definition, subject=subject)
 
-    def _subject_of(self, sub: Subresource) -> GroupVersionKind:
+    def _subresource_kind(self, sub: Subresource) -> GroupVersionKind:
         if not sub.group_version:
             return self._subject._replace(kind=sub.kind or self._kind.kind)
         group, _, version = sub.group_version.rpartition("/")
         return GroupVersionKind(group, version, sub.kind)
 
-    def _connect(self, sub: Subresource, path: str) -> Iterator[Operation]:
+    def _connect_operations(self, sub: Subresource, path: str) -> Iterator[Operation]:
         suffixes = (("", ""), ("/{path}", "WithPath")) if sub.name == "proxy" else (("", ""),)
         for suffix, ending in suffixes:
             for method in _CONNECT_METHODS.get(sub.name, ("get", "post")):
@@ -261,28 +265,28 @@ class _Resource:
                     identifier=f"connect{self._title}{name}",
                     description=f"connect {method.upper()} requests to {sub.name} of {self._kind.kind}",
                     tag=self._tag,
-                    query=_CONNECT[sub.name],
-                    produces=_ANY,
-                    answers=((200, TEXT),),
+                    query=_CONNECT_PARAMETERS[sub.name],
+                    produces=_ANY_MEDIA_TYPE,
+                    responses=((200, TEXT),),
                     action="connect",
                     subject=self._subject._replace(kind=sub.kind),
                 )
 
-    def _log(self, path: str, identifier: str, description: str) -> Operation:
+    def _log_operation(self, path: str, identifier: str, description: str) -> Operation:
         return Operation(
             method="get",
             path=path,
             identifier=identifier,
             description=description,
             tag=self._tag,
-            query=_LOG,
-            produces=("text/plain", *_DISCOVERY),
-            answers=((200, TEXT),),
+            query=_LOG_PARAMETERS,
+            produces=("text/plain", *_MEDIA_TYPES),
+            responses=((200, TEXT),),
             action="get",
             subject=self._subject,
         )
 
-    def _read(
+    def _read_operation(
         self, path: str, identifier: str, description: str, definition: str, subject: GroupVersionKind | None = None
     ) -> Operation:
         return Operation(
@@ -292,12 +296,12 @@ class _Resource:
             description=description,
             tag=self._tag,
             query=("pretty",),
-            answers=((200, definition),),
+            responses=((200, definition),),
             action="get",
             subject=subject or self._subject,
         )
 
-    def _write(
+    def _write_operation(
         self,
         method: str,
         path: str,
@@ -315,16 +319,16 @@ class _Resource:
             identifier=identifier,
             description=description,
             tag=self._tag,
-            query=tuple(sorted((*_WRITE, "force"))) if patching else _WRITE,
-            consumes=_PATCHES if patching else _ANY,
-            answers=tuple((code, definition) for code in codes),
+            query=tuple(sorted((*_WRITE_PARAMETERS, "force"))) if patching else _WRITE_PARAMETERS,
+            consumes=_PATCH_MEDIA_TYPES if patching else _ANY_MEDIA_TYPE,
+            responses=tuple((code, definition) for code in codes),
             body=META + "Patch" if patching else definition,
             action=method,
             subject=subject or self._subject,
         )
 
 
-def _article(kind: str) -> str:
+def _indefinite_article(kind: str) -> str:
     """Return the article of a kind with a space before it; none for a plural."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return ""

@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.api.types import Object
 from mockkube.apiserver.http.openapi.operations import Operation
 
-_QUERY: Final = {
+_QUERY_PARAMETERS: Final = {
     "allowWatchBookmarks": ("boolean", "Whether a watch may send events of type BOOKMARK. Ignored unless watching."),
     "command": ("string", "The command to execute, one argument each time it is given. It is not run in a shell."),
     "container": ("string", "The container to use; may be left out when the pod has only one."),
@@ -50,18 +50,21 @@ _QUERY: Final = {
     "tty": ("boolean", "Whether a terminal is allocated."),
     "watch": ("boolean", "Answer with a stream of changes instead of a list."),
 }
-_PATH: Final = {
+_PATH_DESCRIPTIONS: Final = {
     "namespace": "object name and auth scope, such as for teams and projects",
     "path": "path to the resource",
 }
 
 
-def in_query(names: Iterable[str]) -> list[Object]:
+def query_parameters(names: Iterable[str]) -> list[Object]:
     """Return the query parameters of these names."""
-    return [{"name": name, "in": "query", "type": _QUERY[name][0], "description": _QUERY[name][1]} for name in names]
+    return [
+        {"name": name, "in": "query", "type": _QUERY_PARAMETERS[name][0], "description": _QUERY_PARAMETERS[name][1]}
+        for name in names
+    ]
 
 
-def in_path(operation: Operation) -> list[Object]:
+def path_parameters(operation: Operation) -> list[Object]:
     """Return the parameters of the operation's path."""
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     kind = operation.subject.kind if operation.subject else ""
@@ -71,18 +74,18 @@ def in_path(operation: Operation) -> list[Object]:
             "in": "path",
             "required": True,
             "type": "string",
-            "description": _PATH.get(name, f"name of the {kind}"),
+            "description": _PATH_DESCRIPTIONS.get(name, f"name of the {kind}"),
         }
         for name in sorted(names)
     ]
 
 
-def shared(operations: Sequence[Operation]) -> frozenset[str]:
+def shared_query_parameters(operations: Sequence[Operation]) -> frozenset[str]:
     """Return the names of query parameters that all methods of a path have; they are listed once for the path."""
     return frozenset.intersection(*(frozenset(operation.query) for operation in operations))
 
 
-def beside(operations: Sequence[Operation]) -> list[Object]:
+def path_item_parameters(operations: Sequence[Operation]) -> list[Object]:
     """Return the parameters listed for a whole path, by name."""
-    found = in_path(operations[0]) + in_query(shared(operations))
+    found = path_parameters(operations[0]) + query_parameters(shared_query_parameters(operations))
     return sorted(found, key=lambda parameter: (parameter["name"], parameter["in"]))

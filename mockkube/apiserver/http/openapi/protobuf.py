@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import orjson
 
-Encode = Callable[[Any], bytes]
+EncodeContent = Callable[[Any], bytes]
 """Function that encodes a value as the content of a message."""
-Write = Callable[[Any], bytes]
+EncodeField = Callable[[Any], bytes]
 """Function that encodes a value as a field of a message, with its number."""
-Table = Mapping[str, Write]
+MessageTable = Mapping[str, EncodeField]
 
 _VARINT: Final = 0
 _FIXED64: Final = 1
 _DELIMITED: Final = 2
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     # protobuf encodes a negative integer as its 64-bit two's complement.
     value &= 0xFFFF_FFFF_FFFF_FFFF
     out = bytearray()
@@ -32,156 +32,181 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _tagged(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | _DELIMITED) + _varint(len(payload)) + payload
+def _encode_delimited(number: int, payload: bytes) -> bytes:
+    return _encode_varint(number << 3 | _DELIMITED) + _encode_varint(len(payload)) + payload
 
 
-def _one(number: int, encode: Encode) -> Write:
-    return lambda value: _tagged(number, encode(value))
+def _single_field(number: int, encode: EncodeContent) -> EncodeField:
+    return lambda value: _encode_delimited(number, encode(value))
 
 
-def _each(number: int, encode: Encode) -> Write:
-    return lambda values: b"".join([_tagged(number, encode(value)) for value in values])
+def _repeated_field(number: int, encode: EncodeContent) -> EncodeField:
+    return lambda values: b"".join([_encode_delimited(number, encode(value)) for value in values])
 
 
-def _text(number: int) -> Write:
-    return _one(number, str.encode)
+def _text_field(number: int) -> EncodeField:
+    return _single_field(number, str.encode)
 
 
-def _texts(number: int) -> Write:
-    return _each(number, str.encode)
+def _repeated_text_field(number: int) -> EncodeField:
+    return _repeated_field(number, str.encode)
 
 
-def _integer(number: int) -> Write:
-    return lambda value: _varint(number << 3 | _VARINT) + _varint(int(value))
+def _integer_field(number: int) -> EncodeField:
+    return lambda value: _encode_varint(number << 3 | _VARINT) + _encode_varint(int(value))
 
 
-def _double(number: int) -> Write:
-    return lambda value: _varint(number << 3 | _FIXED64) + struct.pack("<d", value)
+def _double_field(number: int) -> EncodeField:
+    return lambda value: _encode_varint(number << 3 | _FIXED64) + struct.pack("<d", value)
 
 
-def _entries(number: int, encode: Encode) -> Write:
+def _named_entries_field(number: int, encode: EncodeContent) -> EncodeField:
     """Return the encoder of a JSON object as repeated name-value messages."""
-    name, value = _text(1), _one(2, encode)
-    return lambda whole: b"".join([_tagged(number, name(key) + value(item)) for key, item in whole.items()])
+    name, value = _text_field(1), _single_field(2, encode)
+    return lambda whole: b"".join([_encode_delimited(number, name(key) + value(item)) for key, item in whole.items()])
 
 
-def _message(table: Table, extensions: int = 0) -> Encode:
+def _message_encoder(table: MessageTable, extensions: int = 0) -> EncodeContent:
     """Return the encoder of a message; unknown keys are extensions (`x-...`) or left out."""
-    return lambda whole: b"".join([_field(table, extensions, key, value) for key, value in whole.items()])
+    return lambda whole: b"".join([_encode_field(table, extensions, key, value) for key, value in whole.items()])
 
 
-def _field(table: Table, extensions: int, key: str, value: Any) -> bytes:
+def _encode_field(table: MessageTable, extensions: int, key: str, value: Any) -> bytes:
     if write := table.get(key):
         return write(value)
-    return _entries(extensions, _any)({key: value}) if extensions and key.startswith("x-") else b""
+    return _named_entries_field(extensions, _encode_any)({key: value}) if extensions and key.startswith("x-") else b""
 
 
-def _any(value: Any) -> bytes:
+def _encode_any(value: Any) -> bytes:
     """Encode any value as gnostic's `Any`, which holds YAML; JSON is valid YAML."""
-    return _tagged(2, orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+    return _encode_delimited(2, orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
 
 
-def _additional(value: Any) -> bytes:
-    return _integer(2)(value) if isinstance(value, bool) else _tagged(1, _schema(value))
+def _encode_additional_properties(value: Any) -> bytes:
+    return _integer_field(2)(value) if isinstance(value, bool) else _encode_delimited(1, _encode_schema(value))
 
 
-def _schema(value: Any) -> bytes:
+def _encode_schema(value: Any) -> bytes:
     # Schemas contain schemas: this function is named in the table before the table exists.
-    return _SCHEMA(value)
+    return _SCHEMA_ENCODER(value)
 
 
-def _parameter(value: Mapping[str, Any]) -> bytes:
+def _encode_parameter(value: Mapping[str, Any]) -> bytes:
     if value["in"] == "body":
-        return _tagged(1, _BODY(value))
-    return _tagged(2, _tagged(3, _QUERY(value)) if value["in"] == "query" else _tagged(4, _PATH(value)))
+        return _encode_delimited(1, _BODY_ENCODER(value))
+    return _encode_delimited(
+        2,
+        _encode_delimited(3, _QUERY_ENCODER(value))
+        if value["in"] == "query"
+        else _encode_delimited(4, _PATH_ENCODER(value)),
+    )
 
 
-def _parameter_item(value: Mapping[str, Any]) -> bytes:
-    return _tagged(2, _text(1)(value["$ref"])) if "$ref" in value else _tagged(1, _parameter(value))
+def _encode_parameter_or_reference(value: Mapping[str, Any]) -> bytes:
+    return (
+        _encode_delimited(2, _text_field(1)(value["$ref"]))
+        if "$ref" in value
+        else _encode_delimited(1, _encode_parameter(value))
+    )
 
 
-_SCHEMA: Final = _message(
+_SCHEMA_ENCODER: Final = _message_encoder(
     {
-        "$ref": _text(1),
-        "format": _text(2),
-        "title": _text(3),
-        "description": _text(4),
-        "default": _one(5, _any),
-        "multipleOf": _double(6),
-        "maximum": _double(7),
-        "exclusiveMaximum": _integer(8),
-        "minimum": _double(9),
-        "exclusiveMinimum": _integer(10),
-        "maxLength": _integer(11),
-        "minLength": _integer(12),
-        "pattern": _text(13),
-        "maxItems": _integer(14),
-        "minItems": _integer(15),
-        "uniqueItems": _integer(16),
-        "maxProperties": _integer(17),
-        "minProperties": _integer(18),
-        "required": _texts(19),
-        "enum": _each(20, _any),
-        "additionalProperties": _one(21, _additional),
-        "type": _one(22, _text(1)),
-        "items": _one(23, _one(1, _schema)),
-        "allOf": _each(24, _schema),
-        "properties": _one(25, _entries(1, _schema)),
+        "$ref": _text_field(1),
+        "format": _text_field(2),
+        "title": _text_field(3),
+        "description": _text_field(4),
+        "default": _single_field(5, _encode_any),
+        "multipleOf": _double_field(6),
+        "maximum": _double_field(7),
+        "exclusiveMaximum": _integer_field(8),
+        "minimum": _double_field(9),
+        "exclusiveMinimum": _integer_field(10),
+        "maxLength": _integer_field(11),
+        "minLength": _integer_field(12),
+        "pattern": _text_field(13),
+        "maxItems": _integer_field(14),
+        "minItems": _integer_field(15),
+        "uniqueItems": _integer_field(16),
+        "maxProperties": _integer_field(17),
+        "minProperties": _integer_field(18),
+        "required": _repeated_text_field(19),
+        "enum": _repeated_field(20, _encode_any),
+        "additionalProperties": _single_field(21, _encode_additional_properties),
+        "type": _single_field(22, _text_field(1)),
+        "items": _single_field(23, _single_field(1, _encode_schema)),
+        "allOf": _repeated_field(24, _encode_schema),
+        "properties": _single_field(25, _named_entries_field(1, _encode_schema)),
     },
     extensions=31,
 )
-_BODY: Final = _message(
-    {"description": _text(1), "name": _text(2), "in": _text(3), "required": _integer(4), "schema": _one(5, _schema)}
-)
-_QUERY: Final = _message(
-    {"in": _text(2), "description": _text(3), "name": _text(4), "type": _text(6), "uniqueItems": _integer(20)}
-)
-_PATH: Final = _message(
+_BODY_ENCODER: Final = _message_encoder(
     {
-        "required": _integer(1),
-        "in": _text(2),
-        "description": _text(3),
-        "name": _text(4),
-        "type": _text(5),
-        "uniqueItems": _integer(19),
+        "description": _text_field(1),
+        "name": _text_field(2),
+        "in": _text_field(3),
+        "required": _integer_field(4),
+        "schema": _single_field(5, _encode_schema),
     }
 )
-_RESPONSE: Final = _message({"description": _text(1), "schema": _one(2, _one(1, _schema))})
-_OPERATION: Final = _message(
+_QUERY_ENCODER: Final = _message_encoder(
     {
-        "tags": _texts(1),
-        "description": _text(3),
-        "operationId": _text(5),
-        "produces": _texts(6),
-        "consumes": _texts(7),
-        "parameters": _each(8, _parameter_item),
-        "responses": _one(9, _entries(1, _one(1, _RESPONSE))),
-        "schemes": _texts(10),
+        "in": _text_field(2),
+        "description": _text_field(3),
+        "name": _text_field(4),
+        "type": _text_field(6),
+        "uniqueItems": _integer_field(20),
+    }
+)
+_PATH_ENCODER: Final = _message_encoder(
+    {
+        "required": _integer_field(1),
+        "in": _text_field(2),
+        "description": _text_field(3),
+        "name": _text_field(4),
+        "type": _text_field(5),
+        "uniqueItems": _integer_field(19),
+    }
+)
+_RESPONSE_ENCODER: Final = _message_encoder(
+    {"description": _text_field(1), "schema": _single_field(2, _single_field(1, _encode_schema))}
+)
+_OPERATION_ENCODER: Final = _message_encoder(
+    {
+        "tags": _repeated_text_field(1),
+        "description": _text_field(3),
+        "operationId": _text_field(5),
+        "produces": _repeated_text_field(6),
+        "consumes": _repeated_text_field(7),
+        "parameters": _repeated_field(8, _encode_parameter_or_reference),
+        "responses": _single_field(9, _named_entries_field(1, _single_field(1, _RESPONSE_ENCODER))),
+        "schemes": _repeated_text_field(10),
     },
     extensions=13,
 )
-_METHODS: Final = {"get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8}
-_ITEM: Final = _message(
+_METHOD_FIELDS: Final = {"get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8}
+_PATH_ITEM_ENCODER: Final = _message_encoder(
     {
-        **{method: _one(number, _OPERATION) for method, number in _METHODS.items()},
-        "parameters": _each(9, _parameter_item),
+        **{method: _single_field(number, _OPERATION_ENCODER) for method, number in _METHOD_FIELDS.items()},
+        "parameters": _repeated_field(9, _encode_parameter_or_reference),
     }
 )
-_KEY: Final = _message({"type": _text(1), "name": _text(2), "in": _text(3), "description": _text(4)})
-_DOCUMENT: Final = _message(
+_API_KEY_ENCODER: Final = _message_encoder(
+    {"type": _text_field(1), "name": _text_field(2), "in": _text_field(3), "description": _text_field(4)}
+)
+_DOCUMENT_ENCODER: Final = _message_encoder(
     {
-        "swagger": _text(1),
-        "info": _one(2, _message({"title": _text(1), "version": _text(2)})),
-        "paths": _one(8, _entries(2, _ITEM)),
-        "definitions": _one(9, _entries(1, _schema)),
-        "parameters": _one(10, _entries(1, _parameter)),
-        "security": _each(12, _entries(1, _texts(1))),
-        "securityDefinitions": _one(13, _entries(1, _one(2, _KEY))),
+        "swagger": _text_field(1),
+        "info": _single_field(2, _message_encoder({"title": _text_field(1), "version": _text_field(2)})),
+        "paths": _single_field(8, _named_entries_field(2, _PATH_ITEM_ENCODER)),
+        "definitions": _single_field(9, _named_entries_field(1, _encode_schema)),
+        "parameters": _single_field(10, _named_entries_field(1, _encode_parameter)),
+        "security": _repeated_field(12, _named_entries_field(1, _repeated_text_field(1))),
+        "securityDefinitions": _single_field(13, _named_entries_field(1, _single_field(2, _API_KEY_ENCODER))),
     }
 )
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
     """Return the swagger document as a protobuf message."""
-    return _DOCUMENT(document)
+    return _DOCUMENT_ENCODER(document)

@@ -15,20 +15,20 @@ from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version
 
-V2: Final = "#/definitions/"
-V3: Final = "#/components/schemas/"
+V2_PREFIX: Final = "#/definitions/"
+V3_PREFIX: Final = "#/components/schemas/"
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
-_UNIONS: Final[Mapping[str, Object]] = {
+_V3_UNION_TYPES: Final[Mapping[str, Object]] = {
     _INT_OR_STRING: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
     _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
 }
-_TEXTS: Final[Mapping[str, Object]] = {
+_V2_UNION_TYPES: Final[Mapping[str, Object]] = {
     _INT_OR_STRING: {"format": "int-or-string", "type": "string"},
     _QUANTITY: {"type": "string"},
 }
-_LAST_WITH_DEFAULT_ITEMS: Final = Version(1, 36)
-_ZERO: Final[Mapping[Shape, object]] = {
+_LAST_WITH_ITEM_DEFAULTS: Final = Version(1, 36)
+_ZERO_VALUES: Final[Mapping[Shape, object]] = {
     Shape.STRUCT: {},
     Shape.STRING: "",
     Shape.BOOL: False,
@@ -39,18 +39,18 @@ _ZERO: Final[Mapping[Shape, object]] = {
 
 
 @cache
-def _facts() -> Any:
+def _load_enums() -> Any:
     return orjson.loads(resources.files("mockkube.api").joinpath("data/enums.json").read_bytes())
 
 
-def values_of(definition: str, field: str, version: Version) -> list[list[str]]:
+def enum_values(definition: str, field: str, version: Version) -> list[list[str]]:
     """Return the allowed values of a field with their descriptions; none if the field is no enum."""
-    since = _facts()["fields"].get(definition, {}).get(field, {})
-    index = _at(version, since)
-    return [] if index is None else list(_facts()["sets"][index])
+    since = _load_enums()["fields"].get(definition, {}).get(field, {})
+    index = _value_at_version(version, since)
+    return [] if index is None else list(_load_enums()["sets"][index])
 
 
-def _at(version: Version, since: Mapping[str, Any]) -> Any:
+def _value_at_version(version: Version, since: Mapping[str, Any]) -> Any:
     """Return the value that holds at a version, from values by the version since which they hold."""
     known = [value for release, value in since.items() if Version.parse(release) <= version]
     return known[-1] if known else None
@@ -70,11 +70,11 @@ class Schemas:
         """Version of the types."""
         return self._schema.version
 
-    def add(self, definition: str, schema: Object) -> None:
+    def add_custom(self, definition: str, schema: Object) -> None:
         """Add a type that upstream does not publish."""
         self._built[definition] = self._added[definition] = schema
 
-    def of(self, definition: str) -> Object:
+    def get_schema(self, definition: str) -> Object:
         """Return the schema of a type."""
         built = self._built.get(definition)
         if built is None:
@@ -85,51 +85,53 @@ class Schemas:
         """Return a reference to the schema of a type."""
         return {"$ref": self._prefix + definition}
 
-    def described(self, definition: str, said: ReadOnlyObject) -> Object:
+    def reference_with(self, definition: str, keywords: ReadOnlyObject) -> Object:
         """Return a reference to the schema of a type with further keywords."""
         target = self.reference(definition)
-        return {"allOf": [target], **said} if self._prefix == V3 and said else {**target, **said}
+        return {"allOf": [target], **keywords} if self._prefix == V3_PREFIX and keywords else {**target, **keywords}
 
-    def reached(self, definitions: Iterator[str]) -> dict[str, Object]:
+    def collect_reachable(self, definitions: Iterator[str]) -> dict[str, Object]:
         """Return the schemas of these types and of all types they refer to, by name."""
         todo, found = list(definitions), dict[str, Object]()
         while todo:
             definition = todo.pop()
             if definition not in found:
-                found[definition] = self.of(definition)
-                todo += _references(self._added.get(definition) or self._schema.definitions[definition])
+                found[definition] = self.get_schema(definition)
+                todo += _find_references(self._added.get(definition) or self._schema.definitions[definition])
         return dict(sorted(found.items()))
 
     def _build(self, definition: str) -> Object:
         raw = self._schema.definitions[definition]
         whole = {key: value for key, value in raw.items() if key not in ("properties", "type", "oneOf", "enum")}
         # swagger 2.0 has no `oneOf`: a quantity or int-or-string is shown as a string.
-        if definition in _UNIONS:
-            return whole | (_UNIONS if self._prefix == V3 else _TEXTS)[definition]
+        if definition in _V3_UNION_TYPES:
+            return whole | (_V3_UNION_TYPES if self._prefix == V3_PREFIX else _V2_UNION_TYPES)[definition]
         if "type" in raw:
-            whole["type"] = _type(raw)
+            whole["type"] = _type_without_null(raw)
         if properties := raw.get("properties"):
             fields = self._schema.get_type(definition).fields
             whole["properties"] = {
-                name: self._property(definition, fields[name], properties[name]) for name in properties
+                name: self._build_property(definition, fields[name], properties[name]) for name in properties
             }
         return whole
 
-    def _property(self, definition: str, field: TypeField, raw: Mapping[str, Any]) -> Object:
+    def _build_property(self, definition: str, field: TypeField, raw: Mapping[str, Any]) -> Object:
         if field.name in self._schema.added_fields(self._schema.get_type(definition)):
-            return self._added_value(field.node, raw)
-        shown = self._value(field.node, raw)
+            return self._build_added_value(field.node, raw)
+        shown = self._build_value(field.node, raw)
         # The published schemas restrict apiVersion and kind of each type to one value, which OpenAPI documents do not.
         if field.name not in ("apiVersion", "kind") or "enum" not in raw:
-            self._close(shown, definition, field.name)
-        default = _at(self._schema.version, _facts()["defaults"].get(definition, {}).get(field.name, {}))
+            self._add_enum(shown, definition, field.name)
+        default = _value_at_version(
+            self._schema.version, _load_enums()["defaults"].get(definition, {}).get(field.name, {})
+        )
         if default is None:
-            default = default_of_type(field)
+            default = zero_default(field)
         return self._with_default(shown, default)
 
-    def _close(self, shown: Object, definition: str, field: str) -> None:
+    def _add_enum(self, shown: Object, definition: str, field: str) -> None:
         """Add the values of an enum, and list them in the description of a field that is no list."""
-        values = values_of(definition, field, self._schema.version)
+        values = enum_values(definition, field, self._schema.version)
         if not values:
             return
         target = shown.get("items") or shown.get("additionalProperties") or shown
@@ -141,41 +143,41 @@ class Schemas:
                 [f"{description}\n\nPossible enum values:" if description else "Possible enum values:", *lines]
             )
 
-    def _value(self, node: TypeNode, raw: Mapping[str, Any]) -> Object:
+    def _build_value(self, node: TypeNode, raw: Mapping[str, Any]) -> Object:
         shown = {key: value for key, value in raw.items() if key not in ("type", "enum", "items", "$ref")}
         if "$ref" in raw:
-            return self.described(raw["$ref"].rpartition("/")[2], shown)
+            return self.reference_with(raw["$ref"].rpartition("/")[2], shown)
         if "type" in raw:
-            shown["type"] = _type(raw)
+            shown["type"] = _type_without_null(raw)
         if "items" in raw:
             assert node.item is not None
-            shown["items"] = self._item(node.item, raw["items"], pointers=node.go.startswith("[]*"))
+            shown["items"] = self._build_item(node.item, raw["items"], pointers=node.go.startswith("[]*"))
         if isinstance(raw.get("additionalProperties"), dict):
             assert node.item is not None
             pointers = node.go.partition("]")[2].startswith("*")
-            shown["additionalProperties"] = self._item(node.item, raw["additionalProperties"], pointers=pointers)
+            shown["additionalProperties"] = self._build_item(node.item, raw["additionalProperties"], pointers=pointers)
         return shown
 
-    def _added_value(self, node: TypeNode, raw: Mapping[str, Any]) -> Object:
+    def _build_added_value(self, node: TypeNode, raw: Mapping[str, Any]) -> Object:
         """Return the schema of a field that a proposal adds, with its enums and inner objects."""
-        shown = {**self._value(node, raw), **({"enum": raw["enum"]} if "enum" in raw else {})}
+        shown = {**self._build_value(node, raw), **({"enum": raw["enum"]} if "enum" in raw else {})}
         if "items" in raw and node.item is not None:
-            shown["items"] = self._added_value(node.item, raw["items"])
+            shown["items"] = self._build_added_value(node.item, raw["items"])
         if isinstance(raw.get("additionalProperties"), dict) and node.item is not None:
-            shown["additionalProperties"] = self._added_value(node.item, raw["additionalProperties"])
+            shown["additionalProperties"] = self._build_added_value(node.item, raw["additionalProperties"])
         if "properties" in raw:
             inner = raw["properties"]
-            shown["properties"] = {name: self._added_value(node.fields[name].node, inner[name]) for name in inner}
+            shown["properties"] = {name: self._build_added_value(node.fields[name].node, inner[name]) for name in inner}
         return shown
 
-    def _item(self, node: TypeNode, raw: Mapping[str, Any], *, pointers: bool) -> Object:
-        without = pointers or self._schema.version > _LAST_WITH_DEFAULT_ITEMS
-        default = None if without else _ZERO.get(node.shape)
-        return self._with_default(self._value(node, raw), default)
+    def _build_item(self, node: TypeNode, raw: Mapping[str, Any], *, pointers: bool) -> Object:
+        without = pointers or self._schema.version > _LAST_WITH_ITEM_DEFAULTS
+        default = None if without else _ZERO_VALUES.get(node.shape)
+        return self._with_default(self._build_value(node, raw), default)
 
     def _with_default(self, shown: Object, default: object) -> Object:
         """Add a default, which only OpenAPI 3.0 documents show."""
-        if default is None or self._prefix != V3:
+        if default is None or self._prefix != V3_PREFIX:
             return shown
         if "$ref" in shown:
             # OpenAPI 3.0 ignores keywords beside a `$ref`, so the reference is wrapped.
@@ -183,28 +185,28 @@ class Schemas:
         return {**shown, "default": default}
 
 
-def default_of_type(field: TypeField) -> object:
+def zero_default(field: TypeField) -> object:
     """Return the default implied by the Go type; None for a field that is absent when empty."""
     # upstream 1.36: kube-openapi/pkg/generators/openapi.go, mustEnforceDefault
     shape = field.node.shape
     if field.pointer or (shape is not Shape.STRUCT and (field.omit_empty or field.omit_zero)):
         return None
-    return _ZERO.get(shape)
+    return _ZERO_VALUES.get(shape)
 
 
-def _type(raw: Mapping[str, Any]) -> Any:
+def _type_without_null(raw: Mapping[str, Any]) -> Any:
     """Return the type without the `null` that the published schemas allow for validation of client input."""
     kind = raw["type"]
     return next(one for one in kind if one != "null") if isinstance(kind, list) else kind
 
 
-def _references(raw: Any) -> Iterator[str]:
+def _find_references(raw: Any) -> Iterator[str]:
     if isinstance(raw, dict):
         for key, value in raw.items():
             if key == "$ref" and isinstance(value, str):
                 yield value.rpartition("/")[2]
             else:
-                yield from _references(value)
+                yield from _find_references(value)
     elif isinstance(raw, list):
         for value in raw:
-            yield from _references(value)
+            yield from _find_references(value)

@@ -8,112 +8,112 @@ from typing import Final
 
 from aiohttp import web
 
-from mockkube.apiserver.http.exchange import TEXT, Exchange
-from mockkube.apiserver.http.negotiation import JSON, clauses
-from mockkube.apiserver.http.openapi.edition import Custom, Document, Edition
-from mockkube.apiserver.registry.options import first
+from mockkube.apiserver.http.exchange import TEXT, RequestContext
+from mockkube.apiserver.http.negotiation import JSON, parse_accept
+from mockkube.apiserver.http.openapi.edition import CustomSchemaMap, OpenApiDocument, OpenApiDocuments
+from mockkube.apiserver.registry.options import first_value
 from mockkube.apiserver.registry.registry import Registry
 
-_KEPT: Final = timedelta(days=365)
+_CACHE_LIFETIME: Final = timedelta(days=365)
 _PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-_SECOND: Final = {
+_V2_MEDIA_TYPES: Final = {
     JSON: JSON,
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF,
     _PROTOBUF: _PROTOBUF,
 }
 """Media types accepted for the v2 document, with the Content-Type of the response."""
-_THIRD: Final = {JSON: JSON}
+_V3_MEDIA_TYPES: Final = {JSON: JSON}
 # differs: upstream also has version 3 as protobuf; no client we know asks for it
 
 
-class OpenApi:
+class OpenApiHandler:
     """Serves the OpenAPI documents of one server."""
 
-    def __init__(self, registry: Registry, custom: Callable[[], Custom] = dict) -> None:
+    def __init__(self, registry: Registry, custom_schemas: Callable[[], CustomSchemaMap] = dict) -> None:
         self._registry = registry
-        self._custom = custom
-        self._edition = Edition((), registry.schema, {})
+        self._custom_schemas = custom_schemas
+        self._documents = OpenApiDocuments((), registry.schema, {})
 
-    def answer(self, exchange: Exchange, path: str) -> web.StreamResponse:
+    def respond(self, context: RequestContext, path: str) -> web.StreamResponse:
         """Answer a request below `/openapi`."""
-        edition = self._current()
+        edition = self._current_documents()
         match path.removeprefix("/").split("/", 2):
             case ["openapi", "v2"]:
-                return _second(exchange, edition)
+                return _respond_v2(context, edition)
             case ["openapi", "v3"]:
-                return exchange.respond(edition.index(), media=TEXT)
+                return context.respond(edition.index(), media=TEXT)
             case ["openapi", "v3", place]:
-                if place not in edition.places:
-                    return exchange.respond(b"", status=404, media="")
-                return self._third(exchange, edition.third(place), place)
-        return exchange.nothing_here()
+                if place not in edition.v3_paths:
+                    return context.respond(b"", status=404, media="")
+                return self._respond_v3(context, edition.get_v3(place), place)
+        return context.respond_not_found()
 
-    def _current(self) -> Edition:
+    def _current_documents(self) -> OpenApiDocuments:
         """Return the documents of what is served now; kinds come and go with CRDs."""
-        served, definitions = self._registry.served_kinds(), self._custom()
+        served, definitions = self._registry.served_kinds(), self._custom_schemas()
         # Compared by value: kinds and schemas change rarely, building documents is expensive.
-        if (served, definitions) != (self._edition.served, self._edition.definitions):
-            self._edition = Edition(served, self._registry.schema, definitions)
-        return self._edition
+        if (served, definitions) != (self._documents.served, self._documents.custom_schemas):
+            self._documents = OpenApiDocuments(served, self._registry.schema, definitions)
+        return self._documents
 
-    def _third(self, exchange: Exchange, document: Document, place: str) -> web.StreamResponse:
-        if _chosen(exchange.accept, _THIRD) is None:
-            return _not_acceptable(exchange)
-        wanted = first(exchange.query, "hash")
+    def _respond_v3(self, context: RequestContext, document: OpenApiDocument, path: str) -> web.StreamResponse:
+        if _negotiate(context.accept, _V3_MEDIA_TYPES) is None:
+            return _respond_not_acceptable(context)
+        wanted = first_value(context.query, "hash")
         # A URL with a hash may be cached for ever, so an outdated hash is redirected to the current one.
-        if wanted and wanted != document.tag:
-            moved = exchange.respond(b"", status=301)
-            moved.headers["Location"] = document.url(place)
-            _mark(moved, document.tag)
+        if wanted and wanted != document.hash:
+            moved = context.respond(b"", status=301)
+            moved.headers["Location"] = document.url(path)
+            _set_cache_headers(moved, document.hash)
             return moved
-        response = _unchanged(exchange, document.tag) or exchange.respond(document.body)
-        _mark(response, document.tag)
+        response = _not_modified(context, document.hash) or context.respond(document.body)
+        _set_cache_headers(response, document.hash)
         if wanted:
             response.headers["Cache-Control"] = "public, immutable"
-            expires = self._registry.services.clock.now() + _KEPT
+            expires = self._registry.dependencies.clock.now() + _CACHE_LIFETIME
             response.headers["Expires"] = format_datetime(expires, usegmt=True)
         return response
 
 
-def _second(exchange: Exchange, edition: Edition) -> web.StreamResponse:
-    media = _chosen(exchange.accept, _SECOND)
+def _respond_v2(context: RequestContext, documents: OpenApiDocuments) -> web.StreamResponse:
+    media = _negotiate(context.accept, _V2_MEDIA_TYPES)
     if media is None:
-        return _not_acceptable(exchange)
-    tag = edition.second.tag
-    response = _unchanged(exchange, tag)
+        return _respond_not_acceptable(context)
+    tag = documents.v2.hash
+    response = _not_modified(context, tag)
     if response is None:
-        body = edition.second_as_protobuf if media == _PROTOBUF else edition.second.body
-        response = exchange.respond(body, media=media)
-    _mark(response, tag)
+        body = documents.v2_protobuf if media == _PROTOBUF else documents.v2.body
+        response = context.respond(body, media=media)
+    _set_cache_headers(response, tag)
     return response
 
 
-def _chosen(accept: str, offered: dict[str, str]) -> str | None:
+def _negotiate(accept: str, offered: dict[str, str]) -> str | None:
     """Return the Content-Type for the media type the client prefers; None if it accepts none."""
-    for clause in clauses(accept or "*/*"):
+    for clause in parse_accept(accept or "*/*"):
         media = JSON if clause.media in ("*/*", "application/*", "*/json") else clause.media
         if media in offered:
             return offered[media]
     return None
 
 
-def _not_acceptable(exchange: Exchange) -> web.Response:
-    response = exchange.respond(b"", status=406, media="")
+def _respond_not_acceptable(context: RequestContext) -> web.Response:
+    response = context.respond(b"", status=406, media="")
     response.headers["Vary"] = "Accept"
     return response
 
 
-def _unchanged(exchange: Exchange, tag: str) -> web.Response | None:
+def _not_modified(context: RequestContext, tag: str) -> web.Response | None:
     """Return a 304 response if the client has the content already, else None."""
-    known = exchange.request.headers.get("If-None-Match", "")
+    known = context.request.headers.get("If-None-Match", "")
     tags = [text.strip().removeprefix("W/").strip('"') for text in known.split(",")]
     if tag not in tags and "*" not in tags:
         return None
-    response = exchange.respond(b"", status=304)
+    response = context.respond(b"", status=304)
     del response.headers["Content-Type"]  # it would replace the cached one
     return response
 
 
-def _mark(response: web.Response, tag: str) -> None:
+def _set_cache_headers(response: web.Response, tag: str) -> None:
     response.headers["Etag"] = f'"{tag}"'
     response.headers["Vary"] = "Accept, Accept-Encoding" if "Vary" in response.headers else "Accept"

@@ -10,105 +10,109 @@ from typing import Any, Final
 
 from mockkube.api.errors import Invalid, NotFound
 from mockkube.api.fields import invalid
-from mockkube.api.managed_fields.scale import bring_back, lend
+from mockkube.api.managed_fields.scale import to_parent_entries, to_scale_entries
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import patching, tracking, updating
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch, PatchType
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
-SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
-Change = Callable[[Object], Object]
+SCALE_SCHEMA: Final = "io.k8s.api.autoscaling.v1.Scale"
+ScaleChange = Callable[[Object], Object]
 
 
-async def read(resource: Resource, call: Call) -> Object:
+async def read_scale(resource: Resource, scope: RequestScope) -> Object:
     """Return the Scale of a stored object."""
-    await resource.services.cache.fresh()
-    record = resource.record(call.namespace, call.name)
+    await resource.dependencies.watch_cache.wait_until_fresh()
+    record = resource.get_cached(scope.namespace, scope.name)
     if record is None:
-        raise NotFound.for_object(resource.group, resource.plural, call.name)
-    return await _of(resource, record)
+        raise NotFound.for_object(resource.group, resource.plural, scope.name)
+    return await _to_scale(resource, record)
 
 
-async def write(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Object:
+async def update_scale(resource: Resource, scope: RequestScope, change: ScaleChange, options: WriteOptions) -> Object:
     """Update the Scale of a stored object; `change` returns the new Scale."""
 
-    scaling = resource.scaling
+    scaling = resource.scale_mapper
 
-    def resized(old: Object) -> Object:
-        paths = scaling.paths(resource.api_version)
+    def resize(old: Object) -> Object:
+        paths = scaling.replicas_paths(resource.api_version)
         entries = old["metadata"].get("managedFields", [])
-        current = scaling.current(old)
+        current = scaling.to_current_scale(old)
         # Managers of the replicas field appear in the Scale with the path it has there, and back again after the
         # change.
-        if lent := lend(entries, paths):
+        if lent := to_scale_entries(entries, paths):
             current["metadata"]["managedFields"] = lent
         wanted = change(current)
-        _judge(resource, call, old, wanted)
+        _validate(resource, scope, old, wanted)
         # Only the resourceVersion of the Scale is taken over; update() compares it with the stored one.
         version = old["metadata"]["resourceVersion"]
         metadata = {**old["metadata"], "resourceVersion": wanted["metadata"].get("resourceVersion") or version}
         managed = wanted["metadata"].get("managedFields", [])
-        metadata["managedFields"] = bring_back(entries, managed, resource.api_version, paths)
+        metadata["managedFields"] = to_parent_entries(entries, managed, resource.api_version, paths)
         if not metadata["managedFields"]:
             del metadata["managedFields"]
-        return {**scaling.resized(old, wanted), "metadata": metadata}
+        return {**scaling.with_replicas(old, wanted), "metadata": metadata}
 
-    updated = await updating.update(resource, call, resized, options, tracked=True)
-    return await _of(resource, updated.record)
-
-
-async def _of(resource: Resource, record: Record) -> Object:
-    current = await resource.seen(record)
-    return resource.scaling.of(resource.served(current.load()))
+    updated = await updating.update(resource, scope, resize, options, managers_updated=True)
+    return await _to_scale(resource, updated.record)
 
 
-async def put(resource: Resource, call: Call, given: Object, options: WriteOptions) -> Object:
+async def _to_scale(resource: Resource, record: CachedObject) -> Object:
+    current = await resource.convert_for_reading(record)
+    return resource.scale_mapper.to_scale(resource.to_served_version(current.load()))
+
+
+async def replace_scale(resource: Resource, scope: RequestScope, given: Object, options: WriteOptions) -> Object:
     """Replace the Scale of a stored object."""
-    updating.check_identity(resource, call, given["metadata"])
-    return await write(resource, call, _tracked(resource, call, lambda _: given, options), options)
+    updating.check_identity(resource, scope, given["metadata"])
+    return await update_scale(resource, scope, _with_managed_fields(resource, scope, lambda _: given, options), options)
 
 
-async def patch(
-    resource: Resource, call: Call, given: Patch, options: WriteOptions, decode: Callable[[Any], Object]
+async def patch_scale(
+    resource: Resource, scope: RequestScope, given: Patch, options: WriteOptions, decode: Callable[[Any], Object]
 ) -> Object:
     """Patch the Scale of a stored object; `decode` decodes the patched Scale."""
-    node = resource.services.codec.schema.get_type(SCALE)
+    node = resource.dependencies.codec.schema.get_type(SCALE_SCHEMA)
     if given.type is PatchType.JSON:
         typed = options.field_validation != "Ignore"
-        given = replace(given, document=patching.operations(given, typed=typed))
+        given = replace(given, document=patching.read_json_patch(given, typed=typed))
 
-    def patched(current: Object) -> Object:
-        return decode(patching.patched(node, given, current))
+    def apply_patch(current: Object) -> Object:
+        return decode(patching.apply_patch(node, given, current))
 
-    def applied(current: Object) -> Object:
-        return decode(_applied(resource, call, given.document, options)(current))
+    def apply_document(current: Object) -> Object:
+        return decode(_apply_document(resource, scope, given.document, options)(current))
 
-    change = applied if given.type is PatchType.APPLY else _tracked(resource, call, patched, options)
-    return await write(resource, call, change, options)
+    change = (
+        apply_document if given.type is PatchType.APPLY else _with_managed_fields(resource, scope, apply_patch, options)
+    )
+    return await update_scale(resource, scope, change, options)
 
 
-def _tracked(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Change:
+def _with_managed_fields(
+    resource: Resource, scope: RequestScope, change: ScaleChange, options: WriteOptions
+) -> ScaleChange:
     """Return the change, extended to update the managedFields of the Scale."""
-    tracker = resource.services.trackers.scale()
-    write_now = tracking.write_of(resource, call, options)
+    tracker = resource.dependencies.managed_fields_updaters.for_scale()
+    write_now = tracking.write_info(resource, scope, options)
     return lambda current: tracker.update(current, change(deepcopy(current)), write_now)
 
 
-def _applied(resource: Resource, call: Call, document: Any, options: WriteOptions) -> Change:
+def _apply_document(resource: Resource, scope: RequestScope, document: Any, options: WriteOptions) -> ScaleChange:
     """Return the change that applies a document server-side."""
-    tracker = resource.services.trackers.scale()
-    write_now = tracking.write_of(resource, call, options)
+    tracker = resource.dependencies.managed_fields_updaters.for_scale()
+    write_now = tracking.write_info(resource, scope, options)
     given = document if isinstance(document, dict) else {}
-    return lambda current: tracking.applied_by(tracker, resource, call, current, given, write_now, options)
+    return lambda current: tracking.apply_with(tracker, resource, scope, current, given, write_now, options)
 
 
-def _judge(resource: Resource, call: Call, old: ReadOnlyObject, wanted: ReadOnlyObject) -> None:
+def _validate(resource: Resource, scope: RequestScope, old: ReadOnlyObject, wanted: ReadOnlyObject) -> None:
     uid = wanted["metadata"].get("uid", "")
     if uid and uid != old["metadata"]["uid"]:
-        raise updating.broken_precondition(resource, call, "UID", uid, old["metadata"]["uid"])
+        raise updating.precondition_failed(resource, scope, "UID", uid, old["metadata"]["uid"])
     replicas = wanted.get("spec", {}).get("replicas", 0)
-    if replicas < 0 and resource.scaling.judged:
+    if replicas < 0 and resource.scale_mapper.validates_replicas:
         error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise Invalid("autoscaling", "Scale", call.name, [error])
+        raise Invalid("autoscaling", "Scale", scope.name, [error])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mockkube.api.custom.defaulting import ADDED_BYTES_MAX, fill_in
-from mockkube.api.custom.structural import read
+from mockkube.api.custom.defaulting import ADDED_BYTES_MAX, set_defaults
+from mockkube.api.custom.structural import parse_structural
 from mockkube.api.errors import StorageTooLarge
 
-SCHEMA = read({
+SCHEMA = parse_structural({
     "type": "array",
     "items": {"type": "object", "properties": {"d": {"type": "object", "default": {"text": "x" * 1000}}}},
 })  # fmt: skip
@@ -14,7 +14,7 @@ SCHEMA = read({
 
 def test_objects_share_no_part_of_a_default() -> None:
     items: list[dict[str, dict[str, str]]] = [{}, {}]
-    fill_in(items, SCHEMA)
+    set_defaults(items, SCHEMA)
     items[0]["d"]["text"] = "changed"
     assert items[1]["d"]["text"] == "x" * 1000
 
@@ -22,5 +22,5 @@ def test_objects_share_no_part_of_a_default() -> None:
 def test_defaults_that_multiply_an_object_beyond_what_can_be_stored_are_refused() -> None:
     items = [{} for _ in range(ADDED_BYTES_MAX // 1000)]
     with pytest.raises(StorageTooLarge, match="trying to send message larger than max"):
-        fill_in(items, SCHEMA)
-    fill_in([{} for _ in range(1000)], SCHEMA)
+        set_defaults(items, SCHEMA)
+    set_defaults([{} for _ in range(1000)], SCHEMA)

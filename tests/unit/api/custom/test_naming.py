@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mockkube.api.custom import formats
-from mockkube.api.custom.naming import settled
-from mockkube.api.custom.versions import preferred_first
+from mockkube.api.custom.naming import accept_names
+from mockkube.api.custom.versions import sort_by_preference
 
 NOW = "2030-01-01T00:00:00Z"
 
@@ -21,13 +21,13 @@ def conditions(obj: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def test_free_names_are_granted_and_the_definition_is_established() -> None:
-    done = settled(definition("foos", "Foo", shortNames=["f"]), [], NOW)
+    done = accept_names(definition("foos", "Foo", shortNames=["f"]), [], NOW)
     assert done["status"]["acceptedNames"]["shortNames"] == ["f"]
     assert conditions(done) == {
         "NamesAccepted": ("True", "NoConflicts"),
         "Established": ("True", "InitialNamesAccepted"),
     }
-    assert settled(done, [], "2031-01-01T00:00:00Z") == done
+    assert accept_names(done, [], "2031-01-01T00:00:00Z") == done
 
 
 @pytest.mark.parametrize(
@@ -39,23 +39,23 @@ def test_free_names_are_granted_and_the_definition_is_established() -> None:
     ],
 )
 def test_a_name_that_is_taken_keeps_a_definition_from_being_established(names: dict[str, Any], reason: str) -> None:
-    first = settled(definition("foos", "Foo", shortNames=["f"]), [], NOW)
-    second = settled(definition("bars", "Bar", **names), [first], NOW)
+    first = accept_names(definition("foos", "Foo", shortNames=["f"]), [], NOW)
+    second = accept_names(definition("bars", "Bar", **names), [first], NOW)
     assert conditions(second) == {"NamesAccepted": ("False", reason), "Established": ("False", "NotAccepted")}
 
 
 def test_who_is_established_stays_so_when_a_later_name_is_taken() -> None:
-    first = settled(definition("foos", "Foo", shortNames=["f"]), [], NOW)
-    second = settled(definition("bars", "Bar"), [first], NOW)
+    first = accept_names(definition("foos", "Foo", shortNames=["f"]), [], NOW)
+    second = accept_names(definition("bars", "Bar"), [first], NOW)
     greedy = {**second, "spec": definition("bars", "Bar", shortNames=["f"])["spec"]}
-    done = settled(greedy, [first], NOW)
+    done = accept_names(greedy, [first], NOW)
     assert conditions(done)["Established"][0] == "True"
     assert "shortNames" not in done["status"]["acceptedNames"]
 
 
 def test_stable_versions_come_first_then_the_greater() -> None:
     names = ["foo1", "v1alpha1", "v10", "v2", "v1beta2", "v11alpha2", "foo10", "v1beta1", "v11beta2", "v3beta1"]
-    assert preferred_first(names) == [
+    assert sort_by_preference(names) == [
         "v10", "v2", "v11beta2", "v3beta1", "v1beta2", "v1beta1", "v11alpha2", "v1alpha1", "foo1", "foo10",
     ]  # fmt: skip
 
@@ -80,5 +80,5 @@ def test_stable_versions_come_first_then_the_greater() -> None:
     ],
 )
 def test_a_format_tells_what_has_it(form: str, good: str, bad: str) -> None:
-    assert formats.fits(form, good)
-    assert not formats.fits(form, bad)
+    assert formats.matches_format(form, good)
+    assert not formats.matches_format(form, bad)

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from mockkube.api.custom.defaulting import fill_in
+from mockkube.api.custom.defaulting import set_defaults
 from mockkube.api.custom.list_types import validate_lists
 from mockkube.api.custom.metadata import validate_embedded
 from mockkube.api.custom.pruning import drop_nulls, prune_object
-from mockkube.api.custom.structural import read
+from mockkube.api.custom.structural import parse_structural
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 TEXT = {"type": "string"}
 
 
 def structural(**properties: Any) -> Any:
-    return read({"type": "object", "properties": properties})
+    return parse_structural({"type": "object", "properties": properties})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_nulls_go_unless_they_are_allowed_or_replaced() -> None:
     schema = structural(gone=TEXT, stays={**TEXT, "nullable": True}, replaced={**TEXT, "default": "d"})
     obj: dict[str, Any] = {"gone": None, "stays": None, "replaced": None}
     drop_nulls(obj, schema)
-    fill_in(obj, schema)
+    set_defaults(obj, schema)
     assert obj == {"stays": None, "replaced": "d"}
 
 
@@ -53,7 +53,7 @@ def test_defaults_fill_what_is_there_and_are_filled_themselves() -> None:
         given=inner, missing=inner, whole={**inner, "default": {}}, items={"type": "array", "items": inner}
     )
     obj: dict[str, Any] = {"given": {}, "items": [{}]}
-    fill_in(obj, schema)
+    set_defaults(obj, schema)
     assert obj == {"given": {"b": "b"}, "whole": {"b": "b"}, "items": [{"b": "b"}]}
 
 
@@ -61,8 +61,8 @@ def test_defaults_are_not_shared_between_objects() -> None:
     schema = structural(list={"type": "array", "items": TEXT, "default": []})
     first: dict[str, Any] = {}
     second: dict[str, Any] = {}
-    fill_in(first, schema)
-    fill_in(second, schema)
+    set_defaults(first, schema)
+    set_defaults(second, schema)
     first["list"].append("x")
     assert second == {"list": []}
 

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from mockkube.api.custom.correlation import Correlated
-from mockkube.api.custom.schemas import SchemaReader
-from mockkube.api.custom.structural import read
+from mockkube.api.custom.correlation import CorrelatedObject
+from mockkube.api.custom.schemas import ValidationSchemaReader
+from mockkube.api.custom.structural import parse_structural
 from mockkube.api.custom.validation import validate
 from mockkube.features.versions import Version
 
-READER = SchemaReader(Version(1, 36), lambda pattern, text: text.startswith(pattern.lstrip("^")))
+READER = ValidationSchemaReader(Version(1, 36), lambda pattern, text: text.startswith(pattern.lstrip("^")))
 
 
 def complaints(schema: dict[str, Any], value: Any, old: Any = None) -> list[str]:
     whole = {"type": "object", "properties": {"x": schema}}
-    correlated = None if old is None else Correlated({"x": value}, {"x": old}, read(whole))
+    correlated = None if old is None else CorrelatedObject({"x": value}, {"x": old}, parse_structural(whole))
     return [str(error) for error in validate({"x": value}, READER.read(whole), correlated)]
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockkube.api.managed_fields.field_set import FieldSet, shown
-from mockkube.api.managed_fields.reach import EVERYTHING, reach
+from mockkube.api.managed_fields.field_set import FieldSet, format_path
+from mockkube.api.managed_fields.reach import ALL_FIELDS, get_field_filter
 
-FIELDS = FieldSet.of(
+FIELDS = FieldSet.from_paths(
     ("f:metadata", "f:labels", "f:a"),
     ("f:metadata", "f:ownerReferences", 'k:{"uid":"u"}'),
     ("f:spec",),
@@ -39,15 +39,17 @@ CERTIFICATE, CONDITIONS = ".status.certificate", ".status.conditions"
     ],
 )
 def test_an_endpoint_writes_only_what_it_reaches(endpoint, written):
-    assert sorted(shown(path) for path in reach(*endpoint).within(FIELDS).paths()) == sorted(written)
+    assert sorted(format_path(path) for path in get_field_filter(*endpoint).filter_fields(FIELDS).paths()) == sorted(
+        written
+    )
 
 
 def test_the_status_of_a_custom_resource_is_all_its_subresource_writes():
-    within = reach("example.com", "Thing", "status", custom=True).within(FIELDS)
-    assert sorted(shown(path) for path in within.paths()) == [CERTIFICATE, CONDITIONS]
+    within = get_field_filter("example.com", "Thing", "status", custom=True).filter_fields(FIELDS)
+    assert sorted(format_path(path) for path in within.paths()) == [CERTIFICATE, CONDITIONS]
 
 
 @pytest.mark.parametrize("endpoint", [("apps", "Deployment", "scale"), ("", "Pod", "resize")], ids="/".join)
 def test_other_endpoints_write_everything(endpoint):
-    assert reach(*endpoint) is EVERYTHING
-    assert EVERYTHING.within(FIELDS) == FIELDS
+    assert get_field_filter(*endpoint) is ALL_FIELDS
+    assert ALL_FIELDS.filter_fields(FIELDS) == FIELDS

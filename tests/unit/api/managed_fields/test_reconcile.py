@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.managed_fields.field_set import FieldSet
-from mockkube.api.managed_fields.reconcile import reconciled
+from mockkube.api.managed_fields.reconcile import reconcile_with_type
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from mockkube.api.managed_fields.reconcile import reconciled
     ],
 )
 def test_parts_of_a_single_value_become_the_value(thing, before, after):
-    assert reconciled(FieldSet.from_fields(before), thing).to_fields() == after
+    assert reconcile_with_type(FieldSet.from_fields_v1(before), thing).to_fields_v1() == after
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_parts_of_a_single_value_become_the_value(thing, before, after):
     ],
 )
 def test_what_fits_stays_the_same_set(thing, fields):
-    made = FieldSet.from_fields(fields)
-    assert reconciled(made, thing) is made
+    made = FieldSet.from_fields_v1(fields)
+    assert reconcile_with_type(made, thing) is made

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
-from mockkube.api.managed_fields.last_applied import ANNOTATION
-from mockkube.api.managed_fields.merging import Merger, Typed
-from mockkube.api.managed_fields.reach import EVERYTHING, reach
-from mockkube.api.managed_fields.tracking import Tracker, Write, keep_times
+from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
+from mockkube.api.managed_fields.last_applied import LAST_APPLIED_ANNOTATION
+from mockkube.api.managed_fields.merging import MergeUpdater, TypedValue
+from mockkube.api.managed_fields.reach import ALL_FIELDS, get_field_filter
+from mockkube.api.managed_fields.tracking import ManagedFieldsUpdater, WriteInfo, keep_timestamps
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}}
 
@@ -36,7 +36,7 @@ class Versions:
             metadata["labels"] = value.pop("data")
         elif version == "v1" and "labels" in metadata:
             value["data"] = metadata.pop("labels")
-        return Typed({**value, "metadata": metadata}, typed.type, version)
+        return TypedValue({**value, "metadata": metadata}, typed.type, version)
 
 
 class Story:
@@ -47,13 +47,13 @@ class Story:
         self.live = None
         self.second = 0
 
-    def tracker(self, version="v1", subresource="", within=EVERYTHING):
-        merger = Merger(Versions(), within)
-        return Tracker("Thing", version, self.thing, EMPTY | {"apiVersion": version}, merger, subresource)
+    def tracker(self, version="v1", subresource="", within=ALL_FIELDS):
+        merger = MergeUpdater(Versions(), within)
+        return ManagedFieldsUpdater("Thing", version, self.thing, EMPTY | {"apiVersion": version}, merger, subresource)
 
     def write(self, manager):
         self.second += 1
-        return Write(manager, f"2026-01-01T00:00:{self.second:02}Z")
+        return WriteInfo(manager, f"2026-01-01T00:00:{self.second:02}Z")
 
     def apply(self, manager, *, force=False, version="v1", tracker=None, **parts):
         applied = {"apiVersion": version, "kind": "Thing", "metadata": {"name": "t"}, **parts}
@@ -63,7 +63,7 @@ class Story:
         decoded = {name: one for name in ("data", "spec", "status") if (one := solid(merged.get(name)))}
         plain = {name: one for name, one in merged.items() if name not in ("data", "spec", "status")}
         new = EMPTY | plain | decoded | {"metadata": {"uid": "u"} | merged["metadata"]}
-        self.live = keep_times(self.live, new) if self.live else new
+        self.live = keep_timestamps(self.live, new) if self.live else new
         return self
 
     def update(self, manager, tracker=None, *, reset=False, managed=None, **parts):
@@ -217,15 +217,15 @@ def test_entries_that_cannot_be_read_are_passed_over_by_an_update_and_refused_by
     story.update("m1", data={"a": "1"}).update("m1", managed=[{"operation": "x"}], data={"a": "1"})
     assert list(story.managed()) == ["m1/Update"]
     story.live["metadata"]["managedFields"] = [{"operation": "x"}]
-    with pytest.raises(BadEntry, match="failed to decode managed fields: operation must be"):
+    with pytest.raises(InvalidEntry, match="failed to decode managed fields: operation must be"):
         story.apply("m2", data={"b": "1"})
 
 
 def test_what_an_endpoint_does_not_write_is_not_managed_through_it(story):
-    spec_only = story.tracker(within=reach("", "Thing"))
+    spec_only = story.tracker(within=get_field_filter("", "Thing"))
     story.update("m1", spec_only, spec={"replicas": 1}, status={"replicas": 2})
     assert story.managed() == {"m1/Update": {"f:spec": {"f:replicas": {}}}}
-    status = story.tracker(subresource="status", within=reach("", "Thing", "status"))
+    status = story.tracker(subresource="status", within=get_field_filter("", "Thing", "status"))
     story.apply("m2", tracker=status, spec={"replicas": 5}, status={"replicas": 2})
     entry = story.live["metadata"]["managedFields"][0]
     assert (entry["subresource"], entry["fieldsV1"]) == ("status", {"f:status": {"f:replicas": {}}})
@@ -239,7 +239,7 @@ def test_the_names_of_an_object_are_not_managed(story):
 def test_fields_are_followed_through_versions(story):
     story.apply("m1", data={"a": "1", "b": "1"})
     live, applied = story.live, {"apiVersion": "v2", "kind": "Thing"}
-    as_v2 = Versions().convert(Typed(live, story.thing, "v1"), "v2").value | {"apiVersion": "v2"}
+    as_v2 = Versions().convert(TypedValue(live, story.thing, "v1"), "v2").value | {"apiVersion": "v2"}
     applied["metadata"] = {"labels": {"a": "1"}}
     merged = story.tracker("v2").apply(as_v2, applied, story.write("m1"))
     assert merged["metadata"]["labels"] == {"a": "1"}
@@ -256,10 +256,10 @@ def test_entries_of_versions_that_are_gone_are_dropped(story):
 @pytest.mark.parametrize(
     ("applied", "answer", "complaint"),
     [
-        pytest.param({}, BadApply, "invalid object type: /, Kind=", id="nothing"),
-        pytest.param({"apiVersion": "apps/v1", "kind": "Other"}, BadApply, "invalid object type: apps/v1, Kind=Other",
+        pytest.param({}, InvalidApply, "invalid object type: /, Kind=", id="nothing"),
+        pytest.param({"apiVersion": "apps/v1", "kind": "Other"}, InvalidApply, "invalid object type: apps/v1, Kind=Other",
                      id="kind"),
-        pytest.param({"apiVersion": "v1", "kind": "Thing", "metadata": {"managedFields": []}}, BadApply,
+        pytest.param({"apiVersion": "v1", "kind": "Thing", "metadata": {"managedFields": []}}, InvalidApply,
                      "metadata.managedFields must be nil", id="managed fields"),
         pytest.param({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "namespace": "n"}, "no": 1},
                      TypeMismatch,
@@ -284,11 +284,13 @@ def client_side(**data):
 
 def test_kubectl_may_overwrite_what_it_applied_on_the_client_side(story):
     story.update(
-        "kubectl-client-side-apply", metadata={"annotations": {ANNOTATION: client_side(a="1")}}, data={"a": "1"}
+        "kubectl-client-side-apply",
+        metadata={"annotations": {LAST_APPLIED_ANNOTATION: client_side(a="1")}},
+        data={"a": "1"},
     )
     story.apply("kubectl", data={"a": "2"})
     assert story.live["data"] == {"a": "2"}
-    assert story.live["metadata"]["annotations"][ANNOTATION] == (
+    assert story.live["metadata"]["annotations"][LAST_APPLIED_ANNOTATION] == (
         '{"apiVersion":"v1","data":{"a":"2"},"kind":"Thing","metadata":{"name":"t"}}\n'
     )
 
@@ -304,13 +306,13 @@ def test_kubectl_may_overwrite_what_it_applied_on_the_client_side(story):
     ],
 )
 def test_kubectl_may_not_overwrite_more_than_that(story, annotation):
-    story.update("editor", metadata={"annotations": {ANNOTATION: annotation}}, data={"a": "1", "b": "1"})
+    story.update("editor", metadata={"annotations": {LAST_APPLIED_ANNOTATION: annotation}}, data={"a": "1", "b": "1"})
     assert '"editor" using v1: .data.a' in story.conflict("kubectl", data={"a": "2"})
     assert '"editor" using v1: .data.a' in story.conflict("other", data={"a": "2"})
 
 
 def test_an_annotation_that_grew_too_large_is_dropped(story):
-    story.update("kubectl-client-side-apply", metadata={"annotations": {ANNOTATION: client_side()}})
+    story.update("kubectl-client-side-apply", metadata={"annotations": {LAST_APPLIED_ANNOTATION: client_side()}})
     story.apply("kubectl", metadata={"name": "t", "annotations": {"own": "1"}}, data={"a": "x" * 300_000})
     assert story.live["metadata"]["annotations"] == {"own": "1"}
 
@@ -319,9 +321,9 @@ def test_times_alone_are_no_change(story):
     story.update("m1", data={"a": "1"})
     entries = story.live["metadata"]["managedFields"]
     later = {**story.live, "metadata": {**story.live["metadata"], "managedFields": [{**entries[0], "time": "later"}]}}
-    assert keep_times(story.live, later) == story.live
+    assert keep_timestamps(story.live, later) == story.live
     changed = {**later, "data": {"a": "2"}}
-    assert keep_times(story.live, changed) is changed
+    assert keep_timestamps(story.live, changed) is changed
 
 
 names = st.sampled_from("abc")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from mockkube.api.managed_fields.items import item_element
+from mockkube.api.managed_fields.items import make_item_element
 from mockkube.api.managed_fields.types import DEDUCED, UNTYPED, Scalar, TypeCompiler
 from mockkube.api.schema import Shape
 
@@ -71,11 +71,11 @@ def test_a_key_that_an_item_does_not_give_has_the_default_of_its_type():
     port = Node(Shape.STRUCT, "v1.ServicePort")
     port.fields |= {"port": Field(Node(Shape.INT32), always_written=True), "protocol": Field(STRING)}
     ports = compiled(Node(Shape.LIST, item=port, list_type="map", map_keys=("port", "protocol"))).list
-    assert item_element(ports, {"port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
-    assert item_element(ports, {}) == 'k:{"port":0,"protocol":"TCP"}'
+    assert make_item_element(ports, {"port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
+    assert make_item_element(ports, {}) == 'k:{"port":0,"protocol":"TCP"}'
 
 
 def test_a_default_of_the_schema_counts():
     item = Node(Shape.STRUCT, "v1.Own", {"kind": Field(Node(Shape.STRING, raw={"default": "plain"}))})
     items = compiled(Node(Shape.LIST, item=item, list_type="map", map_keys=("kind",))).list
-    assert item_element(items, {"x": 1}) == 'k:{"kind":"plain"}'
+    assert make_item_element(items, {"x": 1}) == 'k:{"kind":"plain"}'

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.managed_fields.errors import TypeMismatch
-from mockkube.api.managed_fields.validate import check
+from mockkube.api.managed_fields.validate import validate_value
 
 
 def c(name, **more):
@@ -57,7 +57,7 @@ def c(name, **more):
 )  # fmt: skip
 def test_what_does_not_fit_is_named(thing, obj, complaint):
     with pytest.raises(TypeMismatch) as caught:
-        check(obj, thing)
+        validate_value(obj, thing)
     assert str(caught.value) == complaint
 
 
@@ -70,8 +70,8 @@ def test_what_does_not_fit_is_named(thing, obj, complaint):
     ],
 )
 def test_what_fits_passes(thing, obj):
-    check(obj, thing)
+    validate_value(obj, thing)
 
 
 def test_a_live_object_may_have_duplicates(thing):
-    check({"spec": {"containers": [c("c"), c("c")]}}, thing, allow_duplicates=True)
+    validate_value({"spec": {"containers": [c("c"), c("c")]}}, thing, allow_duplicates=True)

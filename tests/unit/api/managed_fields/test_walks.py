@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.managed_fields.compare import compare
-from mockkube.api.managed_fields.extent import extent, with_named_fields
-from mockkube.api.managed_fields.field_set import FieldSet, shown
-from mockkube.api.managed_fields.merge import merge
-from mockkube.api.managed_fields.prune import prune
-from mockkube.api.managed_fields.reach import reach
+from mockkube.api.managed_fields.extent import ensure_named_fields, to_field_set
+from mockkube.api.managed_fields.field_set import FieldSet, format_path
+from mockkube.api.managed_fields.merge import merge_values
+from mockkube.api.managed_fields.prune import remove_fields
+from mockkube.api.managed_fields.reach import get_field_filter
 
 names = st.sampled_from("abc")
 containers = st.lists(
@@ -44,7 +44,7 @@ def c(name, **more):
 
 
 def texts(fields):
-    return [shown(path) for path in fields.paths()]
+    return [format_path(path) for path in fields.paths()]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_change_removes_modifies_and_adds(thing, old, new, removed, modified, 
 
 
 def test_what_an_endpoint_does_not_write_is_no_change(thing):
-    change = compare({}, {"status": {"replicas": 1}, "data": {}}, thing).within(reach("", "Thing"))
+    change = compare({}, {"status": {"replicas": 1}, "data": {}}, thing).filter_fields(get_field_filter("", "Thing"))
     assert texts(change.added) == [".data"]
 
 
@@ -107,7 +107,7 @@ def test_what_an_endpoint_does_not_write_is_no_change(thing):
     ],
 )
 def test_lists_are_woven(thing, live, applied, merged):
-    assert merge({"spec": {"containers": [c(one) for one in live]}},
+    assert merge_values({"spec": {"containers": [c(one) for one in live]}},
                  {"spec": {"containers": [c(one) for one in applied]}}, thing) == {
         "spec": {"containers": [c(one) for one in merged]}
     }  # fmt: skip
@@ -134,7 +134,7 @@ def test_lists_are_woven(thing, live, applied, merged):
     ],
 )  # fmt: skip
 def test_what_is_applied_wins_and_the_rest_stays(thing, live, applied, merged):
-    assert merge(live, applied, thing) == merged
+    assert merge_values(live, applied, thing) == merged
 
 
 @pytest.mark.parametrize(
@@ -153,12 +153,14 @@ def test_what_is_applied_wins_and_the_rest_stays(thing, live, applied, merged):
     ],
 )  # fmt: skip
 def test_the_extent_of_a_value(thing, obj, fields):
-    assert sorted(texts(extent(obj, thing))) == sorted(fields)
+    assert sorted(texts(to_field_set(obj, thing))) == sorted(fields)
 
 
 def test_named_fields_are_the_fields_of_structs_on_the_way(thing):
-    fields = FieldSet.of(("f:spec", "f:containers", 'k:{"name":"a"}', "f:resources", "f:cpu"), ("f:data", "f:x"))
-    assert texts(with_named_fields(fields, thing)) == [
+    fields = FieldSet.from_paths(
+        ("f:spec", "f:containers", 'k:{"name":"a"}', "f:resources", "f:cpu"), ("f:data", "f:x")
+    )
+    assert texts(ensure_named_fields(fields, thing)) == [
         ".data", ".spec", ".data.x", ".spec.containers", '.spec.containers[name="a"].resources',
         '.spec.containers[name="a"].resources.cpu',
     ]  # fmt: skip
@@ -180,7 +182,7 @@ def test_named_fields_are_the_fields_of_structs_on_the_way(thing):
 def test_pruning_takes_fields_out(thing, unwanted, left):
     obj = {"spec": {"replicas": 1, "containers": [c("a", image="1"), c("b")]}}
     before = copy.deepcopy(obj)
-    assert prune(obj, FieldSet.of(unwanted), thing) == left
+    assert remove_fields(obj, FieldSet.from_paths(unwanted), thing) == left
     assert obj == before
 
 
@@ -195,10 +197,10 @@ def test_a_change_is_empty_only_between_equals_and_reversed_it_adds_what_it_remo
 @given(live=objects, applied=objects)
 def test_merging_keeps_both_changes_nothing_given_and_is_done_once(thing, live, applied):
     before = copy.deepcopy((live, applied))
-    merged = merge(live, applied, thing)
+    merged = merge_values(live, applied, thing)
     assert (live, applied) == before
     if isinstance(merged, dict):
-        assert merge(merged, applied, thing) == merged
+        assert merge_values(merged, applied, thing) == merged
         change = compare(applied, merged, thing)
         assert not change.modified
         assert not change.removed
@@ -206,5 +208,5 @@ def test_merging_keeps_both_changes_nothing_given_and_is_done_once(thing, live, 
 
 @given(obj=objects)
 def test_nothing_is_left_without_its_extent(thing, obj):
-    rest = prune(obj, with_named_fields(extent(obj, thing), thing), thing)
-    assert not rest or not extent(rest, thing) or all(value in (None, {}, []) for value in rest.values())
+    rest = remove_fields(obj, ensure_named_fields(to_field_set(obj, thing), thing), thing)
+    assert not rest or not to_field_set(rest, thing) or all(value in (None, {}, []) for value in rest.values())

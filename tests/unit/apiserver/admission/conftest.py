@@ -8,10 +8,10 @@ import pytest
 from mockkube.api.types import Object
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, updating
-from mockkube.apiserver.registry.admission import Operation, Request
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 SOMEBODY = User("somebody")
 
@@ -23,17 +23,17 @@ class World:
     registry: Registry
 
     def resource(self, obj: Object) -> Resource:
-        found = self.registry.of_kind(obj["apiVersion"], obj["kind"])
+        found = self.registry.find_by_kind(obj["apiVersion"], obj["kind"])
         assert found is not None
         return found
 
     def decoded(self, obj: Object) -> Object:
         resource = self.resource(obj)
-        return resource.stored(resource.decode(obj, Call(SOMEBODY), "Strict"))
+        return resource.to_storage_version(resource.decode(obj, RequestScope(SOMEBODY), "Strict"))
 
     async def put(self, *objs: Object) -> None:
         for obj in objs:
-            call = Call(SOMEBODY, obj["metadata"].get("namespace", ""))
+            call = RequestScope(SOMEBODY, obj["metadata"].get("namespace", ""))
             resource = self.resource(obj)
             await creation.create(resource, call, resource.decode(obj, call, "Strict"), WriteOptions())
 
@@ -42,24 +42,24 @@ class World:
             change(old)
             return old
 
-        await updating.update(resource, Call(SOMEBODY, name=name), changed, WriteOptions())
+        await updating.update(resource, RequestScope(SOMEBODY, name=name), changed, WriteOptions())
 
-    def creation(self, obj: Object, subresource: str = "") -> Request:
+    def creation(self, obj: Object, subresource: str = "") -> AdmissionAttributes:
         return self._request(Operation.CREATE, obj, None, subresource)
 
-    def update(self, obj: Object, old: Object, subresource: str = "") -> Request:
+    def update(self, obj: Object, old: Object, subresource: str = "") -> AdmissionAttributes:
         return self._request(Operation.UPDATE, obj, self.decoded(old), subresource)
 
-    def deletion(self, old: Object) -> Request:
+    def deletion(self, old: Object) -> AdmissionAttributes:
         request = self._request(Operation.DELETE, old, self.decoded(old), "")
         request.obj = None
         return request
 
-    def _request(self, operation: Operation, obj: Object, old: Object | None, subresource: str) -> Request:
+    def _request(self, operation: Operation, obj: Object, old: Object | None, subresource: str) -> AdmissionAttributes:
         metadata = obj["metadata"]
         name = "" if operation is Operation.CREATE else metadata["name"]
-        call = Call(SOMEBODY, metadata.get("namespace", ""), name, subresource, given=obj)
-        return Request(operation, self.resource(obj), call, self.decoded(obj), old)
+        call = RequestScope(SOMEBODY, metadata.get("namespace", ""), name, subresource, decoded_from=obj)
+        return AdmissionAttributes(operation, self.resource(obj), call, self.decoded(obj), old)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ async def test_every_image_is_pulled(world):
     request = world.creation(pod(volumes=[{"name": "v", "image": {"reference": "r", "pullPolicy": "Never"}}]))
     PLUGIN.admit(request)
     PLUGIN.validate(request)
-    spec = request.given["spec"]
+    spec = request.new["spec"]
     policies = [one["imagePullPolicy"] for one in (*spec["containers"], *spec["initContainers"])]
     assert [*policies, spec["volumes"][0]["image"]["pullPolicy"]] == ["Always"] * 3
 
@@ -33,7 +33,7 @@ async def test_another_policy_is_refused(world):
 async def test_an_update_without_a_new_image_is_left_alone(world):
     request = world.update(pod(), pod())
     PLUGIN.admit(request)
-    assert request.given["spec"]["containers"][0]["imagePullPolicy"] == "Never"
+    assert request.new["spec"]["containers"][0]["imagePullPolicy"] == "Never"
     request = world.update(pod("j"), pod())
     PLUGIN.admit(request)
-    assert request.given["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+    assert request.new["spec"]["containers"][0]["imagePullPolicy"] == "Always"

@@ -8,24 +8,24 @@ def names(plugins):
 
 
 def test_a_server_starts_with_the_plugins_that_are_on():
-    built = names(catalogue.build())
+    built = names(catalogue.build_plugins())
     assert "NamespaceLifecycle" in built
     assert "AlwaysDeny" not in built
 
 
 def test_plugins_run_in_the_order_of_the_catalogue():
     order = [entry.name for entry in catalogue.PLUGINS]
-    built = names(catalogue.build(enable=["AlwaysDeny"]))
+    built = names(catalogue.build_plugins(enable=["AlwaysDeny"]))
     assert built == sorted(built, key=order.index)
     assert built[-1] == "AlwaysDeny"
 
 
 def test_a_disabled_plugin_is_left_out():
-    assert "ServiceAccount" not in names(catalogue.build(disable=["ServiceAccount"]))
+    assert "ServiceAccount" not in names(catalogue.build_plugins(disable=["ServiceAccount"]))
 
 
 def test_a_plugin_without_behaviour_may_be_named():
-    assert names(catalogue.build(enable=["ImagePolicyWebhook"])) == names(catalogue.build())
+    assert names(catalogue.build_plugins(enable=["ImagePolicyWebhook"])) == names(catalogue.build_plugins())
 
 
 @pytest.mark.parametrize("entry", [entry for entry in catalogue.PLUGINS if entry.make], ids=lambda entry: entry.name)
@@ -48,5 +48,5 @@ def test_a_plugin_bears_the_name_it_is_listed_under(entry):
 )
 def test_lists_that_make_no_sense_are_refused(enable, disable, message):
     with pytest.raises(ValueError, match="admission-plugins") as caught:
-        catalogue.build(enable, disable)
+        catalogue.build_plugins(enable, disable)
     assert str(caught.value) == message

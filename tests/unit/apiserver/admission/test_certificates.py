@@ -14,9 +14,9 @@ from mockkube.apiserver.admission.certificates import (
     ClusterTrustBundleAttest,
 )
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.admission import Operation, Request
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.authorizer import Decision
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.features.capabilities import Capabilities
 
 CLIENT = "kubernetes.io/kube-apiserver-client"
@@ -35,7 +35,7 @@ def signing(signer=SIGNER, group="dev", **status):
 
 def may(world, *rights):
     """Let everybody do these, each a verb and the name of a signer."""
-    world.registry.services.authorize = lambda asked: Decision(
+    world.registry.dependencies.authorize = lambda asked: Decision(
         (asked.group, asked.resource) == ("certificates.k8s.io", "signers") and (asked.verb, asked.name) in rights
     )
 
@@ -76,10 +76,10 @@ async def test_no_client_certificate_makes_an_administrator(world):
 
 def bundles(world, new, old=None):
     """A request about a trust bundle, which no server serves unless told to."""
-    world.registry.services.caps = Capabilities(gates=frozenset({"ClusterTrustBundle"}))
-    resource = world.registry.stored("certificates.k8s.io", "clustertrustbundles")
+    world.registry.dependencies.capabilities = Capabilities(gates=frozenset({"ClusterTrustBundle"}))
+    resource = world.registry.find_storage_resource("certificates.k8s.io", "clustertrustbundles")
     operation = Operation.CREATE if old is None else Operation.UPDATE
-    return Request(operation, resource, Call(User("somebody"), name="b"), new, old)
+    return AdmissionAttributes(operation, resource, RequestScope(User("somebody"), name="b"), new, old)
 
 
 def bundle(text="a", **metadata):
@@ -102,5 +102,5 @@ async def test_who_asks_for_a_certificate_is_whom_the_server_knows(world):
     given = signing()
     given["spec"]["username"] = "admin"
     await world.put(given)
-    stored = world.resource(given).record("", "c").load()["spec"]
+    stored = world.resource(given).get_cached("", "c").load()["spec"]
     assert {key: stored.get(key) for key in ("username", "groups")} == {"username": "somebody", "groups": None}

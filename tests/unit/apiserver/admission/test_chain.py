@@ -1,6 +1,6 @@
 from mockkube.apiserver.admission import catalogue
-from mockkube.apiserver.admission.chain import Chain
-from mockkube.apiserver.registry.admission import Operation, Plugin
+from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.registry.admission import AdmissionPlugin, Operation
 
 POD = {
     "apiVersion": "v1",
@@ -10,7 +10,7 @@ POD = {
 }
 
 
-class Noting(Plugin):
+class Noting(AdmissionPlugin):
     """Writes down what it is asked."""
 
     def __init__(self, name, heard):
@@ -23,23 +23,23 @@ class Noting(Plugin):
     def validate(self, request):
         self.heard.append(f"validate {self.name}")
 
-    async def settle(self, request):
+    async def validate_async(self, request):
         self.heard.append(f"settle {self.name}")
 
 
 async def test_plugins_are_asked_in_order(world):
     heard = []
-    chain = Chain([Noting("a", heard), Noting("b", heard)])
+    chain = AdmissionChain([Noting("a", heard), Noting("b", heard)])
     request = world.creation(POD)
     chain.admit(request)
     chain.validate(request)
-    await chain.settle(request)
+    await chain.validate_async(request)
     assert heard == ["admit a", "admit b", "validate a", "validate b", "settle a", "settle b"]
 
 
 async def test_a_plugin_is_asked_about_its_operations_alone(world):
     heard = []
-    chain = Chain([Noting("a", heard)])
+    chain = AdmissionChain([Noting("a", heard)])
     chain.admit(world.deletion(POD))
     assert Operation.DELETE not in Noting.operations
     assert heard == []
@@ -47,9 +47,9 @@ async def test_a_plugin_is_asked_about_its_operations_alone(world):
 
 async def test_every_plugin_copes_with_a_deletion(world):
     await world.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
-    chain = Chain([entry.make() for entry in catalogue.PLUGINS if entry.make and entry.name != "AlwaysDeny"])
+    chain = AdmissionChain([entry.make() for entry in catalogue.PLUGINS if entry.make and entry.name != "AlwaysDeny"])
     request = world.deletion(POD)
     chain.admit(request)
     chain.validate(request)
-    await chain.settle(request)
+    await chain.validate_async(request)
     assert request.obj is None

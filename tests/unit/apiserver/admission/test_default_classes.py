@@ -31,14 +31,14 @@ async def test_a_claim_gets_a_class(world, obj, name):
     await world.put(storage_class("b"), storage_class("c", MARK), storage_class("a", MARK))
     request = world.creation(obj)
     DefaultStorageClass().admit(request)
-    assert request.given["spec"].get("storageClassName") == name
+    assert request.new["spec"].get("storageClassName") == name
 
 
 async def test_without_a_default_class_a_claim_has_none(world):
     await world.put(storage_class("b"))
     request = world.creation(claim())
     DefaultStorageClass().admit(request)
-    assert "storageClassName" not in request.given["spec"]
+    assert "storageClassName" not in request.new["spec"]
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ async def test_an_ingress_gets_a_class(world, metadata, spec, name):
         }
     )
     DefaultIngressClass().admit(request)
-    assert request.given["spec"].get("ingressClassName") == name
+    assert request.new["spec"].get("ingressClassName") == name

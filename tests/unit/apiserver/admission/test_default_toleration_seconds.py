@@ -32,16 +32,16 @@ def pod(*tolerations):
 async def test_a_pod_gets_the_tolerations_it_lacks(world, given, added):
     request = world.creation(pod(*given))
     DefaultTolerationSeconds().admit(request)
-    assert request.given["spec"].get("tolerations", []) == [*given, *added]
+    assert request.new["spec"].get("tolerations", []) == [*given, *added]
 
 
 async def test_the_seconds_are_those_the_server_was_told(world):
     request = world.creation(pod())
     DefaultTolerationSeconds(not_ready_seconds=7, unreachable_seconds=8).admit(request)
-    assert [one["tolerationSeconds"] for one in request.given["spec"]["tolerations"]] == [7, 8]
+    assert [one["tolerationSeconds"] for one in request.new["spec"]["tolerations"]] == [7, 8]
 
 
 async def test_a_subresource_is_left_alone(world):
     request = world.update(pod(), pod(), "status")
     DefaultTolerationSeconds().admit(request)
-    assert "tolerations" not in request.given["spec"]
+    assert "tolerations" not in request.new["spec"]

@@ -15,10 +15,10 @@ async def test_a_pod_tolerates_taints_named_after_what_it_asks_for(world):
     given = [toleration("example.com/gpu")]
     request = world.creation(pod("cpu", "example.com/gpu", "example.com/fpga", tolerations=given))
     ExtendedResourceToleration().admit(request)
-    assert request.given["spec"]["tolerations"] == [toleration("example.com/gpu"), toleration("example.com/fpga")]
+    assert request.new["spec"]["tolerations"] == [toleration("example.com/gpu"), toleration("example.com/fpga")]
 
 
 async def test_ordinary_resources_need_no_toleration(world):
     request = world.creation(pod("cpu"))
     ExtendedResourceToleration().admit(request)
-    assert "tolerations" not in request.given["spec"]
+    assert "tolerations" not in request.new["spec"]

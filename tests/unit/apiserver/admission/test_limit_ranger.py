@@ -29,11 +29,11 @@ async def test_containers_get_the_defaults_they_lack(world):
     )
     request = world.creation(pod({"requests": {"cpu": "500m"}}, {}))
     PLUGIN.admit(request)
-    first, second = (one["resources"] for one in request.given["spec"]["containers"])
+    first, second = (one["resources"] for one in request.new["spec"]["containers"])
     limits = {"cpu": "2", "memory": "1Gi"}
     assert first == {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": limits}
     assert second == {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": limits}
-    assert request.given["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
+    assert request.new["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
         "LimitRanger plugin set: memory request for container c0; cpu, memory limit for container c0; "
         "cpu, memory request for container c1; cpu, memory limit for container c1"
     )
@@ -45,7 +45,7 @@ async def test_a_limit_range_of_another_namespace_counts_for_nothing(world):
     await world.put(other)
     request = world.creation(pod({}))
     PLUGIN.admit(request)
-    assert request.given["spec"]["containers"][0]["resources"] == {}
+    assert request.new["spec"]["containers"][0]["resources"] == {}
 
 
 def container(**limit):

@@ -4,7 +4,7 @@ from mockkube.api.errors import Forbidden, NotFound
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockkube.apiserver.registry import deletion
 from mockkube.apiserver.registry.options import DeleteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 PLUGIN = NamespaceLifecycle()
 
@@ -31,8 +31,8 @@ async def test_an_object_in_an_active_namespace_is_admitted(world):
 
 async def test_nothing_new_is_admitted_to_a_terminating_namespace(world):
     await world.put(namespace("going"))
-    resource = world.registry.stored("", "namespaces")
-    await deletion.delete(resource, Call(None, name="going"), DeleteOptions())
+    resource = world.registry.find_storage_resource("", "namespaces")
+    await deletion.delete(resource, RequestScope(None, name="going"), DeleteOptions())
     with pytest.raises(Forbidden) as caught:
         PLUGIN.admit(world.creation(config_map("going")))
     status = caught.value.status()
@@ -50,8 +50,8 @@ async def test_nothing_new_is_admitted_to_a_terminating_namespace(world):
 
 async def test_what_is_in_a_terminating_namespace_may_be_updated(world):
     await world.put(namespace("going"))
-    resource = world.registry.stored("", "namespaces")
-    await deletion.delete(resource, Call(None, name="going"), DeleteOptions())
+    resource = world.registry.find_storage_resource("", "namespaces")
+    await deletion.delete(resource, RequestScope(None, name="going"), DeleteOptions())
     PLUGIN.admit(world.update(config_map("going"), config_map("going")))
 
 

@@ -8,17 +8,17 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.admission.node_restriction import NodeRestriction
-from mockkube.apiserver.authorization.node import NODES
+from mockkube.apiserver.authorization.node import NODES_GROUP
 from mockkube.apiserver.identity.user import User
 
 PLUGIN = NodeRestriction()
-NODE = User("system:node:n", groups=(NODES,))
+NODE = User("system:node:n", groups=(NODES_GROUP,))
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}
 MIRROR = {"kubernetes.io/config.mirror": "x"}
 
 
 def by_node(request, user=NODE):
-    request.call.user = user
+    request.scope.user = user
     return request
 
 
@@ -98,7 +98,7 @@ async def test_a_node_creates_nothing_that_is_not_its_own(world, obj, why):
     with pytest.raises(Forbidden) as caught:
         PLUGIN.admit(request)
     assert caught.value.message.endswith(f"is forbidden: {why}")
-    PLUGIN.admit(by_node(request, User("somebody", groups=(NODES,))))
+    PLUGIN.admit(by_node(request, User("somebody", groups=(NODES_GROUP,))))
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ async def test_a_node_creates_what_is_its_own(world, obj):
     request = by_node(world.creation(obj))
     PLUGIN.admit(request)
     with pytest.raises(Forbidden):
-        PLUGIN.admit(by_node(request, User("system:node:other", groups=(NODES,))))
+        PLUGIN.admit(by_node(request, User("system:node:other", groups=(NODES_GROUP,))))
 
 
 async def test_a_mirror_pod_belongs_to_the_node_and_stands_alone(world):
     await world.put(node())
-    uid = world.registry.resources["", "v1", "nodes"].record("", "n").load()["metadata"]["uid"]
+    uid = world.registry.resources["", "v1", "nodes"].get_cached("", "n").load()["metadata"]["uid"]
     owner = {**OWNER, "uid": uid}
     PLUGIN.admit(by_node(world.creation(pod(owners=(owner,)))))
     with pytest.raises(Forbidden, match=f"node n UID mismatch: expected u got {uid}"):

@@ -1,13 +1,13 @@
 import pytest
 
 from mockkube.api.errors import ApiError, Forbidden
-from mockkube.apiserver.admission.pod_node_selector import ANNOTATION, PodNodeSelector
+from mockkube.apiserver.admission.pod_node_selector import NODE_SELECTOR_ANNOTATION, PodNodeSelector
 
 PLUGIN = PodNodeSelector()
 
 
 def namespace(selector):
-    metadata = {"name": "ns", "annotations": {ANNOTATION: selector}}
+    metadata = {"name": "ns", "annotations": {NODE_SELECTOR_ANNOTATION: selector}}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
@@ -20,7 +20,7 @@ async def test_a_pod_runs_where_its_namespace_says(world):
     await world.put(namespace("zone=a,disk=ssd"))
     request = world.creation(pod(gpu="yes"))
     PLUGIN.admit(request)
-    assert request.given["spec"]["nodeSelector"] == {"zone": "a", "disk": "ssd", "gpu": "yes"}
+    assert request.new["spec"]["nodeSelector"] == {"zone": "a", "disk": "ssd", "gpu": "yes"}
 
 
 async def test_a_pod_that_wants_to_be_elsewhere_is_refused(world):

@@ -33,7 +33,7 @@ async def test_a_pod_below_the_level_warned_of_is_admitted_with_a_warning(world)
     await world.put(namespace(warn="baseline", warn_version="v1.30"))
     request = world.creation(pod(container=PRIVILEGED))
     PLUGIN.validate(request)
-    assert request.call.warnings == [f'would violate PodSecurity "baseline:v1.30": {WHY}']
+    assert request.scope.warnings == [f'would violate PodSecurity "baseline:v1.30": {WHY}']
 
 
 async def test_what_makes_pods_is_warned_of_by_the_enforced_level(world):
@@ -49,7 +49,7 @@ async def test_what_makes_pods_is_warned_of_by_the_enforced_level(world):
         }
     )
     PLUGIN.validate(request)
-    assert request.call.warnings == [f'would violate PodSecurity "baseline:latest": {WHY}']
+    assert request.scope.warnings == [f'would violate PodSecurity "baseline:latest": {WHY}']
 
 
 async def test_an_update_without_a_new_image_is_not_judged(world):
@@ -78,7 +78,7 @@ async def test_a_stricter_level_is_tried_on_the_pods_that_are_there(world):
     await world.put(*(pod(name, container=PRIVILEGED) for name in ("b", "a", "c")), pod("fine"))
     request = world.update(namespace(enforce="baseline"), namespace())
     PLUGIN.validate(request)
-    assert request.call.warnings == [
+    assert request.scope.warnings == [
         'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"',
         "a (and 2 other pods): privileged",
     ]
@@ -88,4 +88,4 @@ async def test_a_level_that_is_relaxed_is_not_tried(world):
     await world.put(pod(container=PRIVILEGED))
     request = world.update(namespace(enforce="baseline"), namespace(enforce="restricted"))
     PLUGIN.validate(request)
-    assert request.call.warnings == []
+    assert request.scope.warnings == []

@@ -1,13 +1,13 @@
 import pytest
 
-from mockkube.apiserver.admission.pod_security_checks import judges_of
+from mockkube.apiserver.admission.pod_security_checks import checks_for
 
 SAFE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def told(level, minor, spec, annotations=None):
     metadata = {"name": "p", "annotations": annotations or {}}
-    found = [judge(metadata, spec) for judge in judges_of(level, minor)]
+    found = [judge(metadata, spec) for judge in checks_for(level, minor)]
     return [(one.reason, one.detail) for one in found if one is not None]
 
 
@@ -157,4 +157,4 @@ def test_the_oldest_versions_looked_at_annotations():
 
 
 def test_privileged_forbids_nothing():
-    assert judges_of("privileged", 36) == ()
+    assert checks_for("privileged", 36) == ()

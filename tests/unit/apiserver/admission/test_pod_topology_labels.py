@@ -26,11 +26,11 @@ async def test_a_pod_learns_its_zone(world, node, labels):
     bound = world.update(pod(node, app="x"), pod("", app="x"), "binding")
     for request in (created, bound):
         PodTopologyLabels().admit(request)
-        assert request.given["metadata"]["labels"] == labels
+        assert request.new["metadata"]["labels"] == labels
 
 
 async def test_an_update_teaches_nothing(world):
     await world.put(NODE)
     request = world.update(pod("n", app="x"), pod("n", app="x"))
     PodTopologyLabels().admit(request)
-    assert request.given["metadata"]["labels"] == {"app": "x"}
+    assert request.new["metadata"]["labels"] == {"app": "x"}

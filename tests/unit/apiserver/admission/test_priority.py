@@ -26,7 +26,7 @@ def priority_class(name, value, **rest):
 def standing(request):
     return {
         key: value
-        for key, value in request.given["spec"].items()
+        for key, value in request.new["spec"].items()
         if key in ("priorityClassName", "priority", "preemptionPolicy")
     }
 

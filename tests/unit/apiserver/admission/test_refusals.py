@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.apiserver.admission.refusals import refuse, together
+from mockkube.apiserver.admission.refusals import join_reasons, new_forbidden
 
 
 @pytest.mark.parametrize(
@@ -13,9 +13,9 @@ from mockkube.apiserver.admission.refusals import refuse, together
 )
 async def test_a_refusal_calls_the_object_by(world, metadata, name):
     request = world.creation({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "ns", **metadata}})
-    assert refuse(request, "no").message == f'configmaps "{name}" is forbidden: no'
+    assert new_forbidden(request, "no").message == f'configmaps "{name}" is forbidden: no'
 
 
 def test_several_reasons_are_told_once_each():
-    assert together(["a"]) == "a"
-    assert together(["a", "b", "a"]) == "[a, b]"
+    assert join_reasons(["a"]) == "a"
+    assert join_reasons(["a", "b", "a"]) == "[a, b]"

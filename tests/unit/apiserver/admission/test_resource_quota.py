@@ -7,7 +7,7 @@ from mockkube.apiserver.admission.resource_quota import ResourceQuota
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 PLUGIN = ResourceQuota()
 
@@ -20,12 +20,12 @@ async def quota(world, hard, used=None, name="q", **spec):
     def counted(current):
         return {**current, "status": {"hard": hard, "used": used}}
 
-    call = Call(User("controller"), "ns", name, "status")
-    await updating.update(world.registry.stored("", "resourcequotas"), call, counted, WriteOptions())
+    call = RequestScope(User("controller"), "ns", name, "status")
+    await updating.update(world.registry.find_storage_resource("", "resourcequotas"), call, counted, WriteOptions())
 
 
 def used(world, name="q"):
-    return world.registry.stored("", "resourcequotas").record("ns", name).load()["status"]["used"]
+    return world.registry.find_storage_resource("", "resourcequotas").get_cached("ns", name).load()["status"]["used"]
 
 
 def pod(**spec):
@@ -100,7 +100,7 @@ def claim(size, storage_class):
 )
 async def test_what_is_made_counts(world, hard, obj, counted):
     await quota(world, hard)
-    await PLUGIN.settle(world.creation(obj))
+    await PLUGIN.validate_async(world.creation(obj))
     assert used(world) == counted
 
 
@@ -140,7 +140,7 @@ async def test_what_is_made_counts(world, hard, obj, counted):
 async def test_what_a_quota_does_not_allow_is_refused(world, hard, before, obj, why):
     await quota(world, hard, before)
     with pytest.raises(Forbidden) as caught:
-        await PLUGIN.settle(world.creation(obj))
+        await PLUGIN.validate_async(world.creation(obj))
     assert caught.value.message == f'pods "p" is forbidden: {why}'
     assert used(world) == before
 
@@ -176,7 +176,7 @@ async def test_what_a_quota_does_not_allow_is_refused(world, hard, before, obj, 
 )
 async def test_a_quota_counts_what_is_within_its_scopes(world, scopes, obj, counts):
     await quota(world, {"pods": "2"}, **scopes)
-    await PLUGIN.settle(world.creation(obj))
+    await PLUGIN.validate_async(world.creation(obj))
     assert used(world) == {"pods": "1" if counts else "0"}
 
 
@@ -184,13 +184,13 @@ async def test_all_quotas_count_or_none_does(world):
     await quota(world, {"pods": "5"}, name="a")
     await quota(world, {"pods": "0"}, name="b")
     with pytest.raises(Forbidden):
-        await PLUGIN.settle(world.creation(pod()))
+        await PLUGIN.validate_async(world.creation(pod()))
     assert used(world, "a") == {"pods": "0"}
 
 
 async def test_an_update_counts_for_what_it_adds(world):
     await quota(world, {"services.nodeports": "9"}, {"services.nodeports": "3"})
-    await PLUGIN.settle(world.update(service(type="NodePort"), service()))
+    await PLUGIN.validate_async(world.update(service(type="NodePort"), service()))
     assert used(world) == {"services.nodeports": "5"}
 
 
@@ -198,13 +198,13 @@ async def test_a_dry_run_is_judged_and_not_counted(world):
     await quota(world, {"pods": "1"})
     request = world.creation(pod())
     request.dry_run = True
-    await PLUGIN.settle(request)
+    await PLUGIN.validate_async(request)
     assert used(world) == {"pods": "0"}
 
 
 async def test_of_concurrent_requests_only_as_many_as_fit_are_admitted(world):
     await quota(world, {"pods": "3"})
     requests = [world.creation(pod()) for _ in range(5)]
-    results = await asyncio.gather(*(PLUGIN.settle(one) for one in requests), return_exceptions=True)
+    results = await asyncio.gather(*(PLUGIN.validate_async(one) for one in requests), return_exceptions=True)
     assert sum(isinstance(one, Forbidden) for one in results) == 2
     assert used(world) == {"pods": "3"}

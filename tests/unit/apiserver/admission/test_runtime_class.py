@@ -23,7 +23,7 @@ async def test_a_pod_gets_the_overhead_of_its_class(world):
     request = world.creation(pod(runtimeClassName="vm"))
     PLUGIN.admit(request)
     PLUGIN.validate(request)
-    assert request.given["spec"]["overhead"] == {"cpu": "100m"}
+    assert request.new["spec"]["overhead"] == {"cpu": "100m"}
 
 
 async def test_a_pod_runs_where_its_class_says(world):
@@ -31,8 +31,8 @@ async def test_a_pod_runs_where_its_class_says(world):
     await world.put(runtime(scheduling={"nodeSelector": {"vm": "yes"}, "tolerations": tolerations}))
     request = world.creation(pod(runtimeClassName="vm", nodeSelector={"zone": "a"}))
     PLUGIN.admit(request)
-    assert request.given["spec"]["nodeSelector"] == {"zone": "a", "vm": "yes"}
-    assert request.given["spec"]["tolerations"] == tolerations
+    assert request.new["spec"]["nodeSelector"] == {"zone": "a", "vm": "yes"}
+    assert request.new["spec"]["tolerations"] == tolerations
 
 
 @pytest.mark.parametrize(

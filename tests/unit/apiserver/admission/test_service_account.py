@@ -21,7 +21,7 @@ def pod(metadata=None, **spec):
 def admitted(world, obj):
     request = world.creation(obj)
     PLUGIN.admit(request)
-    return request.given["spec"]
+    return request.new["spec"]
 
 
 def refusal(world, obj):

@@ -23,4 +23,4 @@ async def test_storage_in_use_is_kept_by_a_finalizer(world, obj, finalizers):
     request = world.creation(obj)
     StorageObjectInUseProtection().admit(request)
     StorageObjectInUseProtection().admit(request)
-    assert request.given["metadata"]["finalizers"] == finalizers
+    assert request.new["metadata"]["finalizers"] == finalizers

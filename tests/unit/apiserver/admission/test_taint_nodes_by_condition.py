@@ -10,16 +10,16 @@ def node(**spec):
 async def test_a_new_node_is_not_ready(world):
     request = world.creation(node(taints=[{"key": "a", "effect": "NoExecute"}]))
     TaintNodesByCondition().admit(request)
-    assert request.given["spec"]["taints"] == [{"key": "a", "effect": "NoExecute"}, TAINT]
+    assert request.new["spec"]["taints"] == [{"key": "a", "effect": "NoExecute"}, TAINT]
 
 
 async def test_the_taint_is_not_doubled(world):
     request = world.creation(node(taints=[{**TAINT, "value": "x"}]))
     TaintNodesByCondition().admit(request)
-    assert request.given["spec"]["taints"] == [{**TAINT, "value": "x"}]
+    assert request.new["spec"]["taints"] == [{**TAINT, "value": "x"}]
 
 
 async def test_an_update_does_not_bring_the_taint_back(world):
     request = world.update(node(), node())
     TaintNodesByCondition().admit(request)
-    assert "taints" not in request.given["spec"]
+    assert "taints" not in request.new["spec"]

@@ -28,13 +28,13 @@ def test_what_one_toleration_covers(wide, narrow, covered):
 
 
 def test_merging_drops_what_is_covered_from_either_side():
-    assert tolerations.merge([A_ONE, {"key": "b", "operator": "Exists"}], [A, A]) == [
+    assert tolerations.merge_tolerations([A_ONE, {"key": "b", "operator": "Exists"}], [A, A]) == [
         {"key": "b", "operator": "Exists"},
         A,
     ]
 
 
 def test_no_list_allows_everything():
-    assert tolerations.within([A], [])
-    assert tolerations.within([A_ONE], [A])
-    assert not tolerations.within([A], [A_ONE])
+    assert tolerations.are_allowed([A], [])
+    assert tolerations.are_allowed([A_ONE], [A])
+    assert not tolerations.are_allowed([A], [A_ONE])

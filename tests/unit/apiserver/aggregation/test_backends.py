@@ -3,12 +3,12 @@ import contextlib
 
 import pytest
 
-from mockkube.apiserver.aggregation.backends import Backends
+from mockkube.apiserver.aggregation.backends import AvailabilityController
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.post_start_hooks.registrations import API_SERVICES
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 USER = User("somebody")
 NAME = "v1.ext.example.com"
@@ -18,7 +18,7 @@ SLICE = ("discovery.k8s.io", "endpointslices")
 
 
 async def create(registry, kind, obj, namespace=""):
-    home, call = registry.stored(*kind), Call(USER, namespace)
+    home, call = registry.find_storage_resource(*kind), RequestScope(USER, namespace)
     await creation.create(home, call, home.decode(obj, call, "Strict"), WriteOptions())
 
 
@@ -33,28 +33,28 @@ async def make_slice(registry, service):
 
 
 def available(registry):
-    [condition] = registry.stored(*API_SERVICES).record("", NAME).load()["status"]["conditions"]
+    [condition] = registry.find_storage_resource(*API_SERVICES).get_cached("", NAME).load()["status"]["conditions"]
     return condition
 
 
 async def doubt(registry, status="Unknown"):
     """Write a condition that the next look will correct."""
     told = {"type": "Available", "status": status, "lastTransitionTime": LONG_AGO, "reason": "Doubt"}
-    home, call = registry.stored(*API_SERVICES), Call(USER, name=NAME, subresource="status")
+    home, call = registry.find_storage_resource(*API_SERVICES), RequestScope(USER, name=NAME, subresource="status")
     await updating.update(home, call, lambda now: {**now, "status": {"conditions": [told]}}, WriteOptions())
 
 
 @pytest.fixture
 async def rest(registry):
     """What to wait for until every look is over, while an APIService leads to the service `s`."""
-    backends = Backends(registry, None)
+    backends = AvailabilityController(registry, None)
     backends.start()
-    task = asyncio.create_task(backends.rounds.run())
+    task = asyncio.create_task(backends.queue.run())
 
     async def wait():
         for _ in range(100):
             await asyncio.sleep(0)
-        assert not backends.rounds.busy, "it does not come to rest"
+        assert not backends.queue.is_busy, "it does not come to rest"
 
     service = {"namespace": "ns", "name": "s"}
     spec = {"group": "ext.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.apiserver.aggregation.resource_lists import readable, version_of
+from mockkube.apiserver.aggregation.resource_lists import parse_resource_list, to_version_discovery
 
 POD = {"name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": ["get"], "shortNames": ["po"]}
 LOG = {"name": "pods/log", "singularName": "", "namespaced": True, "kind": "Pod", "verbs": ["get"]}
@@ -8,7 +8,7 @@ KIND = {"group": "", "version": "", "kind": "Pod"}
 
 
 def test_resources_have_theirs_below_them():
-    assert version_of("v1", [POD, LOG]) == {
+    assert to_version_discovery("v1", [POD, LOG]) == {
         "version": "v1",
         "resources": [
             {
@@ -26,9 +26,9 @@ def test_resources_have_theirs_below_them():
 
 
 def test_what_is_not_known_is_stale():
-    assert version_of("v1", None) == {"version": "v1", "freshness": "Stale"}
+    assert to_version_discovery("v1", None) == {"version": "v1", "freshness": "Stale"}
 
 
 @pytest.mark.parametrize("document", [None, [], {}, {"resources": "pods"}])
 def test_what_is_no_list_of_resources_is_none(document):
-    assert readable(document) is None
+    assert parse_resource_list(document) is None

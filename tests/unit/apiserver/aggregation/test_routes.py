@@ -1,16 +1,16 @@
 import pytest
 
-from mockkube.apiserver.aggregation.routes import NoRoute, Route, route
+from mockkube.apiserver.aggregation.routes import Endpoint, NoEndpoint, resolve_endpoint
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 REFERENCE = {"namespace": "ns", "name": "s", "port": 443}
 
 
 async def create(registry, group, plural, obj):
-    home, call = registry.stored(group, plural), Call(User("somebody"), "ns")
+    home, call = registry.find_storage_resource(group, plural), RequestScope(User("somebody"), "ns")
     await creation.create(home, call, home.decode(obj, call, "Strict"), WriteOptions())
 
 
@@ -32,21 +32,21 @@ PORTS = [{"name": "https", "port": 443}]
 async def test_a_service_leads_to_an_endpoint(registry):
     await make_service(registry, ports=PORTS)
     await make_slice(registry)
-    assert route(registry, REFERENCE) == Route("192.0.2.5", 8443)
+    assert resolve_endpoint(registry, REFERENCE) == Endpoint("192.0.2.5", 8443)
 
 
 async def test_an_external_name_is_where_it_leads(registry):
     await make_service(registry, type="ExternalName", externalName="localhost")
-    assert route(registry, {**REFERENCE, "port": 8443}).url == "https://localhost:8443"
+    assert resolve_endpoint(registry, {**REFERENCE, "port": 8443}).url == "https://localhost:8443"
 
 
 def test_an_address_of_ipv6_stands_in_brackets():
-    assert Route("fd00::1", 443).url == "https://[fd00::1]:443"
+    assert Endpoint("fd00::1", 443).url == "https://[fd00::1]:443"
 
 
 async def test_a_service_that_is_not_there_leads_nowhere(registry):
-    with pytest.raises(NoRoute, match='service "s" not found'):
-        route(registry, REFERENCE)
+    with pytest.raises(NoEndpoint, match='service "s" not found'):
+        resolve_endpoint(registry, REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,5 @@ async def test_a_service_that_is_not_there_leads_nowhere(registry):
 async def test_what_leads_nowhere(registry, port, ready, name, why):
     await make_service(registry, ports=PORTS)
     await make_slice(registry, ready=ready, port=name)
-    with pytest.raises(NoRoute, match=why):
-        route(registry, {**REFERENCE, "port": port})
+    with pytest.raises(NoEndpoint, match=why):
+        resolve_endpoint(registry, {**REFERENCE, "port": port})

@@ -1,13 +1,13 @@
 from multidict import CIMultiDict
 
-from mockkube.apiserver.aggregation.transport import identify
+from mockkube.apiserver.aggregation.transport import set_user_headers
 from mockkube.apiserver.identity.user import User
 
 
 def test_the_client_is_named_and_nobody_else():
     headers = CIMultiDict({"x-remote-user": "evil", "X-Remote-Extra-Scopes": "all", "Accept": "*/*"})
     headers.add("X-Remote-Group", "system:masters")
-    identify(headers, User("joe", "u-1", ("a", "b"), {"example.com/scopes": ("x", "y")}))
+    set_user_headers(headers, User("joe", "u-1", ("a", "b"), {"example.com/scopes": ("x", "y")}))
     assert sorted(headers.items()) == [
         ("Accept", "*/*"),
         ("X-Remote-Extra-example.com%2Fscopes", "x"),

@@ -2,33 +2,33 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountReviewer
-from mockkube.apiserver.identity.service_account_tokens import Terms, TokenIssuer
-from mockkube.apiserver.identity.user import AUDIENCE, InvalidCredentials
+from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountTokenAuthenticator
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer, TokenTerms
+from mockkube.apiserver.identity.user import DEFAULT_AUDIENCE, InvalidCredentials
 from mockkube.apiserver.registry import encoding
 
 HOUR = timedelta(hours=1)
 
 
 def terms():
-    return Terms((AUDIENCE,), datetime(2026, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC), "id")
+    return TokenTerms((DEFAULT_AUDIENCE,), datetime(2026, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC), "id")
 
 
 @pytest.fixture
 def put(registry):
     async def put(kind, name, namespace="ns", uid="u", **metadata):
-        resource = registry.stored("", f"{kind.lower()}s")
+        resource = registry.find_storage_resource("", f"{kind.lower()}s")
         place = {"namespace": namespace} if namespace else {}
         body = {"metadata": {"name": name, **place, "uid": uid, **metadata}, "spec": {"containers": []}}
         obj = {"apiVersion": "v1", "kind": kind, **body}
-        key, stored = resource.key(namespace, name), encoding.to_stored(obj, resource.tag)
-        store = registry.services.store
-        existing = resource.record(namespace, name)
+        key, stored = resource.key(namespace, name), encoding.encode_stored(obj, resource.tag)
+        store = registry.dependencies.store
+        existing = resource.get_cached(namespace, name)
         if existing is None:
             entry = await store.create(key, stored)
         else:
             entry = await store.update(key, stored, expected=existing.revision)
-        await registry.services.cache.reach(entry.revision)
+        await registry.dependencies.watch_cache.wait_until_at(entry.revision)
         return obj
 
     return put
@@ -41,16 +41,16 @@ async def robot(put):
 
 @pytest.fixture
 def issue(registry):
-    now = registry.services.clock.now()
+    now = registry.dependencies.clock.now()
 
-    def issue(account, *, audiences=(AUDIENCE,), issued=now, lasts=HOUR, **terms):
-        return registry.services.accounts.issue(account, Terms(audiences, issued, issued + lasts, "id", **terms))
+    def issue(account, *, audiences=(DEFAULT_AUDIENCE,), issued=now, lasts=HOUR, **terms):
+        return registry.dependencies.token_issuer.issue(account, TokenTerms(audiences, issued, issued + lasts, "id", **terms))
 
     return issue
 
 
 def review(registry, token, *audiences):
-    return ServiceAccountReviewer(registry)(token, audiences or (AUDIENCE,))
+    return ServiceAccountTokenAuthenticator(registry)(token, audiences or (DEFAULT_AUDIENCE,))
 
 
 def refused(registry, token, *audiences):
@@ -68,7 +68,7 @@ async def test_a_token_speaks_for_its_account(registry, robot, issue):
 
 async def test_a_token_of_a_pod_speaks_of_it_and_its_node(registry, robot, put, issue):
     pod, node = await put("Pod", "p", uid="up"), await put("Node", "n1", "", uid="un")
-    extra = review(registry, issue(robot, bound=pod, node=node)).user.extra
+    extra = review(registry, issue(robot, bound_object=pod, node=node)).user.extra
     at = "authentication.kubernetes.io"
     assert extra[f"{at}/pod-name"] == ("p",)
     assert extra[f"{at}/pod-uid"] == ("up",)
@@ -79,19 +79,19 @@ async def test_a_token_of_a_pod_speaks_of_it_and_its_node(registry, robot, put, 
 async def test_a_token_is_good_for_audiences_of_its_own(registry, robot, issue):
     token = issue(robot, audiences=("a", "b"))
     assert review(registry, token, "b", "c").audiences == ("b",)
-    text = f'token audiences ["a" "b"] is invalid for the target audiences ["{AUDIENCE}"]'
+    text = f'token audiences ["a" "b"] is invalid for the target audiences ["{DEFAULT_AUDIENCE}"]'
     assert refused(registry, token) == text
 
 
 async def test_a_token_is_good_a_minute_longer_than_it_says(registry, robot, issue):
-    now = registry.services.clock.now()
+    now = registry.dependencies.clock.now()
     assert review(registry, issue(robot, issued=now - HOUR - timedelta(seconds=50)))
     text = refused(registry, issue(robot, issued=now - HOUR - timedelta(seconds=70)))
     assert text == "service account token has expired"
 
 
 async def test_a_token_is_not_good_before_its_time(registry, robot, issue):
-    later = registry.services.clock.now() + HOUR
+    later = registry.dependencies.clock.now() + HOUR
     assert refused(registry, issue(robot, issued=later)) == "service account token is not valid yet"
 
 
@@ -105,17 +105,17 @@ async def test_a_token_ends_with_its_account(registry, put, issue):
 @pytest.mark.parametrize(("kind", "namespace"), [("Pod", "ns"), ("Secret", "ns"), ("Node", "")])
 async def test_a_token_ends_with_what_it_is_bound_to(registry, robot, put, issue, kind, namespace):
     bound = {"kind": kind, "metadata": {"name": "x", "uid": "u"}}
-    assert refused(registry, issue(robot, bound=bound)) == "service account token has been invalidated"
+    assert refused(registry, issue(robot, bound_object=bound)) == "service account token has been invalidated"
     await put(kind, "x", namespace)
-    assert review(registry, issue(robot, bound=bound))
+    assert review(registry, issue(robot, bound_object=bound))
     await put(kind, "x", namespace, uid="another")
     word = kind.lower()
     text = f"{word} UID (another) does not match service account {word} ref claim (u)"
-    assert refused(registry, issue(robot, bound=bound)) == text
+    assert refused(registry, issue(robot, bound_object=bound)) == text
 
 
 async def test_a_token_ends_a_minute_after_its_pod_was_to_be_gone(registry, robot, put, issue):
-    token = issue(robot, bound=await put("Pod", "p"))
+    token = issue(robot, bound_object=await put("Pod", "p"))
     await put("Pod", "p", deletionTimestamp="2999-01-01T00:00:00Z")
     assert review(registry, token)
     await put("Pod", "p", deletionTimestamp="2020-01-01T00:00:00Z")

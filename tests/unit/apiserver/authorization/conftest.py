@@ -6,18 +6,18 @@ from dataclasses import dataclass
 import pytest
 
 from mockkube.api.types import Object
-from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.authorization.escalation import Escalation
+from mockkube.apiserver.authorization.escalation import EscalationCheck
 from mockkube.apiserver.authorization.roles import GROUP
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import creation, deletion, encoding, updating
-from mockkube.apiserver.registry.authorizer import Attributes, Decision
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes, Decision
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
-ADMIN = User("admin", groups=(MASTERS, "system:authenticated"))
+ADMIN = User("admin", groups=(MASTERS_GROUP, "system:authenticated"))
 JANE = User("jane", groups=("devs", "system:authenticated"))
 READS_PODS = ({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},)
 
@@ -30,32 +30,32 @@ class World:
     authorizer: Authorizer
 
     def _resource(self, obj: Object) -> Resource:
-        found = self.registry.of_kind(obj["apiVersion"], obj["kind"])
+        found = self.registry.find_by_kind(obj["apiVersion"], obj["kind"])
         assert found is not None
         return found
 
     async def put(self, *objs: Object, user: User = ADMIN) -> None:
         for obj in objs:
-            resource, call = self._resource(obj), Call(user, obj["metadata"].get("namespace", ""))
+            resource, call = self._resource(obj), RequestScope(user, obj["metadata"].get("namespace", ""))
             await creation.create(resource, call, resource.decode(obj, call, "Strict"), WriteOptions())
 
     async def replace(self, obj: Object, user: User = ADMIN) -> None:
         metadata = obj["metadata"]
-        resource, call = self._resource(obj), Call(user, metadata.get("namespace", ""), metadata["name"])
+        resource, call = self._resource(obj), RequestScope(user, metadata.get("namespace", ""), metadata["name"])
         await updating.replace(resource, call, resource.decode(obj, call, "Strict"), WriteOptions())
 
     async def delete(self, obj: Object) -> None:
         metadata = obj["metadata"]
-        call = Call(ADMIN, metadata.get("namespace", ""), metadata["name"])
+        call = RequestScope(ADMIN, metadata.get("namespace", ""), metadata["name"])
         await deletion.delete(self._resource(obj), call, DeleteOptions())
 
     def load(self, obj: Object) -> Object:
-        record = self._resource(obj).record(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        record = self._resource(obj).get_cached(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         assert record is not None
         return record.load()
 
     def decide(self, user: User = JANE, verb: str = "list", resource: str = "pods", **more: str) -> Decision:
-        return self.authorizer.decide(Attributes(user, verb, resource=resource, **more))
+        return self.authorizer.authorize(AuthorizationAttributes(user, verb, resource=resource, **more))
 
     def allows(self, user: User = JANE, verb: str = "list", resource: str = "pods", **more: str) -> bool:
         return self.decide(user, verb, resource, **more).allowed
@@ -111,7 +111,7 @@ def admin() -> User:
 def world(registry: Registry) -> World:
     """A registry in which nobody grants more than they have."""
     authorizer = Authorizer(registry)
-    registry.services.admission = Chain([Escalation(authorizer)])
+    registry.dependencies.admission = AdmissionChain([EscalationCheck(authorizer)])
     return World(registry, authorizer)
 
 
@@ -120,13 +120,13 @@ def put_raw(registry: Registry) -> Callable[[Object], Awaitable[None]]:
     """Stores an object as it is, for what only reads it."""
 
     async def put(obj: Object) -> None:
-        resource = registry.of_kind(obj["apiVersion"], obj["kind"])
+        resource = registry.find_by_kind(obj["apiVersion"], obj["kind"])
         assert resource is not None
         metadata = {"uid": f"uid-{obj['metadata']['name']}", **obj["metadata"]}
         key = resource.key(metadata.get("namespace", ""), metadata["name"])
-        entry = await registry.services.store.create(
-            key, encoding.to_stored({**obj, "metadata": metadata}, resource.tag)
+        entry = await registry.dependencies.store.create(
+            key, encoding.encode_stored({**obj, "metadata": metadata}, resource.tag)
         )
-        await registry.services.cache.reach(entry.revision)
+        await registry.dependencies.watch_cache.wait_until_at(entry.revision)
 
     return put

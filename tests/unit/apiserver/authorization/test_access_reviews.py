@@ -11,7 +11,7 @@ AT = "spec.resourceAttributes"
 
 def complaints(kind="SubjectAccessReview", *, metadata=None, **spec):
     review = {"kind": kind, "metadata": metadata or {}, "spec": spec}
-    return [str(error) for error in access_reviews.complaints(review)]
+    return [str(error) for error in access_reviews.validate_review(review)]
 
 
 def test_a_question_about_a_user_and_a_resource_is_valid():
@@ -85,11 +85,11 @@ def test_a_local_question_is_about_its_namespace():
 
 def test_what_a_question_asks_of_the_authorizer():
     spec = {"user": "jane", "uid": "u", "groups": ["devs"], "extra": {"k": ["v"]}, "resourceAttributes": RESOURCE}
-    user = access_reviews.subject(spec)
+    user = access_reviews.review_user(spec)
     assert user == User("jane", uid="u", groups=("devs",), extra={"k": ("v",)})
-    asked = access_reviews.attributes(user, spec)
+    asked = access_reviews.to_attributes(user, spec)
     assert (asked.verb, asked.resource, asked.namespace, asked.path) == ("get", "pods", "ns", None)
-    assert access_reviews.attributes(user, {"nonResourceAttributes": PATH}).path == "/x"
+    assert access_reviews.to_attributes(user, {"nonResourceAttributes": PATH}).path == "/x"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,9 @@ def test_what_a_question_asks_of_the_authorizer():
 )
 def test_a_field_selector_limits_what_is_asked(selector):
     spec = {"resourceAttributes": {**RESOURCE, "fieldSelector": selector}}
-    assert [str(one) for one in access_reviews.attributes(User("jane"), spec).fields] == ["spec.nodeName=n1"]
+    assert [str(one) for one in access_reviews.to_attributes(User("jane"), spec).field_requirements] == [
+        "spec.nodeName=n1"
+    ]
 
 
 GOOD = {"key": "a", "operator": "In", "values": ["b"]}
@@ -131,9 +133,9 @@ BAD = {"key": "a", "operator": "Like", "values": ["b"]}
 )
 def test_what_of_selectors_cannot_be_read_is_told_with_the_verdict(selectors, error):
     spec = {"resourceAttributes": {**RESOURCE, **selectors}}
-    assert access_reviews.status(Decision(allowed=True), spec).get("evaluationError") == error
+    assert access_reviews.make_status(Decision(allowed=True), spec).get("evaluationError") == error
 
 
 def test_the_verdict_has_a_reason_if_there_is_one():
-    assert access_reviews.status(Decision(allowed=True), {}) == {"allowed": True}
-    assert access_reviews.status(Decision(allowed=False, reason="no"), {}) == {"allowed": False, "reason": "no"}
+    assert access_reviews.make_status(Decision(allowed=True), {}) == {"allowed": True}
+    assert access_reviews.make_status(Decision(allowed=False, reason="no"), {}) == {"allowed": False, "reason": "no"}

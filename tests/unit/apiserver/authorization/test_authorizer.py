@@ -1,7 +1,7 @@
 import pytest
 
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.authorizer import Attributes
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 
 
 async def test_administrators_may_do_everything_and_no_reason_is_told(world, admin):
@@ -48,22 +48,22 @@ async def test_a_binding_to_a_role_that_is_not_there_is_told(world):
 async def test_paths_are_granted_by_cluster_roles(world, jane):
     rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
     await world.put(world.cluster_role("metrics", rule), world.cluster_binding("b", "metrics", "User jane"))
-    assert world.authorizer.decide(Attributes(jane, "get", path="/metrics")).allowed
-    assert not world.authorizer.decide(Attributes(jane, "get", path="/healthz")).allowed
+    assert world.authorizer.authorize(AuthorizationAttributes(jane, "get", path="/metrics")).allowed
+    assert not world.authorizer.authorize(AuthorizationAttributes(jane, "get", path="/healthz")).allowed
 
 
 async def test_what_a_user_may_do_is_enumerated_with_what_is_missing(world, jane):
     await world.put(world.role("reader"), world.binding("b", "reader", "User jane"))
     await world.put(world.binding("c", "gone", "User jane"))
-    found = world.authorizer.enumerate(jane, "ns")
+    found = world.authorizer.resolve_rules(jane, "ns")
     assert [rule.verbs for rule in found.rules] == [("get", "list")]
-    assert not found.incomplete
+    assert not found.is_incomplete
     assert found.error == 'role.rbac.authorization.k8s.io "gone" not found'
 
 
 async def test_what_a_node_may_do_cannot_be_enumerated(world):
-    found = world.authorizer.enumerate(User("system:node:n1", groups=("system:nodes",)), "ns")
-    assert found.incomplete
+    found = world.authorizer.resolve_rules(User("system:node:n1", groups=("system:nodes",)), "ns")
+    assert found.is_incomplete
     assert found.error == "node authorizer does not support user rule resolution"
 
 

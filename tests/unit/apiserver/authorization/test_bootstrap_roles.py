@@ -1,13 +1,13 @@
 import pytest
 
 from mockkube.apiserver.authorization.bootstrap_roles import bootstrap_rbac
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 GROUP = "rbac.authorization.k8s.io"
-ADMIN = User("admin", groups=(MASTERS,))
+ADMIN = User("admin", groups=(MASTERS_GROUP,))
 
 
 @pytest.fixture
@@ -17,18 +17,18 @@ async def new(registry):
 
 
 def names(registry, plural):
-    return {(one.namespace, one.name) for one in registry.stored(GROUP, plural).collection.records.values()}
+    return {(one.namespace, one.name) for one in registry.find_storage_resource(GROUP, plural).collection.records.values()}
 
 
 def load(registry, plural, name):
-    return registry.stored(GROUP, plural).record("", name).load()
+    return registry.find_storage_resource(GROUP, plural).get_cached("", name).load()
 
 
 async def change(registry, plural, name, **fields):
     def changed(current):
         return {**current, **fields}
 
-    await updating.update(registry.stored(GROUP, plural), Call(ADMIN, name=name), changed, WriteOptions())
+    await updating.update(registry.find_storage_resource(GROUP, plural), RequestScope(ADMIN, name=name), changed, WriteOptions())
 
 
 def test_a_new_cluster_has_roles_and_bindings(new):
@@ -39,13 +39,13 @@ def test_a_new_cluster_has_roles_and_bindings(new):
 
 
 async def test_starting_again_changes_nothing(new):
-    revision = new.services.store.revision
+    revision = new.dependencies.store.revision
     await bootstrap_rbac(new)
-    assert new.services.store.revision == revision
+    assert new.dependencies.store.revision == revision
 
 
 async def test_what_is_missing_comes_back(new):
-    await deletion.delete(new.stored(GROUP, "clusterroles"), Call(ADMIN, name="view"), DeleteOptions())
+    await deletion.delete(new.find_storage_resource(GROUP, "clusterroles"), RequestScope(ADMIN, name="view"), DeleteOptions())
     await bootstrap_rbac(new)
     assert ("", "view") in names(new, "clusterroles")
 
@@ -59,7 +59,7 @@ async def test_what_a_role_lacks_comes_back(new):
 async def test_who_lost_a_binding_has_it_again(new):
     await change(new, "clusterrolebindings", "cluster-admin", subjects=[])
     await bootstrap_rbac(new)
-    assert load(new, "clusterrolebindings", "cluster-admin")["subjects"][0]["name"] == MASTERS
+    assert load(new, "clusterrolebindings", "cluster-admin")["subjects"][0]["name"] == MASTERS_GROUP
 
 
 async def test_what_an_administrator_keeps_stays(new):
@@ -71,11 +71,11 @@ async def test_what_an_administrator_keeps_stays(new):
 
 
 async def test_a_binding_to_another_role_is_made_anew(new):
-    bindings, call = new.stored(GROUP, "clusterrolebindings"), Call(ADMIN, name="system:discovery")
+    bindings, call = new.find_storage_resource(GROUP, "clusterrolebindings"), RequestScope(ADMIN, name="system:discovery")
     before = load(new, "clusterrolebindings", "system:discovery")
     await deletion.delete(bindings, call, DeleteOptions())
     reference = {**before["roleRef"], "name": "view"}
     other = bindings.decode({"metadata": {"name": "system:discovery"}, "roleRef": reference}, call, "Strict")
-    await creation.create(bindings, Call(ADMIN), other, WriteOptions())
+    await creation.create(bindings, RequestScope(ADMIN), other, WriteOptions())
     await bootstrap_rbac(new)
     assert load(new, "clusterrolebindings", "system:discovery")["roleRef"]["name"] == "system:discovery"

@@ -2,9 +2,9 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.api.errors import BadRequest, Forbidden
-from mockkube.apiserver.authorization.impersonation import Impersonation
+from mockkube.apiserver.authorization.impersonation import Impersonator
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.authorizer import Attributes
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 
 
 def headers(*pairs):
@@ -12,8 +12,8 @@ def headers(*pairs):
 
 
 def acting(world, sender, *pairs, constrained=True):
-    asked = Attributes(sender, "list", resource="pods", namespace="ns")
-    return Impersonation(world.authorizer, constrained=constrained).apply(asked, headers(*pairs)).user
+    asked = AuthorizationAttributes(sender, "list", resource="pods", namespace="ns")
+    return Impersonator(world.authorizer, constrained=constrained).apply(asked, headers(*pairs)).user
 
 
 async def grant(world, *rules):
@@ -116,9 +116,9 @@ async def test_the_new_verbs_allow_some_things_as_some_users(world, jane):
     as_joe = may("impersonate:user-info", "users", "authentication.k8s.io", resourceNames=["joe"])
     await grant(world, as_joe, may("impersonate-on:user-info:list", "pods"))
     assert acting(world, jane, ("Impersonate-User", "joe")).name == "joe"
-    asked = Attributes(jane, "delete", resource="pods", namespace="ns")
+    asked = AuthorizationAttributes(jane, "delete", resource="pods", namespace="ns")
     with pytest.raises(Forbidden):
-        Impersonation(world.authorizer, constrained=True).apply(asked, headers(("Impersonate-User", "joe")))
+        Impersonator(world.authorizer, constrained=True).apply(asked, headers(("Impersonate-User", "joe")))
 
 
 async def test_the_new_verbs_never_make_an_administrator(world, jane):

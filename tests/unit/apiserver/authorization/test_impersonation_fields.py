@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.apiserver.authorization.impersonation_fields import extra_complaint
+from mockkube.apiserver.authorization.impersonation_fields import find_extra_error
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ from mockkube.apiserver.authorization.impersonation_fields import extra_complain
     ],
 )
 def test_a_strange_extra_field_is_told(extra, complaint):
-    assert extra_complaint(extra) == complaint
+    assert find_extra_error(extra) == complaint

@@ -1,9 +1,9 @@
 import pytest
 
 from mockkube.api.selectors import fields
-from mockkube.apiserver.authorization.node import node_of
+from mockkube.apiserver.authorization.node import node_name
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.authorizer import Attributes
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 
 NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
 
@@ -18,12 +18,14 @@ NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
     ],
 )
 def test_a_node_is_known_by_name_and_group(user, node):
-    assert node_of(user) == node
+    assert node_name(user) == node
 
 
 def asks(verb, group, resource, subresource="", *, namespace="", name="", selector=""):
     requirements = fields.parse(selector).requirements
-    return Attributes(NODE, verb, group, resource, subresource, namespace, name, fields=requirements)
+    return AuthorizationAttributes(
+        NODE, verb, group, resource, subresource, namespace, name, field_requirements=requirements
+    )
 
 
 LEASES = ("coordination.k8s.io", "leases")
@@ -49,7 +51,7 @@ CSI_NODES = ("storage.k8s.io", "csinodes")
     ],
 )
 def test_a_node_may(world, asked):
-    assert world.authorizer.decide(asked).allowed
+    assert world.authorizer.authorize(asked).allowed
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_a_node_may(world, asked):
     ],
 )
 def test_a_node_may_not(world, asked, reason):
-    decision = world.authorizer.decide(asked)
+    decision = world.authorizer.authorize(asked)
     assert (decision.allowed, decision.reason) == (False, reason)
 
 

@@ -9,7 +9,7 @@ from mockkube.features.versions import Version
 def objects(version="1.36", *, kind="ClusterRole", on=None):
     at = Version.parse(version)
     gates = enabled_gates(at) if on is None else frozenset(on)
-    made = policy.objects(Capabilities(at, gates))
+    made = policy.default_objects(Capabilities(at, gates))
     return {obj["metadata"]["name"]: obj for obj in made if obj["kind"] == kind}
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.apiserver.authorization.relations import Relations
+from mockkube.apiserver.authorization.relations import NodeRelations
 
 
 def pod(**spec):
@@ -42,17 +42,17 @@ PROJECTED = {"projected": {"sources": [{"secret": {"name": "x"}}, {"configMap": 
 )
 async def test_a_node_has_to_do_with_what_its_pods_use(world, put_raw, user, plural, name):
     await put_raw(user)
-    relations = Relations(world.registry)
-    assert relations.related("n1", plural, "ns", name)
-    assert not relations.related("n2", plural, "ns", name)
-    assert not relations.related("n1", plural, "ns", f"another-{name}")
+    relations = NodeRelations(world.registry)
+    assert relations.is_related("n1", plural, "ns", name)
+    assert not relations.is_related("n2", plural, "ns", name)
+    assert not relations.is_related("n1", plural, "ns", f"another-{name}")
 
 
 async def test_a_pod_the_node_made_itself_gives_it_nothing(world, put_raw):
     mirror = mounting(secret={"secretName": "x"})
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "hash"}
     await put_raw(mirror)
-    assert not Relations(world.registry).related("n1", "secrets", "ns", "x")
+    assert not NodeRelations(world.registry).is_related("n1", "secrets", "ns", "x")
 
 
 async def test_a_node_has_to_do_with_the_volumes_of_its_claims_and_their_secrets(world, put_raw):
@@ -60,17 +60,17 @@ async def test_a_node_has_to_do_with_the_volumes_of_its_claims_and_their_secrets
     claim = {"namespace": "ns", "name": "c"}
     volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}}
     await put_raw({**volume, "spec": {"claimRef": claim, "csi": secret}})
-    relations = Relations(world.registry)
-    assert not relations.related("n1", "persistentvolumes", "", "pv")
+    relations = NodeRelations(world.registry)
+    assert not relations.is_related("n1", "persistentvolumes", "", "pv")
     await put_raw(mounting(persistentVolumeClaim={"claimName": "c"}))
-    assert relations.related("n1", "persistentvolumes", "", "pv")
-    assert relations.related("n1", "secrets", "storage", "x")
-    assert not relations.related("n2", "secrets", "storage", "x")
+    assert relations.is_related("n1", "persistentvolumes", "", "pv")
+    assert relations.is_related("n1", "secrets", "storage", "x")
+    assert not relations.is_related("n2", "secrets", "storage", "x")
 
 
 async def test_an_attachment_says_its_node_itself(world, put_raw):
     head = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "a"}}
     await put_raw({**head, "spec": {"nodeName": "n1"}})
-    relations = Relations(world.registry)
-    assert relations.related("n1", "volumeattachments", "", "a")
-    assert not relations.related("n2", "volumeattachments", "", "a")
+    relations = NodeRelations(world.registry)
+    assert relations.is_related("n1", "volumeattachments", "", "a")
+    assert not relations.is_related("n2", "volumeattachments", "", "a")

@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from mockkube.api.custom.correlation import Correlated
-from mockkube.api.custom.structural import read
-from mockkube.apiserver.custom.field_paths import BadPath, resolve
-from mockkube.apiserver.custom.rule_verdicts import Verdict, judge
+from mockkube.api.custom.correlation import CorrelatedObject
+from mockkube.api.custom.structural import parse_structural
+from mockkube.apiserver.custom.field_paths import FieldPathError, resolve_field_path
+from mockkube.apiserver.custom.rule_verdicts import RuleResult, evaluate_rules
 from mockkube.apiserver.custom.rules import compile_rules
 
 
 def schema_of(rule: dict[str, Any], **properties: Any) -> Any:
     own = {"type": "object", "properties": properties, "x-kubernetes-validations": [rule]}
-    return read({"type": "object", "properties": {"spec": own}})
+    return parse_structural({"type": "object", "properties": {"spec": own}})
 
 
-def verdict(schema: Any, new: Any, old: Any = None, *, ratcheting: bool = False) -> Verdict:
+def verdict(schema: Any, new: Any, old: Any = None, *, ratcheting: bool = False) -> RuleResult:
     whole, before = {"spec": new}, None if old is None else {"spec": old}
-    correlated = Correlated(whole, before, schema) if ratcheting else None
-    return judge(compile_rules(schema, whole=True), whole, before, correlated=correlated)
+    correlated = CorrelatedObject(whole, before, schema) if ratcheting else None
+    return evaluate_rules(compile_rules(schema, is_resource_root=True), whole, before, correlated=correlated)
 
 
 NUMBER = {"type": "integer"}
@@ -71,7 +71,7 @@ def test_what_is_as_it_was_is_only_warned_of() -> None:
 
 def test_items_are_judged_each_at_its_place() -> None:
     item = {"type": "integer", "x-kubernetes-validations": [{"rule": "self < 5", "message": "too much"}]}
-    schema = read({"type": "object", "properties": {"spec": {"type": "array", "items": item}}})
+    schema = parse_structural({"type": "object", "properties": {"spec": {"type": "array", "items": item}}})
     assert [str(error) for error in verdict(schema, [1, 9]).errors] == ["spec[1]: Invalid value: 9: too much"]
 
 
@@ -93,11 +93,14 @@ def test_rules_end_when_they_have_cost_too_much() -> None:
 def test_a_field_path_names_a_field_of_the_schema(path: str, expected: str) -> None:
     inner = {"type": "object", "properties": {"b": NUMBER}}
     mapped = {"type": "object", "additionalProperties": NUMBER}
-    schema = read({"type": "object", "properties": {"a": inner, "m": mapped}})
-    assert resolve(path, schema) == expected
+    schema = parse_structural({"type": "object", "properties": {"a": inner, "m": mapped}})
+    assert resolve_field_path(path, schema) == expected
 
 
 @pytest.mark.parametrize("path", ["a", ".nosuch", ".a[0]", ".a.", ".a['b"])
 def test_a_path_that_leads_nowhere_is_none(path: str) -> None:
-    with pytest.raises(BadPath):
-        resolve(path, read({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": NUMBER}}}}))
+    with pytest.raises(FieldPathError):
+        resolve_field_path(
+            path,
+            parse_structural({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": NUMBER}}}}),
+        )

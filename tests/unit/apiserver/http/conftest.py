@@ -11,11 +11,11 @@ from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.apiserver.http import paths
-from mockkube.apiserver.http.exchange import Exchange
-from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.http.exchange import RequestContext
+from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 
-ADMIN = User("admin", groups=(MASTERS, "system:authenticated"))
+ADMIN = User("admin", groups=(MASTERS_GROUP, "system:authenticated"))
 
 
 class Request:
@@ -42,11 +42,11 @@ class Post:
 
     def __call__(
         self, path: str, body: Any, *, user: User = ADMIN, query: dict[str, list[str]] | None = None, **headers: str
-    ) -> tuple[Exchange, Target]:
+    ) -> tuple[RequestContext, RequestInfo]:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        target = paths.parse("POST", path)
+        target = paths.parse_request_info("POST", path)
         assert target is not None
-        return Exchange(cast("BaseRequest", Request(body, sent)), user, query or {}), target
+        return RequestContext(cast("BaseRequest", Request(body, sent)), user, query or {}), target
 
     def answer(self, response: Any) -> Any:
         """The JSON of an answer."""

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mockkube.apiserver.http.authentication import Authenticator, bearer_token, certificate_user
-from mockkube.apiserver.identity.user import ANONYMOUS, UNSECURED, Authenticated, InvalidCredentials, User
+from mockkube.apiserver.identity.user import ANONYMOUS_USER, UNSECURED_USER, AuthenticatedUser, InvalidCredentials, User
 
 ADMIN = User("admin", groups=("system:masters",))
 
@@ -108,27 +108,27 @@ def test_an_unknown_token_is_an_error_and_not_anonymous(token: str) -> None:
         Authenticator({"secret": ADMIN}).authenticate(request(f"Bearer {token}"))
 
 
-@pytest.mark.parametrize("anonymous", [ANONYMOUS, UNSECURED, None])
+@pytest.mark.parametrize("anonymous", [ANONYMOUS_USER, UNSECURED_USER, None])
 def test_without_credentials_the_user_is_what_the_server_says(anonymous: User | None) -> None:
     assert Authenticator({"secret": ADMIN}, anonymous=anonymous).authenticate(request()) == anonymous
 
 
 def test_an_unsecured_server_still_refuses_a_wrong_token() -> None:
     with pytest.raises(InvalidCredentials):
-        Authenticator({}, anonymous=UNSECURED).authenticate(request("Bearer wrong"))
+        Authenticator({}, anonymous=UNSECURED_USER).authenticate(request("Bearer wrong"))
 
 
 ACCOUNT = User("system:serviceaccount:ns:sa", uid="u", groups=("system:serviceaccounts",))
 
 
-def issued_only(token: str, audiences: Sequence[str]) -> Authenticated | None:
+def issued_only(token: str, audiences: Sequence[str]) -> AuthenticatedUser | None:
     if token == "expired":
         raise InvalidCredentials("service account token has expired")
-    return Authenticated(ACCOUNT, tuple(audiences)) if token == "issued" else None
+    return AuthenticatedUser(ACCOUNT, tuple(audiences)) if token == "issued" else None
 
 
 def test_a_reviewer_is_asked_for_tokens_that_are_in_no_table() -> None:
-    authenticator = Authenticator({"secret": ADMIN}).knowing(issued_only)
+    authenticator = Authenticator({"secret": ADMIN}).with_reviewers(issued_only)
     user = authenticator.authenticate(request("Bearer issued"))
     assert user is not None
     assert user.name == "system:serviceaccount:ns:sa"
@@ -139,16 +139,16 @@ def test_a_reviewer_is_asked_for_tokens_that_are_in_no_table() -> None:
 
 def test_what_a_reviewer_objects_to_is_told_besides_that_the_token_is_bad() -> None:
     with pytest.raises(InvalidCredentials) as refused:
-        Authenticator({}, reviewers=[issued_only]).review("expired")
+        Authenticator({}, reviewers=[issued_only]).authenticate_token("expired")
     assert str(refused.value) == "[invalid bearer token, service account token has expired]"
 
 
 def test_a_token_of_the_table_is_good_for_this_api_alone() -> None:
     authenticator = Authenticator({"secret": ADMIN}, audiences=("here", "also here"))
-    assert authenticator.review("secret").audiences == ("here", "also here")
-    assert authenticator.review("secret", ["there", "here"]).audiences == ("here",)
+    assert authenticator.authenticate_token("secret").audiences == ("here", "also here")
+    assert authenticator.authenticate_token("secret", ["there", "here"]).audiences == ("here",)
     with pytest.raises(InvalidCredentials):
-        authenticator.review("secret", ["there"])
+        authenticator.authenticate_token("secret", ["there"])
 
 
 def test_a_client_certificate_names_user_groups_and_credential() -> None:

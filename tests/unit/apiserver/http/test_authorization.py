@@ -4,37 +4,41 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.http import paths
-from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
-from mockkube.apiserver.identity.user import ANONYMOUS, MASTERS, User
+from mockkube.apiserver.http.authorization import RequestAuthorizer, get_path_attributes, get_resource_attributes
+from mockkube.apiserver.identity.user import ANONYMOUS_USER, MASTERS_GROUP, User
 
 JANE = User("jane")
-ADMIN = User("admin", groups=(MASTERS,))
+ADMIN = User("admin", groups=(MASTERS_GROUP,))
 NO_HEADERS = CIMultiDictProxy(CIMultiDict())
 
 
 def asked(method, path, query=None, user=JANE):
-    target = paths.parse(method, path, watch="watch" in (query or {}))
-    return asking_for_path(user, method, path) if target is None else asking_for_resource(user, target, query or {})
+    target = paths.parse_request_info(method, path, watch="watch" in (query or {}))
+    return (
+        get_path_attributes(user, method, path)
+        if target is None
+        else get_resource_attributes(user, target, query or {})
+    )
 
 
 @pytest.fixture
 def doorkeeper(registry):
-    return Doorkeeper(Authorizer(registry), constrained=True)
+    return RequestAuthorizer(Authorizer(registry), constrained=True)
 
 
 def test_an_administrator_is_let_in_as_themselves(doorkeeper):
-    assert doorkeeper.admit(asked("GET", "/api/v1/pods", user=ADMIN), NO_HEADERS) is ADMIN
+    assert doorkeeper.authorize(asked("GET", "/api/v1/pods", user=ADMIN), NO_HEADERS) is ADMIN
 
 
 def test_an_administrator_is_let_in_as_another_who_may(doorkeeper):
-    headers = CIMultiDictProxy(CIMultiDict({"Impersonate-User": "joe", "Impersonate-Group": MASTERS}))
-    assert doorkeeper.admit(asked("GET", "/api/v1/pods", user=ADMIN), headers).name == "joe"
+    headers = CIMultiDictProxy(CIMultiDict({"Impersonate-User": "joe", "Impersonate-Group": MASTERS_GROUP}))
+    assert doorkeeper.authorize(asked("GET", "/api/v1/pods", user=ADMIN), headers).name == "joe"
 
 
 def test_an_administrator_is_not_let_in_as_another_who_may_not(doorkeeper):
     headers = CIMultiDictProxy(CIMultiDict({"Impersonate-User": "joe"}))
     with pytest.raises(Forbidden) as refused:
-        doorkeeper.admit(asked("GET", "/api/v1/pods", user=ADMIN), headers)
+        doorkeeper.authorize(asked("GET", "/api/v1/pods", user=ADMIN), headers)
     assert 'User "joe" cannot list' in refused.value.message
 
 
@@ -89,21 +93,21 @@ IN_NS = "/api/v1/namespaces/ns"
 )
 def test_a_refusal_says_who_what_and_where(doorkeeper, request_, message):
     with pytest.raises(Forbidden) as refused:
-        doorkeeper.admit(asked(*request_), NO_HEADERS)
+        doorkeeper.authorize(asked(*request_), NO_HEADERS)
     assert refused.value.message == message
 
 
 def test_a_refusal_tells_its_reason(doorkeeper):
     node = User("system:node:n1", groups=("system:nodes",))
     with pytest.raises(Forbidden) as refused:
-        doorkeeper.admit(asked("GET", "/api/v1/pods", user=node), NO_HEADERS)
+        doorkeeper.authorize(asked("GET", "/api/v1/pods", user=node), NO_HEADERS)
     assert refused.value.message.endswith("scope: can only list/watch pods with spec.nodeName field selector")
 
 
 def test_the_details_name_what_was_asked_for(doorkeeper):
     with pytest.raises(Forbidden) as refused:
-        doorkeeper.admit(asked("GET", "/apis/apps/v1/namespaces/ns/deployments/x", user=ANONYMOUS), NO_HEADERS)
+        doorkeeper.authorize(asked("GET", "/apis/apps/v1/namespaces/ns/deployments/x", user=ANONYMOUS_USER), NO_HEADERS)
     assert refused.value.details == {"name": "x", "group": "apps", "kind": "deployments"}
     with pytest.raises(Forbidden) as refused:
-        doorkeeper.admit(asked("GET", "/apis", user=ANONYMOUS), NO_HEADERS)
+        doorkeeper.authorize(asked("GET", "/apis", user=ANONYMOUS_USER), NO_HEADERS)
     assert refused.value.details == {}

@@ -9,7 +9,7 @@ from mockkube.apiserver.http.credential_pace import (
     INTERVAL_SECONDS,
     PEERS_MAX,
     WAIT_SECONDS_MAX,
-    CredentialPace,
+    FailedAuthenticationThrottle,
 )
 from mockkube.runtime.clock import RealClock
 
@@ -49,7 +49,7 @@ class Guesser:
 
     def __init__(self) -> None:
         self.clock = NotedClock()
-        self.pace = CredentialPace(only_good, self.clock)
+        self.pace = FailedAuthenticationThrottle(only_good, self.clock)
 
     async def send(self, token: str, address: str = "192.0.2.1") -> int:
         headers = {"Authorization": f"Bearer {token}"}
@@ -106,4 +106,4 @@ async def test_after_a_pause_a_few_are_answered_at_once_again(guesser: Guesser) 
 async def test_what_is_remembered_of_addresses_is_bounded(guesser: Guesser) -> None:
     for number in range(2 * PEERS_MAX):
         await guesser.send("bad", f"192.0.{number // 250}.{number % 250}")
-    assert len(guesser.pace._slots) == PEERS_MAX
+    assert len(guesser.pace._next_times) == PEERS_MAX

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.errors import ApiError
-from mockkube.apiserver.http.cross_site import CrossSiteGuard, is_loopback, refusal
+from mockkube.apiserver.http.cross_site import CrossSiteGuard, check_cross_site, is_loopback
 
 
 def refused(
@@ -18,7 +18,7 @@ def refused(
     if body:
         named["Content-Length"] = "2"
     payload = object() if body else EMPTY_PAYLOAD  # nobody reads it
-    return refusal(make_mocked_request(method, "/api/v1/secrets", headers=named, payload=payload), allowed)
+    return check_cross_site(make_mocked_request(method, "/api/v1/secrets", headers=named, payload=payload), allowed)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_without_a_host_only_a_client_that_is_no_browser_is_answered() -> None:
     error = refused()
     assert error is not None
     assert (error.code, error.message) == (400, "missing required Host header")
-    assert refusal(make_mocked_request("GET", "/", version=HttpVersion10)) is None
+    assert check_cross_site(make_mocked_request("GET", "/", version=HttpVersion10)) is None
 
 
 @pytest.mark.parametrize(

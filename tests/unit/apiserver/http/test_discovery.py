@@ -34,12 +34,12 @@ def test_the_storage_version_is_told_by_a_hash_of_its_name() -> None:
 
 
 async def test_groups_prefer_their_first_version(discovery: Discovery) -> None:
-    group = discovery.group("autoscaling")
+    group = discovery.find_group("autoscaling")
     assert group is not None
     assert [one["version"] for one in group["versions"]] == ["v2", "v1"]
     assert group["preferredVersion"] == {"groupVersion": "autoscaling/v2", "version": "v2"}
-    assert discovery.group("nothing") is None
-    assert discovery.group("") is None
+    assert discovery.find_group("nothing") is None
+    assert discovery.find_group("") is None
 
 
 async def test_the_core_is_no_group_of_the_list(discovery: Discovery) -> None:
@@ -50,13 +50,13 @@ async def test_the_core_is_no_group_of_the_list(discovery: Discovery) -> None:
 
 
 async def test_a_resource_is_followed_by_its_subresources(discovery: Discovery) -> None:
-    whole = discovery.resource_list("apps", "v1")
+    whole = discovery.find_resource_list("apps", "v1")
     assert whole is not None
     names = [entry["name"] for entry in whole["resources"]]
     assert names[names.index("deployments") :][:3] == ["deployments", "deployments/scale", "deployments/status"]
     scale = next(entry for entry in whole["resources"] if entry["name"] == "deployments/scale")
     assert (scale["group"], scale["version"], scale["kind"]) == ("autoscaling", "v1", "Scale")
-    assert discovery.resource_list("apps", "v2") is None
+    assert discovery.find_resource_list("apps", "v2") is None
 
 
 async def test_versions_that_are_not_stable_are_not_served(discovery: Discovery) -> None:
@@ -66,7 +66,7 @@ async def test_versions_that_are_not_stable_are_not_served(discovery: Discovery)
 
 async def test_at_once_means_the_same_resources(discovery: Discovery) -> None:
     for group, versions in discovery.groups.items():
-        whole = discovery.aggregated(core=not group)
+        whole = discovery.build_aggregated(core=not group)
         item = next(one for one in whole["items"] if one["metadata"].get("name", "") == group)
         for told in item["versions"]:
             served = sorted(kind.plural for kind in versions[told["version"]])

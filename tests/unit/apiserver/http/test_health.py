@@ -1,13 +1,13 @@
 """Health, check by check."""
 
-from mockkube.apiserver.http.health import ENDPOINTS, Check, checks_of, report
+from mockkube.apiserver.http.health import ENDPOINTS, HealthCheck, endpoint_checks, run_checks
 
-CHECKS = [Check("ping"), Check("etcd", lambda: False)]
+CHECKS = [HealthCheck("ping"), HealthCheck("etcd", lambda: False)]
 
 
-def told(name: str = "", checks: list[Check] = CHECKS, **query: list[str]) -> tuple[int, list[str]]:
+def told(name: str = "", checks: list[HealthCheck] = CHECKS, **query: list[str]) -> tuple[int, list[str]]:
     """The code and the lines of a report that exists."""
-    made = report("readyz", name, checks, query)
+    made = run_checks("readyz", name, checks, query)
     assert made is not None
     return made.code, made.text.splitlines()
 
@@ -23,7 +23,7 @@ def test_a_failure_lists_every_check() -> None:
 
 
 def test_a_verbose_report_lists_every_check() -> None:
-    names = [check.name for check in checks_of("readyz", [])]
+    names = [check.name for check in endpoint_checks("readyz", [])]
     lines = told(checks=CHECKS[:1], verbose=[""])[1]
     assert lines == [*(f"[+]{name} ok" for name in names), "readyz check passed"]
 
@@ -41,9 +41,9 @@ def test_what_cannot_be_excluded_is_told() -> None:
 def test_a_check_can_be_asked_for_by_name() -> None:
     assert told("ping") == (200, ["ok"])
     assert told("etcd") == (500, ["internal server error: etcd failed"])
-    assert report("readyz", "nothing", CHECKS, {}) is None
+    assert run_checks("readyz", "nothing", CHECKS, {}) is None
 
 
 def test_only_readiness_asks_for_the_end() -> None:
-    with_end = [end for end in ENDPOINTS if "shutdown" in [check.name for check in checks_of(end, [])]]
+    with_end = [end for end in ENDPOINTS if "shutdown" in [check.name for check in endpoint_checks(end, [])]]
     assert with_end == ["readyz"]

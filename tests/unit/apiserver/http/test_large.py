@@ -6,8 +6,8 @@ import zlib
 import pytest
 from aiohttp.abc import AbstractStreamWriter
 
-from mockkube.apiserver.http.large import BLOCK_BYTES, CompressedBody, LargeBody, size_of
-from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.apiserver.http.large import BLOCK_BYTES, CompressedBody, LargeBody, total_size
+from mockkube.apiserver.registry.bulk import CompressibleBytes
 
 PARTS = {
     "nothing": [b""],
@@ -44,7 +44,7 @@ class Written(AbstractStreamWriter):
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
 async def test_a_large_body_is_its_parts_in_blocks(parts: list[bytes]) -> None:
-    body, writer = LargeBody([Bulk(part) for part in parts]), Written()
+    body, writer = LargeBody([CompressibleBytes(part) for part in parts]), Written()
     await body.write(writer)
     whole = b"".join(parts)
     assert b"".join(writer.blocks) == whole == body.decode().encode()
@@ -54,7 +54,7 @@ async def test_a_large_body_is_its_parts_in_blocks(parts: list[bytes]) -> None:
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
 async def test_a_compressed_body_is_one_member_of_gzip(parts: list[bytes]) -> None:
-    body, writer = CompressedBody([Bulk(part) for part in parts]), Written()
+    body, writer = CompressedBody([CompressibleBytes(part) for part in parts]), Written()
     await body.write(writer)
     sent = b"".join(writer.blocks)
     one_member = zlib.decompressobj(wbits=31)
@@ -65,9 +65,9 @@ async def test_a_compressed_body_is_one_member_of_gzip(parts: list[bytes]) -> No
 
 
 def test_bytes_are_compressed_once() -> None:
-    bulk = Bulk(b"a" * 1000)
-    assert bulk.deflated() is bulk.deflated()
+    bulk = CompressibleBytes(b"a" * 1000)
+    assert bulk.deflate() is bulk.deflate()
 
 
 def test_the_size_is_that_before_compressing() -> None:
-    assert size_of([Bulk(b"abc"), Bulk(b"d")]) == 4
+    assert total_size([CompressibleBytes(b"abc"), CompressibleBytes(b"d")]) == 4

@@ -8,7 +8,7 @@ import pytest
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi.edition import Edition
+from mockkube.apiserver.http.openapi.edition import OpenApiDocuments
 from mockkube.features.versions import Version
 
 GIZMO = KindInfo("kc.example.com", "Gizmo", "gizmos", namespaced=False, versions=("v1",))
@@ -21,13 +21,13 @@ SCHEMA = Schema(Version(1, 36))
 def third(schema: dict[str, Any] | None) -> dict[str, Any]:
     custom = {} if schema is None else {SUBJECT: schema}
     document: dict[str, Any] = orjson.loads(
-        Edition([(GIZMO, ("v1",))], SCHEMA, custom).third("apis/kc.example.com/v1").body
+        OpenApiDocuments([(GIZMO, ("v1",))], SCHEMA, custom).get_v3("apis/kc.example.com/v1").body
     )
     return document
 
 
 def second(schema: dict[str, Any]) -> dict[str, Any]:
-    document = orjson.loads(Edition([(GIZMO, ("v1",))], SCHEMA, {SUBJECT: schema}).second.body)
+    document = orjson.loads(OpenApiDocuments([(GIZMO, ("v1",))], SCHEMA, {SUBJECT: schema}).v2.body)
     shown: dict[str, Any] = document["definitions"][NAME]
     return shown
 
@@ -109,6 +109,6 @@ def test_version_2_leaves_out_what_kubectl_cannot_read(spec: dict[str, Any], sho
 
 
 def test_an_edition_of_other_schemas_has_other_documents() -> None:
-    one = Edition([(GIZMO, ("v1",))], SCHEMA, {SUBJECT: OPEN})
-    other = Edition([(GIZMO, ("v1",))], SCHEMA, {})
+    one = OpenApiDocuments([(GIZMO, ("v1",))], SCHEMA, {SUBJECT: OPEN})
+    other = OpenApiDocuments([(GIZMO, ("v1",))], SCHEMA, {})
     assert one.index() != other.index()

@@ -7,14 +7,14 @@ import pytest
 
 from mockkube.api.catalogue import KINDS, is_stable_version
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi.edition import Edition
+from mockkube.apiserver.http.openapi.edition import OpenApiDocuments
 from mockkube.features.versions import Version
 
 POD = "/api/v1/namespaces/{namespace}/pods/{name}"
 SCHEMA = Schema(Version(1, 36))
 
 
-def edition(schema: Schema = SCHEMA) -> Edition:
+def edition(schema: Schema = SCHEMA) -> OpenApiDocuments:
     served = [
         (
             kind,
@@ -26,21 +26,21 @@ def edition(schema: Schema = SCHEMA) -> Edition:
         )
         for kind in KINDS
     ]
-    return Edition([(kind, versions) for kind, versions in served if versions], schema, {})
+    return OpenApiDocuments([(kind, versions) for kind, versions in served if versions], schema, {})
 
 
 @pytest.fixture(scope="module")
-def served() -> Edition:
+def served() -> OpenApiDocuments:
     return edition()
 
 
 @pytest.fixture(scope="module")
-def core(served: Edition) -> dict[str, Any]:
+def core(served: OpenApiDocuments) -> dict[str, Any]:
     return read(served, "api/v1")
 
 
-def read(served: Edition, place: str) -> dict[str, Any]:
-    document: dict[str, Any] = orjson.loads(served.third(place).body)
+def read(served: OpenApiDocuments, place: str) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads(served.get_v3(place).body)
     return document
 
 
@@ -84,16 +84,16 @@ def names(parameters: list[dict[str, Any]]) -> list[str]:
     ],
 )
 def test_an_operation_is_named_as_upstream_names_it(
-    served: Edition, place: str, path: str, method: str, identifier: str, action: str
+    served: OpenApiDocuments, place: str, path: str, method: str, identifier: str, action: str
 ) -> None:
     operation = read(served, place)["paths"][path][method]
     assert (operation["operationId"], operation["x-kubernetes-action"]) == (identifier, action)
 
 
-def test_every_operation_has_a_name_of_its_own(served: Edition) -> None:
+def test_every_operation_has_a_name_of_its_own(served: OpenApiDocuments) -> None:
     found = [
         operation["operationId"]
-        for place in served.places
+        for place in served.v3_paths
         for item in read(served, place)["paths"].values()
         for operation in item.values()
         if isinstance(operation, dict)
@@ -101,11 +101,11 @@ def test_every_operation_has_a_name_of_its_own(served: Edition) -> None:
     assert len(found) == len(set(found)) > 500
 
 
-def test_every_reference_leads_somewhere(served: Edition) -> None:
-    for place in served.places:
+def test_every_reference_leads_somewhere(served: OpenApiDocuments) -> None:
+    for place in served.v3_paths:
         document = read(served, place)
         prefix = b'"$ref":"#/components/schemas/'
-        wanted = {part.partition(b'"')[0].decode() for part in served.third(place).body.split(prefix)[1:]}
+        wanted = {part.partition(b'"')[0].decode() for part in served.get_v3(place).body.split(prefix)[1:]}
         assert wanted <= document["components"].get("schemas", {}).keys(), place
 
 
@@ -143,7 +143,7 @@ def test_a_deletion_answers_as_its_kind_does(core: dict[str, Any], path: str, ki
         assert content["application/json"]["schema"]["$ref"].endswith(kind)
 
 
-def test_a_shared_type_names_only_the_kinds_of_its_document(served: Edition) -> None:
+def test_a_shared_type_names_only_the_kinds_of_its_document(served: OpenApiDocuments) -> None:
     schema = read(served, "apis/apps/v1")["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
     assert schema["x-kubernetes-group-version-kind"] == [
         {"group": "", "kind": "DeleteOptions", "version": "v1"},
@@ -151,14 +151,14 @@ def test_a_shared_type_names_only_the_kinds_of_its_document(served: Edition) -> 
     ]
 
 
-def test_the_index_names_the_content_of_each_document(served: Edition) -> None:
+def test_the_index_names_the_content_of_each_document(served: OpenApiDocuments) -> None:
     index = orjson.loads(served.index())["paths"]
-    assert list(index) == sorted(served.places)
+    assert list(index) == sorted(served.v3_paths)
     assert {"api", "apis", "version", "api/v1", "apis/apps", "apis/apps/v1"} <= index.keys()
-    assert index["api/v1"]["serverRelativeURL"] == f"/openapi/v3/api/v1?hash={served.third('api/v1').tag}"
+    assert index["api/v1"]["serverRelativeURL"] == f"/openapi/v3/api/v1?hash={served.get_v3('api/v1').hash}"
 
 
-def test_equal_content_has_equal_names_in_any_process(served: Edition) -> None:
+def test_equal_content_has_equal_names_in_any_process(served: OpenApiDocuments) -> None:
     assert edition(Schema(Version(1, 36))).index() == served.index()
 
 
@@ -179,13 +179,13 @@ def test_older_versions_lack_newer_parameters_and_name_all_kinds_of_shared_types
 
 @pytest.mark.parametrize("minor", range(33, 38))
 def test_every_version_has_its_documents(minor: int) -> None:
-    document = orjson.loads(edition(Schema(Version(1, minor))).second.body)
+    document = orjson.loads(edition(Schema(Version(1, minor))).v2.body)
     assert ("io.k8s.api.resource.v1.DeviceClass" in document["definitions"]) is (minor >= 34)
 
 
-def test_version_2_holds_all_groups_and_each_parameter_once(served: Edition) -> None:
-    document = orjson.loads(served.second.body)
-    assert {path for place in served.places for path in read(served, place)["paths"]} == document["paths"].keys()
+def test_version_2_holds_all_groups_and_each_parameter_once(served: OpenApiDocuments) -> None:
+    document = orjson.loads(served.v2.body)
+    assert {path for place in served.v3_paths for path in read(served, place)["paths"]} == document["paths"].keys()
     pods = document["paths"]["/api/v1/namespaces/{namespace}/pods"]
     assert pods["post"]["parameters"][0] == {
         "name": "body",

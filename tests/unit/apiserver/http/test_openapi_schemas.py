@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
+from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, V3_PREFIX, Schemas
 from mockkube.features.versions import Version
 
 CORE = "io.k8s.api.core.v1."
@@ -13,8 +13,8 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 SCHEMA = Schema(Version(1, 36))
 
 
-def field(definition: str, name: str, *, prefix: str = V3, schema: Schema = SCHEMA) -> dict[str, Any]:
-    shown: dict[str, Any] = Schemas(schema, prefix).of(definition)["properties"][name]
+def field(definition: str, name: str, *, prefix: str = V3_PREFIX, schema: Schema = SCHEMA) -> dict[str, Any]:
+    shown: dict[str, Any] = Schemas(schema, prefix).get_schema(definition)["properties"][name]
     return {key: value for key, value in shown.items() if key != "description"}
 
 
@@ -45,13 +45,13 @@ def field(definition: str, name: str, *, prefix: str = V3, schema: Schema = SCHE
         pytest.param(
             CORE + "Container",
             "resources",
-            {"allOf": [{"$ref": f"{V3}{CORE}ResourceRequirements"}], "default": {}},
+            {"allOf": [{"$ref": f"{V3_PREFIX}{CORE}ResourceRequirements"}], "default": {}},
             id="a struct",
         ),
         pytest.param(
             CORE + "Container",
             "lifecycle",
-            {"allOf": [{"$ref": f"{V3}{CORE}Lifecycle"}]},
+            {"allOf": [{"$ref": f"{V3_PREFIX}{CORE}Lifecycle"}]},
             id="a pointer to a struct",
         ),
         pytest.param(
@@ -76,8 +76,10 @@ def test_a_field_is_shown_as_upstream_shows_it(definition: str, name: str, shown
 
 
 def test_version_2_has_references_beside_descriptions_and_no_defaults() -> None:
-    assert field(CORE + "Container", "resources", prefix=V2) == {"$ref": f"{V2}{CORE}ResourceRequirements"}
-    assert field(CORE + "Container", "name", prefix=V2) == {"type": "string"}
+    assert field(CORE + "Container", "resources", prefix=V2_PREFIX) == {
+        "$ref": f"{V2_PREFIX}{CORE}ResourceRequirements"
+    }
+    assert field(CORE + "Container", "name", prefix=V2_PREFIX) == {"type": "string"}
 
 
 def test_the_values_of_the_items_of_a_list_stand_with_the_items() -> None:
@@ -87,7 +89,7 @@ def test_the_values_of_the_items_of_a_list_stand_with_the_items() -> None:
 
 
 def test_the_description_says_what_each_value_means() -> None:
-    said = Schemas(SCHEMA, V3).of(CORE + "ContainerPort")["properties"]["protocol"]["description"]
+    said = Schemas(SCHEMA, V3_PREFIX).get_schema(CORE + "ContainerPort")["properties"]["protocol"]["description"]
     assert said.endswith(
         '\n\nPossible enum values:\n - `"SCTP"` is the SCTP protocol.\n - `"TCP"` is the TCP protocol.\n'
         ' - `"UDP"` is the UDP protocol.'
@@ -120,22 +122,24 @@ def test_a_default_holds_from_its_version_on() -> None:
 @pytest.mark.parametrize(
     ("prefix", "shown"),
     [
-        pytest.param(V3, {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}, id="v3"),
-        pytest.param(V2, {"format": "int-or-string", "type": "string"}, id="v2"),
+        pytest.param(
+            V3_PREFIX, {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}, id="v3"
+        ),
+        pytest.param(V2_PREFIX, {"format": "int-or-string", "type": "string"}, id="v2"),
     ],
 )
 def test_a_number_or_text_is_a_union_only_where_there_are_unions(prefix: str, shown: dict[str, Any]) -> None:
-    whole = dict(Schemas(SCHEMA, prefix).of("io.k8s.apimachinery.pkg.util.intstr.IntOrString"))
+    whole = dict(Schemas(SCHEMA, prefix).get_schema("io.k8s.apimachinery.pkg.util.intstr.IntOrString"))
     whole.pop("description", None)
     assert whole == shown
 
 
 def test_what_a_type_is_made_of_is_reached_once_and_in_order() -> None:
-    found = Schemas(SCHEMA, V3).reached(iter([META + "LabelSelector"]))
+    found = Schemas(SCHEMA, V3_PREFIX).collect_reachable(iter([META + "LabelSelector"]))
     assert list(found) == [META + "LabelSelector", META + "LabelSelectorRequirement"]
 
 
 def test_a_field_called_like_a_reference_is_none() -> None:
     props = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
-    found = Schemas(SCHEMA, V3).reached(iter([props]))
+    found = Schemas(SCHEMA, V3_PREFIX).collect_reachable(iter([props]))
     assert found[props]["properties"]["$ref"] == {"type": "string"}

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from mockkube.apiserver.http.protocol import Server
+from mockkube.apiserver.http.protocol import HttpServer
 
 
 async def _nobody(request: web.BaseRequest) -> web.StreamResponse:
@@ -17,7 +17,7 @@ async def _nobody(request: web.BaseRequest) -> web.StreamResponse:
 async def _answer(sent: bytes) -> tuple[bytes, bytes]:
     """The head and the body of the answer, after which the connection ends."""
     ours, theirs = socket.socketpair()
-    server = Server(_nobody, access_log=None, max_line_size=256)
+    server = HttpServer(_nobody, access_log=None, max_line_size=256)
     await asyncio.get_running_loop().connect_accepted_socket(server, theirs)
     reader, writer = await asyncio.open_connection(sock=ours)
     writer.write(sent)

@@ -4,12 +4,12 @@ import orjson
 import pytest
 
 from mockkube.apiserver.http.negotiation import Representation
-from mockkube.apiserver.http.rendering import View, show_object
+from mockkube.apiserver.http.rendering import OutputOptions, render_object
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 GENERATION = "deprecated.daemonset.template.generation"
 
@@ -24,12 +24,14 @@ GENERATION = "deprecated.daemonset.template.generation"
 async def test_metadata_alone_is_without_annotations_that_servers_hold_as_fields(
     registry: Registry, given: dict[str, str], shown: dict[str, str] | None
 ) -> None:
-    resource, call = registry.resources["apps", "v1", "daemonsets"], Call(User("u"), "lab")
+    resource, call = registry.resources["apps", "v1", "daemonsets"], RequestScope(User("u"), "lab")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     obj = resource.decode({"metadata": {"name": "d", "annotations": given}, "spec": spec}, call, "Strict")
     record = await creation.create(resource, call, obj, WriteOptions())
-    alone = orjson.loads(show_object(resource, record, Representation(transform="PartialObjectMetadata"), View()))
-    row = orjson.loads(show_object(resource, record, Representation(transform="Table"), View()))["rows"][0]
+    alone = orjson.loads(
+        render_object(resource, record, Representation(transform="PartialObjectMetadata"), OutputOptions())
+    )
+    row = orjson.loads(render_object(resource, record, Representation(transform="Table"), OutputOptions()))["rows"][0]
     assert alone["metadata"].get("annotations") == row["object"]["metadata"].get("annotations") == shown
     assert record.load()["metadata"]["annotations"] == given

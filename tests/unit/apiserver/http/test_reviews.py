@@ -4,7 +4,7 @@ from mockkube.api.errors import BadRequest, Invalid, NotFound
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.http import reviews
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 
 AUTHENTICATION, AUTHORIZATION = "/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1"
 PODS = {"verb": "get", "resource": "pods", "namespace": "ns"}
@@ -13,8 +13,8 @@ JANE = User("jane", uid="u", groups=("system:authenticated",), extra={"k": ("v",
 
 @pytest.fixture
 def ask(registry, post):
-    tokens = {"secret": User("admin", groups=(MASTERS,))}
-    table = reviews.table(registry, Authorizer(registry), Authenticator(tokens))
+    tokens = {"secret": User("admin", groups=(MASTERS_GROUP,))}
+    table = reviews.review_handlers(registry, Authorizer(registry), Authenticator(tokens))
 
     async def ask(path, body, **more):
         exchange, target = post(path, body, **more)

@@ -7,10 +7,10 @@ import pytest
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
 from mockkube.api.times import parse_time
 from mockkube.apiserver.http import tokens
-from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.asked import ResourceRequest
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 PATH = "/api/v1/namespaces/ns/serviceaccounts/robot/token"
 
@@ -18,8 +18,8 @@ PATH = "/api/v1/namespaces/ns/serviceaccounts/robot/token"
 @pytest.fixture
 def put(registry, post):
     async def put(plural, obj, namespace="ns"):
-        resource = registry.stored("", plural)
-        call = Call(post("/api/v1/pods", {})[0].user, namespace)
+        resource = registry.find_storage_resource("", plural)
+        call = RequestScope(post("/api/v1/pods", {})[0].user, namespace)
         return (await creation.create(resource, call, resource.decode(obj, call, "Strict"), WriteOptions())).load()
 
     return put
@@ -34,9 +34,9 @@ async def account(put):
 def request_token(registry, post):
     async def request_token(spec=None, *, path=PATH, **metadata):
         exchange, target = post(path, {"spec": spec or {}, "metadata": metadata})
-        call = Call(exchange.user, target.namespace, target.name, target.subresource)
-        asked = Asked(registry, registry.stored("", "serviceaccounts"), target, exchange, call)
-        return post.answer(await tokens.create(asked))
+        call = RequestScope(exchange.user, target.namespace, target.name, target.subresource)
+        asked = ResourceRequest(registry, registry.find_storage_resource("", "serviceaccounts"), target, exchange, call)
+        return post.answer(await tokens.create_token(asked))
 
     return request_token
 

@@ -9,9 +9,9 @@ from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.api.errors import NotAcceptable
-from mockkube.apiserver.http.exchange import Exchange
-from mockkube.apiserver.http.zpages import Pages, Subject
-from mockkube.apiserver.identity.user import ANONYMOUS
+from mockkube.apiserver.http.exchange import RequestContext
+from mockkube.apiserver.http.zpages import Zpages, ZpagesComponent
+from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.runtime.virtual import VirtualClock
@@ -32,15 +32,15 @@ class Asking:
         self.headers = CIMultiDictProxy(CIMultiDict({"Accept": accept}))
 
 
-def pages(version: Version = V136, gates: frozenset[str] = BOTH) -> Pages:
+def pages(version: Version = V136, gates: frozenset[str] = BOTH) -> Zpages:
     clock = VirtualClock(STARTED + timedelta(hours=25, minutes=1, seconds=9))
-    subject = Subject("apiserver", Capabilities(version, gates), {"b": "2", "a": "1"}, STARTED)
-    return Pages(subject, clock, lambda: ["/", "/api/v1", "/livez/ping", "/livez", "/metrics", "/openapi/v2"])
+    subject = ZpagesComponent("apiserver", Capabilities(version, gates), {"b": "2", "a": "1"}, STARTED)
+    return Zpages(subject, clock, lambda: ["/", "/api/v1", "/livez/ping", "/livez", "/metrics", "/openapi/v2"])
 
 
 def ask(page: str, accept: str = "", version: Version = V136) -> Response:
-    exchange = Exchange(cast("BaseRequest", Asking(accept)), ANONYMOUS, {})
-    response = pages(version).answer(exchange, page)
+    exchange = RequestContext(cast("BaseRequest", Asking(accept)), ANONYMOUS_USER, {})
+    response = pages(version).respond(exchange, page)
     assert isinstance(response, Response)
     return response
 
@@ -117,5 +117,5 @@ def test_older_releases_have_text_alone_and_ask_for_the_header() -> None:
 
 
 def test_a_page_is_there_when_its_gate_is_on() -> None:
-    assert pages(gates=frozenset({"ComponentStatusz"})).served == ("statusz",)
-    assert pages(gates=frozenset()).served == ()
+    assert pages(gates=frozenset({"ComponentStatusz"})).enabled_pages == ("statusz",)
+    assert pages(gates=frozenset()).enabled_pages == ()

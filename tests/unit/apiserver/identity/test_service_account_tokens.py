@@ -6,17 +6,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from mockkube.apiserver.identity.service_account_tokens import Terms, TokenIssuer, _encoded
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer, TokenTerms, _encode
 from mockkube.apiserver.identity.user import InvalidCredentials
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROBOT = {"metadata": {"name": "robot", "namespace": "ns", "uid": "u"}}
-TERMS = Terms(("here",), NOW, NOW + timedelta(hours=1), "id")
+TERMS = TokenTerms(("here",), NOW, NOW + timedelta(hours=1), "id")
 
 
 def test_an_issuer_knows_its_own_tokens():
     issuer = TokenIssuer()
-    claims = issuer.claims(issuer.issue(ROBOT, TERMS))
+    claims = issuer.verify(issuer.issue(ROBOT, TERMS))
     assert claims is not None
     assert claims["kubernetes.io"] == {"namespace": "ns", "serviceaccount": {"name": "robot", "uid": "u"}}
     assert (claims["aud"], claims["jti"], claims["exp"] - claims["iat"]) == (["here"], "id", 3600)
@@ -33,25 +33,25 @@ def test_an_issuer_knows_its_own_tokens():
     ],
 )
 def test_what_is_no_token_of_the_issuer_is_left_to_others(token):
-    assert TokenIssuer().claims(token) is None
+    assert TokenIssuer().verify(token) is None
 
 
 def test_a_token_of_another_key_is_not_good():
     with pytest.raises(InvalidCredentials, match="invalid signature, no keys found"):
-        TokenIssuer().claims(TokenIssuer().issue(ROBOT, TERMS))
+        TokenIssuer().verify(TokenIssuer().issue(ROBOT, TERMS))
 
 
 def test_a_token_of_another_issuer_is_left_to_it():
-    assert TokenIssuer().claims(TokenIssuer("https://example.com").issue(ROBOT, TERMS)) is None
+    assert TokenIssuer().verify(TokenIssuer("https://example.com").issue(ROBOT, TERMS)) is None
 
 
 def test_a_changed_token_is_not_good():
     issuer = TokenIssuer()
     head, _, signature = issuer.issue(ROBOT, TERMS).split(".")
-    claims = _encoded(orjson.dumps({"iss": issuer.issuer, "sub": "system:serviceaccount:kube-system:admin"}))
+    claims = _encode(orjson.dumps({"iss": issuer.issuer, "sub": "system:serviceaccount:kube-system:admin"}))
     for forged in (f"{head}.{claims}.{signature}", f"{head}.{claims}.", f"{head}.{claims}.AAAA"):
         with pytest.raises(InvalidCredentials, match="error in cryptographic primitive"):
-            issuer.claims(forged)
+            issuer.verify(forged)
 
 
 def test_the_keys_an_issuer_publishes_verify_its_tokens():
@@ -67,5 +67,5 @@ def test_the_keys_an_issuer_publishes_verify_its_tokens():
 
 
 def test_discovery_names_the_issuer_and_where_its_keys_are():
-    found = TokenIssuer("https://example.com").discovery("https://example.com/keys")
+    found = TokenIssuer("https://example.com").openid_configuration("https://example.com/keys")
     assert (found["issuer"], found["jwks_uri"]) == ("https://example.com", "https://example.com/keys")

@@ -11,9 +11,9 @@ from mockkube_storage.model import Entry
 from mockkube.api.errors import Expired, Forbidden, Internal, NotFound, Unavailable
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.local.view import REPLACED_MAX
-from mockkube.apiserver.registry.cache import Change, ChangeType
+from mockkube.apiserver.registry.cache import CacheChange, ChangeType
 from mockkube.apiserver.registry.watching import PENDING_MAX
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.identity import controller, controller_manager, kubelet, scheduler
@@ -56,18 +56,18 @@ async def server(store: FragileStore) -> AsyncIterator[ApiServer]:
 
 
 @pytest.fixture
-def door(server: ApiServer) -> LocalDoor:
-    opened = LocalDoor()
+def door(server: ApiServer) -> LocalEndpoint:
+    opened = LocalEndpoint()
     opened.open(server)
     return opened
 
 
 @pytest.fixture
-def client(door: LocalDoor) -> LocalClient:
+def client(door: LocalEndpoint) -> LocalClient:
     return LocalClient(door, controller_manager(DEFAULT))
 
 
-async def test_a_scheduler_may_bind_and_no_more(client: LocalClient, door: LocalDoor) -> None:
+async def test_a_scheduler_may_bind_and_no_more(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
     own = LocalClient(door, scheduler(DEFAULT))
     await own.create("Pod", BINDING, subresource="binding")
@@ -76,14 +76,14 @@ async def test_a_scheduler_may_bind_and_no_more(client: LocalClient, door: Local
         await own.delete("Node", Key("", "n1"))
 
 
-async def test_a_kubelet_may_renew_its_own_lease(door: LocalDoor) -> None:
+async def test_a_kubelet_may_renew_its_own_lease(door: LocalEndpoint) -> None:
     own = LocalClient(door, kubelet("n1", DEFAULT))
     assert await own.create("Lease", {"metadata": {"name": "n1", "namespace": "kube-node-lease"}})
     with pytest.raises(Forbidden):
         await own.patch("Lease", Key("kube-node-lease", "n2"), {"spec": {"holderIdentity": "n1"}})
 
 
-async def test_a_kubelet_may_list_the_pods_of_its_node(client: LocalClient, door: LocalDoor) -> None:
+async def test_a_kubelet_may_list_the_pods_of_its_node(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
     await client.create("Pod", BINDING, subresource="binding")
     own = LocalClient(door, kubelet("n1", DEFAULT))
@@ -92,7 +92,7 @@ async def test_a_kubelet_may_list_the_pods_of_its_node(client: LocalClient, door
         await own.list("Pod")
 
 
-async def test_a_controller_may_do_what_its_role_says(client: LocalClient, door: LocalDoor) -> None:
+async def test_a_controller_may_do_what_its_role_says(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
     own = LocalClient(door, controller("replicaset-controller", DEFAULT))
     await own.delete("Pod", P)
@@ -125,7 +125,7 @@ async def test_a_bug_of_the_server_is_logged_and_told_as_such(
     assert "ZeroDivisionError: a bug" in caplog.text
 
 
-async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalClient, door: LocalDoor) -> None:
+async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
     server_sight, older = VersionedDecoder(make_schema(DEFAULT)), VersionedDecoder(make_schema(Version(1, 33)))
     whole, same, first, second = [
@@ -137,21 +137,21 @@ async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalCli
     assert first is not whole
 
 
-async def test_what_was_replaced_is_soon_forgotten(client: LocalClient, door: LocalDoor) -> None:
+async def test_what_was_replaced_is_soon_forgotten(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
     watch = await client.watch("Pod", EVERYTHING, "")
     for number in range(3 * REPLACED_MAX):
         await client.patch("Pod", P, {"metadata": {"labels": {"number": str(number)}}})
-    view = door.desk().view("Pod", None)
+    view = door.get_server().get_view("Pod", None)
     assert len(view) <= 2 * REPLACED_MAX + 1
     newest = watch.take()[-1].object
     assert newest is await client.get("Pod", P)
 
 
-async def test_what_nobody_follows_is_forgotten_though_it_is_current(client: LocalClient, door: LocalDoor) -> None:
+async def test_what_nobody_follows_is_forgotten_though_it_is_current(client: LocalClient, door: LocalEndpoint) -> None:
     for number in range(3 * REPLACED_MAX):
         await client.create("ConfigMap", {"metadata": {"name": f"c{number}", "namespace": "default"}})
-    view = door.desk().view("ConfigMap", None)
+    view = door.get_server().get_view("ConfigMap", None)
     assert len(view) <= 2 * REPLACED_MAX
     watch = await client.watch("ConfigMap", EVERYTHING, "")
     listed = (await client.list("ConfigMap")).items
@@ -160,25 +160,25 @@ async def test_what_nobody_follows_is_forgotten_though_it_is_current(client: Loc
     await watch.close()
 
 
-async def test_who_changes_in_place_what_all_share_is_found_out(client: LocalClient, door: LocalDoor) -> None:
+async def test_who_changes_in_place_what_all_share_is_found_out(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
     seen = await client.get("Pod", P)
-    assert door.desk().scribbled() == []
+    assert door.get_server().find_mutated_objects() == []
     seen["spec"]["nodeName"] = "n1"
-    assert door.desk().scribbled() == ["/registry/core/pods/default/p"]
+    assert door.get_server().find_mutated_objects() == ["/registry/core/pods/default/p"]
 
 
-async def test_a_watch_that_ends_says_how_far_the_server_had_come(client: LocalClient, door: LocalDoor) -> None:
+async def test_a_watch_that_ends_says_how_far_the_server_had_come(client: LocalClient, door: LocalEndpoint) -> None:
     watch = await client.watch("Pod", EVERYTHING, (await client.list("Pod")).resource_version)
     await client.create("Namespace", {"metadata": {"name": "other"}})
     reached = (await client.list("Pod")).resource_version
-    door.shut()
+    door.close()
     with pytest.raises(WatchEnded) as caught:
         watch.take()
     assert caught.value.resource_version == reached
 
 
-async def test_custom_resources_are_served_when_they_are_there(client: LocalClient, door: LocalDoor) -> None:
+async def test_custom_resources_are_served_when_they_are_there(client: LocalClient, door: LocalEndpoint) -> None:
     older = LocalClient(door, controller_manager(DEFAULT), VersionedDecoder(make_schema(Version(1, 33))))
     with pytest.raises(NotFound):
         await older.list("Widget")
@@ -197,22 +197,22 @@ async def test_custom_resources_are_served_when_they_are_there(client: LocalClie
 
 
 async def test_requests_in_hand_are_answered_before_the_door_counts_as_empty(
-    client: LocalClient, door: LocalDoor
+    client: LocalClient, door: LocalEndpoint
 ) -> None:
     async with asyncio.TaskGroup() as group:
         creating = group.create_task(client.create("Pod", POD))
         await asyncio.sleep(0)
-        door.shut()
-        await door.emptied()
+        door.close()
+        await door.wait_until_idle()
         await asyncio.sleep(0)
         assert creating.done()
     with pytest.raises(Unavailable):
         await client.get("Pod", P)
 
 
-async def test_a_client_outlives_its_server(client: LocalClient, door: LocalDoor, server: ApiServer) -> None:
+async def test_a_client_outlives_its_server(client: LocalClient, door: LocalEndpoint, server: ApiServer) -> None:
     await client.create("Pod", POD)
-    door.shut()
+    door.close()
     door.open(server)
     assert await client.get("Pod", P)
 
@@ -220,12 +220,12 @@ async def test_a_client_outlives_its_server(client: LocalClient, door: LocalDoor
 async def test_who_falls_too_far_behind_is_told_to_list_anew(client: LocalClient, server: ApiServer) -> None:
     watch = await client.watch("Pod", EVERYTHING, (await client.list("Pod")).resource_version)
     await client.create("Pod", POD)
-    pods = server.registry.stored("", "pods")
+    pods = server.registry.find_storage_resource("", "pods")
     assert pods is not None
-    record = pods.record("default", "p")
+    record = pods.get_cached("default", "p")
     assert record is not None
     for _ in range(PENDING_MAX):
         for listener in tuple(pods.collection.listeners):
-            listener(Change(ChangeType.MODIFIED, record.revision, record, record))
+            listener(CacheChange(ChangeType.MODIFIED, record.revision, record, record))
     with pytest.raises(Expired):
         watch.take()

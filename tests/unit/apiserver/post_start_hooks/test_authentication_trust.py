@@ -5,22 +5,22 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.post_start_hooks.authentication_trust import (
     NAME,
     NAMESPACE,
-    AuthenticationTrust,
+    AuthenticationTrustController,
     front_proxy_data,
 )
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 DATA = {"client-ca-file": "PEM", **front_proxy_data("PROXY", "front-proxy-client")}
-CALL = Call(User("somebody"), NAMESPACE, NAME)
+CALL = RequestScope(User("somebody"), NAMESPACE, NAME)
 
 
 @contextlib.asynccontextmanager
 async def running(registry, data):
-    made = AuthenticationTrust(registry, data)
+    made = AuthenticationTrustController(registry, data)
     await made.start()
-    task = asyncio.create_task(made.rounds.run())
+    task = asyncio.create_task(made.queue.run())
     yield made
     made.stop()
     task.cancel()
@@ -31,13 +31,13 @@ async def running(registry, data):
 async def rest(made):
     for _ in range(100):
         await asyncio.sleep(0)
-        if not made.rounds.busy:
+        if not made.queue.is_busy:
             return
     raise AssertionError("it does not come to rest")
 
 
 def stored(registry):
-    record = registry.stored("", "configmaps").record(NAMESPACE, NAME)
+    record = registry.find_storage_resource("", "configmaps").get_cached(NAMESPACE, NAME)
     return None if record is None else record.load()["data"]
 
 
@@ -50,7 +50,7 @@ def test_a_front_proxy_is_told_of_as_servers_read_it():
 async def test_it_is_there_and_comes_back(registry):
     async with running(registry, DATA) as made:
         assert stored(registry) == DATA
-        await deletion.delete(registry.stored("", "configmaps"), CALL, DeleteOptions())
+        await deletion.delete(registry.find_storage_resource("", "configmaps"), CALL, DeleteOptions())
         await rest(made)
         assert stored(registry) == DATA
 
@@ -58,7 +58,7 @@ async def test_it_is_there_and_comes_back(registry):
 async def test_it_is_mended_and_other_keys_stay(registry):
     async with running(registry, DATA) as made:
         change = {"client-ca-file": "other", "mine": "too"}
-        home = registry.stored("", "configmaps")
+        home = registry.find_storage_resource("", "configmaps")
         await updating.update(home, CALL, lambda now: {**now, "data": change}, WriteOptions())
         await rest(made)
         assert stored(registry) == {**DATA, "mine": "too"}

@@ -8,16 +8,16 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.post_start_hooks.event_expiry import CHECK_SECONDS, TTL_SECONDS, EventExpiry
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.runtime.virtual import VirtualClock
 
 
 def events(registry):
-    return sorted(record.name for record in registry.stored("", "events").collection.records.values())
+    return sorted(record.name for record in registry.find_storage_resource("", "events").collection.records.values())
 
 
 async def write(registry, name):
-    home, call = registry.stored("", "events"), Call(User("somebody"), "default")
+    home, call = registry.find_storage_resource("", "events"), RequestScope(User("somebody"), "default")
     obj = {"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}}
     return await creation.create(home, call, home.decode(obj, call, "Ignore"), WriteOptions())
 
@@ -26,21 +26,21 @@ class Ticks:
     """Stands in for the clock: checks are made by hand."""
 
     def __init__(self, registry):
-        self.clock = registry.services.clock = VirtualClock()
+        self.clock = registry.dependencies.clock = VirtualClock()
         self.expiry = EventExpiry(registry)
         self.registry = registry
 
     async def start(self):
-        await self.expiry._find_expiries()
+        await self.expiry._read_initial_expiries()
 
     async def let_pass(self, seconds):
         """Let so much time pass, with a check every five minutes."""
-        services = self.registry.services
+        services = self.registry.dependencies
         for _ in range(int(seconds / CHECK_SECONDS)):
-            self.expiry._marks.append((self.clock.monotonic(), services.store.revision))
+            self.expiry._revision_times.append((self.clock.monotonic(), services.store.revision))
             self.clock.move_to(self.clock.monotonic() + CHECK_SECONDS)
-            await self.expiry.check()
-            await services.cache.fresh()
+            await self.expiry.delete_expired()
+            await services.watch_cache.wait_until_fresh()
 
 
 async def test_an_event_is_deleted_an_hour_after_it_was_written(registry):
@@ -62,7 +62,7 @@ async def test_an_event_that_is_written_again_stays_for_another_hour(registry):
     await ticks.start()
     record = await write(registry, "counted")
     await ticks.let_pass(TTL_SECONDS / 2)
-    store = registry.services.store
+    store = registry.dependencies.store
     await store.update(record.key, (await store.get(record.key)).value, expected=record.revision)
     await ticks.let_pass(TTL_SECONDS - CHECK_SECONDS)
     assert events(registry) == ["counted"]
@@ -71,8 +71,8 @@ async def test_an_event_that_is_written_again_stays_for_another_hour(registry):
 
 
 async def test_events_of_an_earlier_run_expire_by_the_time_they_state(registry):
-    clock = registry.services.clock = VirtualClock()
-    store = registry.services.store
+    clock = registry.dependencies.clock = VirtualClock()
+    store = registry.dependencies.store
     for name, age in (("old", TTL_SECONDS * 2), ("young", TTL_SECONDS / 2)):
         record = await write(registry, name)
         written = f'"{render_time(clock.now() - timedelta(seconds=age))}"'.encode()
@@ -80,7 +80,7 @@ async def test_events_of_an_earlier_run_expire_by_the_time_they_state(registry):
         await store.update(record.key, value, expected=record.revision)
     broken = await write(registry, "broken")
     await store.update(broken.key, b"[]", expected=broken.revision)
-    await registry.services.cache.fresh()
+    await registry.dependencies.watch_cache.wait_until_fresh()
     ticks = Ticks(registry)
     await ticks.start()
     await ticks.let_pass(CHECK_SECONDS)
@@ -98,6 +98,6 @@ async def test_an_event_that_is_written_meanwhile_is_left_to_who_wrote_it(regist
     async def delete(key, *, expected):
         raise Conflict(key, None)
 
-    monkeypatch.setattr(registry.services.store, "delete", delete)
+    monkeypatch.setattr(registry.dependencies.store, "delete", delete)
     await ticks.expiry._delete(record)
     assert events(registry) == ["raced"]

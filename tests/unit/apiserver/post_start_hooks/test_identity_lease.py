@@ -2,10 +2,10 @@ from datetime import timedelta
 
 from mockkube.api.times import parse_micro_time, render_micro_time
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.post_start_hooks.identity_lease import HOSTNAME, IDENTITY, IdentityLease, lease_name
+from mockkube.apiserver.post_start_hooks.identity_lease import HOSTNAME_LABEL, IDENTITY_LABEL, IdentityLease, lease_name
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 LEASES = ("coordination.k8s.io", "leases")
 HOST = "vm"
@@ -13,14 +13,14 @@ NAME = "apiserver-wlv32tlttr4jl3gtroqexyxapa"
 
 
 def stored(registry):
-    records = registry.stored(*LEASES).collection.records.values()
+    records = registry.find_storage_resource(*LEASES).collection.records.values()
     return {record.name: record.load() for record in records}
 
 
 async def make(registry, name, ago, labels):
-    now = registry.services.clock.now()
+    now = registry.dependencies.clock.now()
     spec = {"holderIdentity": "x", "leaseDurationSeconds": 60, "renewTime": render_micro_time(now - ago)}
-    home, call = registry.stored(*LEASES), Call(User("somebody"), "kube-system")
+    home, call = registry.find_storage_resource(*LEASES), RequestScope(User("somebody"), "kube-system")
     obj = home.decode({"metadata": {"name": name, "labels": labels}, "spec": spec}, call, "Strict")
     await creation.create(home, call, obj, WriteOptions())
 
@@ -34,7 +34,7 @@ async def test_a_server_says_that_it_is_alive(registry):
     lease = IdentityLease(registry, HOST)
     await lease.renew()
     first = stored(registry)[NAME]
-    assert first["metadata"]["labels"] == {IDENTITY: "kube-apiserver", HOSTNAME: HOST}
+    assert first["metadata"]["labels"] == {IDENTITY_LABEL: "kube-apiserver", HOSTNAME_LABEL: HOST}
     assert first["spec"]["holderIdentity"].startswith(f"{NAME}_")
     assert first["spec"]["leaseDurationSeconds"] == 3600
     await lease.renew()
@@ -52,9 +52,9 @@ async def test_a_new_server_takes_the_lease_of_the_one_before(registry):
 
 
 async def test_leases_of_servers_that_are_gone_are_collected(registry):
-    own, long_ago = {IDENTITY: "kube-apiserver"}, timedelta(hours=1)
+    own, long_ago = {IDENTITY_LABEL: "kube-apiserver"}, timedelta(hours=1)
     await make(registry, "gone", long_ago, own)
     await make(registry, "alive", timedelta(seconds=30), own)
     await make(registry, "other", long_ago, {})
-    await IdentityLease(registry, HOST).collect()
+    await IdentityLease(registry, HOST).delete_expired()
     assert sorted(stored(registry)) == ["alive", "other"]

@@ -7,26 +7,26 @@ import pytest
 from mockkube.api.errors import Invalid
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.post_start_hooks.ip_addresses import (
-    ADDRESSES,
     ALLOCATOR,
-    FAMILY,
-    GRACE,
-    MANAGED_BY,
-    IPAddresses,
+    FAMILY_LABEL,
+    GRACE_PERIOD,
+    IP_ADDRESSES,
+    MANAGED_BY_LABEL,
+    IPAddressController,
 )
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.runtime.virtual import VirtualClock
 
 USER = User("somebody")
 SERVICES = ("", "services")
-OWN = {FAMILY: "IPv4", MANAGED_BY: ALLOCATOR}
+OWN = {FAMILY_LABEL: "IPv4", MANAGED_BY_LABEL: ALLOCATOR}
 
 
 async def create(registry, kind, obj, **options):
-    home = registry.stored(*kind)
-    call = Call(USER, "ns" if home.kind.namespaced else "")
+    home = registry.find_storage_resource(*kind)
+    call = RequestScope(USER, "ns" if home.kind.namespaced else "")
     made = await creation.create(home, call, home.decode(obj, call, "Strict"), replace(WriteOptions(), **options))
     return made.load()
 
@@ -39,26 +39,28 @@ async def make_service(registry, name="s", *, dry_run=False, **spec):
 async def make_address(registry, address, labels=None, resource="services", name="s"):
     reference = {"resource": resource, "namespace": "ns", "name": name}
     await create(
-        registry, ADDRESSES, {"metadata": {"name": address, "labels": labels or {}}, "spec": {"parentRef": reference}}
+        registry,
+        IP_ADDRESSES,
+        {"metadata": {"name": address, "labels": labels or {}}, "spec": {"parentRef": reference}},
     )
 
 
 async def delete(registry, kind, name):
-    home = registry.stored(*kind)
-    await deletion.delete(home, Call(USER, "ns" if home.kind.namespaced else "", name), DeleteOptions())
+    home = registry.find_storage_resource(*kind)
+    await deletion.delete(home, RequestScope(USER, "ns" if home.kind.namespaced else "", name), DeleteOptions())
 
 
 def addresses(registry):
-    records = registry.stored(*ADDRESSES).collection.records.values()
+    records = registry.find_storage_resource(*IP_ADDRESSES).collection.records.values()
     parents = ((record, record.load()["spec"]["parentRef"]) for record in records)
     return {record.name: (parent["resource"], parent["name"], dict(record.labels)) for record, parent in parents}
 
 
 @contextlib.asynccontextmanager
 async def running(registry):
-    made = IPAddresses(registry)
+    made = IPAddressController(registry)
     await made.start()
-    tasks = [asyncio.create_task(one.run()) for one in (made.services, made.orphans)]
+    tasks = [asyncio.create_task(one.run()) for one in (made.service_queue, made.address_queue)]
     yield made
     made.stop()
     for task in tasks:
@@ -70,7 +72,7 @@ async def running(registry):
 async def rest(made):
     for _ in range(100):
         await asyncio.sleep(0)
-        if not made.services.busy and not made.orphans.busy:
+        if not made.service_queue.busy and not made.address_queue.busy:
             return
     raise AssertionError("it does not come to rest")
 
@@ -94,7 +96,7 @@ async def test_a_dry_run_and_a_service_without_address_leave_nothing(registry):
 async def test_an_update_may_bring_or_take_an_address(registry):
     async with running(registry):
         await make_service(registry, type="ExternalName", externalName="example.com")
-        home, call = registry.stored(*SERVICES), Call(USER, "ns", "s")
+        home, call = registry.find_storage_resource(*SERVICES), RequestScope(USER, "ns", "s")
         inside = {"type": "ClusterIP", "clusterIP": "10.0.0.50", "clusterIPs": ["10.0.0.50"]}
         for spec, expected in (
             ({**inside, "ports": [{"port": 80}]}, ["10.0.0.50"]),
@@ -133,7 +135,7 @@ async def test_what_disagrees_with_a_service_is_mended(registry, labels, resourc
     async with running(registry) as made:
         await make_service(registry, clusterIP="10.0.0.50")
         made.stop()
-        await delete(registry, ADDRESSES, "10.0.0.50")
+        await delete(registry, IP_ADDRESSES, "10.0.0.50")
         await make_address(registry, "10.0.0.50", labels, resource, name)
     async with running(registry) as made:
         await rest(made)
@@ -143,20 +145,20 @@ async def test_what_disagrees_with_a_service_is_mended(registry, labels, resourc
 async def test_what_somebody_deletes_comes_back_while_its_service_is_there(registry):
     async with running(registry) as made:
         await make_service(registry, clusterIP="10.0.0.50")
-        await delete(registry, ADDRESSES, "10.0.0.50")
+        await delete(registry, IP_ADDRESSES, "10.0.0.50")
         await rest(made)
         assert addresses(registry) == {"10.0.0.50": ("services", "s", OWN)}
 
 
 async def test_an_address_without_service_goes_after_a_while(registry):
-    now = registry.services.clock.now()
+    now = registry.dependencies.clock.now()
     await make_address(registry, "10.0.0.70", OWN)
     await make_address(registry, "10.0.0.71", OWN, resource="gateways")
     await make_address(registry, "10.0.0.72")
     async with running(registry) as made:
         await rest(made)
         assert list(addresses(registry)) == ["10.0.0.70", "10.0.0.72"], "a service may be coming"
-        registry.services.clock = VirtualClock(now + GRACE + GRACE)
-        made.orphans.add("10.0.0.70")
+        registry.dependencies.clock = VirtualClock(now + GRACE_PERIOD + GRACE_PERIOD)
+        made.address_queue.add("10.0.0.70")
         await rest(made)
         assert list(addresses(registry)) == ["10.0.0.72"], "somebody else's"

@@ -4,20 +4,20 @@ import contextlib
 
 import pytest
 
-from mockkube.apiserver.authentication.legacy_tokens import INVALID_SINCE
-from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountReviewer
+from mockkube.apiserver.authentication.legacy_tokens import INVALID_SINCE_LABEL
+from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountTokenAuthenticator
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
-from mockkube.apiserver.identity.user import AUDIENCE, InvalidCredentials, User
-from mockkube.apiserver.post_start_hooks.legacy_tokens import LAST_USED, TYPE, LegacyTokens
+from mockkube.apiserver.identity.user import DEFAULT_AUDIENCE, InvalidCredentials, User
+from mockkube.apiserver.post_start_hooks.legacy_tokens import LAST_USED_LABEL, TOKEN_SECRET_TYPE, LegacyTokenController
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 USER = User("somebody")
 
 
 async def create(registry, plural, obj, namespace="ns"):
-    home, call = registry.stored("", plural), Call(USER, namespace)
+    home, call = registry.find_storage_resource("", plural), RequestScope(USER, namespace)
     return (await creation.create(home, call, home.decode(obj, call, "Strict"), WriteOptions())).load()
 
 
@@ -27,20 +27,20 @@ async def make_account(registry, name="robot"):
 
 async def make_secret(registry, account="robot", **data):
     metadata = {"name": "kept", "annotations": {"kubernetes.io/service-account.name": account}}
-    return await create(registry, "secrets", {"metadata": metadata, "type": TYPE, "data": data})
+    return await create(registry, "secrets", {"metadata": metadata, "type": TOKEN_SECRET_TYPE, "data": data})
 
 
 async def change(registry, plural, name, **changed):
-    call = Call(USER, "ns", name)
-    await updating.update(registry.stored("", plural), call, lambda now: {**now, **changed}, WriteOptions())
+    call = RequestScope(USER, "ns", name)
+    await updating.update(registry.find_storage_resource("", plural), call, lambda now: {**now, **changed}, WriteOptions())
 
 
 async def delete(registry, plural, name):
-    await deletion.delete(registry.stored("", plural), Call(USER, "ns", name), DeleteOptions())
+    await deletion.delete(registry.find_storage_resource("", plural), RequestScope(USER, "ns", name), DeleteOptions())
 
 
 def stored(registry, plural, name):
-    record = registry.stored("", plural).record("ns", name)
+    record = registry.find_storage_resource("", plural).get_cached("ns", name)
     return record.load() if record is not None else None
 
 
@@ -50,9 +50,9 @@ def decoded(secret, key):
 
 @contextlib.asynccontextmanager
 async def running(registry):
-    made = LegacyTokens(registry, "PEM")
+    made = LegacyTokenController(registry, "PEM")
     made.start()
-    rounds = (made.secrets, made.references, made.uses)
+    rounds = (made.secret_queue, made.reference_queue, made.use_queue)
     tasks = [asyncio.create_task(one.run()) for one in rounds]
     yield made
     made.stop()
@@ -65,7 +65,7 @@ async def running(registry):
 async def rest(tokens):
     for _ in range(100):
         await asyncio.sleep(0)
-        if not any(one.busy for one in (tokens.secrets, tokens.references, tokens.uses)):
+        if not any(one.is_busy for one in (tokens.secret_queue, tokens.reference_queue, tokens.use_queue)):
             return
     raise AssertionError("it does not come to rest")
 
@@ -79,7 +79,7 @@ async def test_a_secret_gets_token_certificate_and_namespace(registry):
         assert decoded(secret, "ca.crt") == "PEM"
         assert decoded(secret, "namespace") == "ns"
         assert secret["metadata"]["annotations"]["kubernetes.io/service-account.uid"] == account["metadata"]["uid"]
-        reviewed = ServiceAccountReviewer(registry)(decoded(secret, "token"), (AUDIENCE,))
+        reviewed = ServiceAccountTokenAuthenticator(registry)(decoded(secret, "token"), (DEFAULT_AUDIENCE,))
         assert reviewed is not None
         assert reviewed.user.name == "system:serviceaccount:ns:robot"
         assert reviewed.user.groups == ("system:serviceaccounts", "system:serviceaccounts:ns")
@@ -90,10 +90,10 @@ async def test_what_is_there_is_left_alone(registry):
         await make_account(registry)
         await make_secret(registry)
         await rest(tokens)
-        revision = registry.services.store.revision
+        revision = registry.dependencies.store.revision
     async with running(registry) as tokens:
         await rest(tokens)
-        assert registry.services.store.revision == revision
+        assert registry.dependencies.store.revision == revision
 
 
 async def test_a_token_of_a_key_that_is_lost_is_replaced(registry):
@@ -145,11 +145,11 @@ async def test_the_day_of_use_is_noted(registry):
         await make_account(registry)
         await make_secret(registry)
         await rest(tokens)
-        review = ServiceAccountReviewer(registry, tokens.used)
-        review(decoded(stored(registry, "secrets", "kept"), "token"), (AUDIENCE,))
+        review = ServiceAccountTokenAuthenticator(registry, tokens.record_use)
+        review(decoded(stored(registry, "secrets", "kept"), "token"), (DEFAULT_AUDIENCE,))
         await rest(tokens)
-        today = f"{registry.services.clock.now():%Y-%m-%d}"
-        assert stored(registry, "secrets", "kept")["metadata"]["labels"] == {LAST_USED: today}
+        today = f"{registry.dependencies.clock.now():%Y-%m-%d}"
+        assert stored(registry, "secrets", "kept")["metadata"]["labels"] == {LAST_USED_LABEL: today}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_a_token_is_good_as_long_as_its_secret_keeps_it(registry, spoil, w
         token = decoded(stored(registry, "secrets", "kept"), "token")
     await spoil(registry)
     with pytest.raises(InvalidCredentials, match=why):
-        ServiceAccountReviewer(registry)(token, (AUDIENCE,))
+        ServiceAccountTokenAuthenticator(registry)(token, (DEFAULT_AUDIENCE,))
 
 
 async def test_a_token_marked_invalid_is_refused(registry):
@@ -182,7 +182,7 @@ async def test_a_token_marked_invalid_is_refused(registry):
         await make_secret(registry)
         await rest(tokens)
         secret = stored(registry, "secrets", "kept")
-        labelled = {**secret["metadata"], "labels": {INVALID_SINCE: "2026-01-01"}}
+        labelled = {**secret["metadata"], "labels": {INVALID_SINCE_LABEL: "2026-01-01"}}
         await change(registry, "secrets", "kept", metadata=labelled)
         with pytest.raises(InvalidCredentials, match=r"the token in secret ns/kept for service account ns/robot"):
-            ServiceAccountReviewer(registry)(decoded(secret, "token"), (AUDIENCE,))
+            ServiceAccountTokenAuthenticator(registry)(decoded(secret, "token"), (DEFAULT_AUDIENCE,))

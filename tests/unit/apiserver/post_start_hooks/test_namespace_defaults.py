@@ -4,43 +4,43 @@ import contextlib
 import pytest
 
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.post_start_hooks.namespace_defaults import Accounts
+from mockkube.apiserver.post_start_hooks.namespace_defaults import NamespaceDefaults
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 USER = User("somebody")
 
 
 async def make_namespace(registry, name):
-    home = registry.stored("", "namespaces")
-    obj = home.decode({"metadata": {"name": name}}, Call(USER), "Strict")
-    await creation.create(home, Call(USER), obj, WriteOptions())
+    home = registry.find_storage_resource("", "namespaces")
+    obj = home.decode({"metadata": {"name": name}}, RequestScope(USER), "Strict")
+    await creation.create(home, RequestScope(USER), obj, WriteOptions())
 
 
 async def delete(registry, plural, namespace, name):
-    await deletion.delete(registry.stored("", plural), Call(USER, namespace, name), DeleteOptions())
+    await deletion.delete(registry.find_storage_resource("", plural), RequestScope(USER, namespace, name), DeleteOptions())
 
 
 def account(registry, namespace):
-    return registry.stored("", "serviceaccounts").record(namespace, "default")
+    return registry.find_storage_resource("", "serviceaccounts").get_cached(namespace, "default")
 
 
 def authority(registry, namespace):
-    record = registry.stored("", "configmaps").record(namespace, "kube-root-ca.crt")
+    record = registry.find_storage_resource("", "configmaps").get_cached(namespace, "kube-root-ca.crt")
     return record.load()["data"] if record is not None else None
 
 
 @pytest.fixture
 async def accounts(registry):
     """Accounts that run."""
-    made = Accounts(registry, "PEM")
+    made = NamespaceDefaults(registry, "PEM")
     running = asyncio.create_task(made.run())
     yield made
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
-    assert not registry.stored("", "namespaces").collection.listeners
+    assert not registry.find_storage_resource("", "namespaces").collection.listeners
 
 
 async def until(condition):
@@ -53,23 +53,23 @@ async def until(condition):
 
 async def test_a_namespace_has_an_account_and_an_authority_at_once(registry):
     await make_namespace(registry, "a")
-    await Accounts(registry, "PEM").ensure("a")
+    await NamespaceDefaults(registry, "PEM").sync("a")
     assert account(registry, "a") is not None
     assert authority(registry, "a") == {"ca.crt": "PEM"}
 
 
 async def test_ensuring_twice_changes_nothing(registry):
     await make_namespace(registry, "a")
-    await Accounts(registry, "PEM").ensure("a")
-    revision = registry.services.store.revision
-    await Accounts(registry, "PEM").ensure("a")
-    assert registry.services.store.revision == revision
+    await NamespaceDefaults(registry, "PEM").sync("a")
+    revision = registry.dependencies.store.revision
+    await NamespaceDefaults(registry, "PEM").sync("a")
+    assert registry.dependencies.store.revision == revision
 
 
 async def test_a_namespace_that_is_going_gets_nothing(registry):
     await make_namespace(registry, "a")
     await delete(registry, "namespaces", "", "a")
-    await Accounts(registry).ensure("a")
+    await NamespaceDefaults(registry).sync("a")
     assert account(registry, "a") is None
 
 
@@ -94,6 +94,6 @@ async def test_an_authority_somebody_changed_is_corrected(registry, accounts):
     def spoil(current):
         return {**current, "data": {"ca.crt": "other"}}
 
-    call = Call(USER, "a", "kube-root-ca.crt")
-    await updating.update(registry.stored("", "configmaps"), call, spoil, WriteOptions())
+    call = RequestScope(USER, "a", "kube-root-ca.crt")
+    await updating.update(registry.find_storage_resource("", "configmaps"), call, spoil, WriteOptions())
     await until(lambda: authority(registry, "a") == {"ca.crt": "PEM"})

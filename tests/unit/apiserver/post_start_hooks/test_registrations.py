@@ -2,11 +2,11 @@ import asyncio
 import contextlib
 
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.post_start_hooks.registrations import API_SERVICES, AUTOMANAGED, Registrations
+from mockkube.apiserver.post_start_hooks.registrations import API_SERVICES, AUTOMANAGED_LABEL, ApiServiceRegistration
 from mockkube.apiserver.registry import creation, deletion, updating
-from mockkube.apiserver.registry.creation import DEFINITIONS
+from mockkube.apiserver.registry.creation import CRDS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 USER = User("somebody")
 
@@ -20,52 +20,52 @@ def definition(*versions):
 
 
 async def create(registry, kind, obj):
-    home = registry.stored(*kind)
-    call = Call(USER)
+    home = registry.find_storage_resource(*kind)
+    call = RequestScope(USER)
     await creation.create(home, call, home.decode(obj, call, "Strict"), WriteOptions())
 
 
 async def delete(registry, name):
-    await deletion.delete(registry.stored(*API_SERVICES), Call(USER, name=name), DeleteOptions())
+    await deletion.delete(registry.find_storage_resource(*API_SERVICES), RequestScope(USER, name=name), DeleteOptions())
 
 
 async def change(registry, name, **spec):
-    home, call = registry.stored(*API_SERVICES), Call(USER, name=name)
+    home, call = registry.find_storage_resource(*API_SERVICES), RequestScope(USER, name=name)
     await updating.update(home, call, lambda now: {**now, "spec": {**now["spec"], **spec}}, WriteOptions())
 
 
 def stored(registry, name):
-    record = registry.stored(*API_SERVICES).record("", name)
+    record = registry.find_storage_resource(*API_SERVICES).get_cached("", name)
     return record.load() if record is not None else None
 
 
 async def rest(registrations):
     for _ in range(100):
         await asyncio.sleep(0)
-        if not registrations.rounds.busy:
+        if not registrations.queue.is_busy:
             return
     raise AssertionError("it does not come to rest")
 
 
 @contextlib.asynccontextmanager
 async def running(registry):
-    made = Registrations(registry)
+    made = ApiServiceRegistration(registry)
     await made.start()
-    task = asyncio.create_task(made.rounds.run())
+    task = asyncio.create_task(made.queue.run())
     await asyncio.sleep(0)
     yield made
     made.stop()
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    assert not registry.stored(*API_SERVICES).collection.listeners
+    assert not registry.find_storage_resource(*API_SERVICES).collection.listeners
 
 
 async def test_each_version_of_a_built_in_group_is_announced(registry):
     async with running(registry):
         apps = stored(registry, "v1.apps")
         assert apps["spec"] == {"group": "apps", "version": "v1", "groupPriorityMinimum": 17800, "versionPriority": 15}
-        assert apps["metadata"]["labels"] == {AUTOMANAGED: "onstart"}
+        assert apps["metadata"]["labels"] == {AUTOMANAGED_LABEL: "onstart"}
         [available] = apps["status"]["conditions"]
         assert (available["type"], available["status"], available["reason"]) == ("Available", "True", "Local")
         assert "group" not in stored(registry, "v1.")["spec"]
@@ -93,7 +93,7 @@ async def test_the_next_start_makes_it_anew(registry):
 
 async def test_the_next_start_takes_away_what_is_served_no_longer(registry):
     spec = {"group": "gone.k8s.io", "version": "v1", "groupPriorityMinimum": 9, "versionPriority": 9}
-    for name, labels in (("v1", {AUTOMANAGED: "onstart"}), ("v2", {})):
+    for name, labels in (("v1", {AUTOMANAGED_LABEL: "onstart"}), ("v2", {})):
         obj = {"metadata": {"name": f"{name}.gone.k8s.io", "labels": labels}, "spec": {**spec, "version": name}}
         await create(registry, API_SERVICES, obj)
     async with running(registry):
@@ -103,10 +103,10 @@ async def test_the_next_start_takes_away_what_is_served_no_longer(registry):
 
 async def test_those_of_definitions_come_and_go_and_are_kept(registry):
     async with running(registry) as registrations:
-        await create(registry, DEFINITIONS, definition(*enumerate([("v1", True), ("v2", False)])))
+        await create(registry, CRDS, definition(*enumerate([("v1", True), ("v2", False)])))
         await rest(registrations)
         made = stored(registry, "v1.example.com")
-        assert made["metadata"]["labels"] == {AUTOMANAGED: "true"}
+        assert made["metadata"]["labels"] == {AUTOMANAGED_LABEL: "true"}
         assert (made["spec"]["groupPriorityMinimum"], made["spec"]["versionPriority"]) == (1000, 100)
         assert stored(registry, "v2.example.com") is None
         await change(registry, "v1.example.com", versionPriority=3)
@@ -115,18 +115,18 @@ async def test_those_of_definitions_come_and_go_and_are_kept(registry):
         await delete(registry, "v1.example.com")
         await rest(registrations)
         assert stored(registry, "v1.example.com") is not None
-        home = registry.stored(*DEFINITIONS)
-        record = home.record("", "foos.example.com")
-        await registry.services.store.delete(record.key, expected=record.revision)
-        await registry.services.cache.reach(registry.services.store.revision)
+        home = registry.find_storage_resource(*CRDS)
+        record = home.get_cached("", "foos.example.com")
+        await registry.dependencies.store.delete(record.key, expected=record.revision)
+        await registry.dependencies.watch_cache.wait_until_at(registry.dependencies.store.revision)
         await rest(registrations)
         assert stored(registry, "v1.example.com") is None
 
 
 async def test_another_server_of_the_cluster_changes_nothing(registry):
     async with running(registry):
-        revision = registry.services.store.revision
-        beside = Registrations(registry)
+        revision = registry.dependencies.store.revision
+        beside = ApiServiceRegistration(registry)
         await beside.start()
-        assert registry.services.store.revision == revision
+        assert registry.dependencies.store.revision == revision
         beside.stop()

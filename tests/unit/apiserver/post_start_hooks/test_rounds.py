@@ -2,7 +2,7 @@ import asyncio
 import contextlib
 
 from mockkube.api.errors import Internal
-from mockkube.apiserver.post_start_hooks.rounds import RETRY_SECONDS, TRIES_MAX, Rounds
+from mockkube.apiserver.post_start_hooks.rounds import RETRY_SECONDS, TRIES_MAX, RetryQueue
 from mockkube.runtime.virtual import VirtualClock
 
 
@@ -29,13 +29,13 @@ async def test_a_key_added_twice_is_seen_to_once():
     async def see_to(key):
         seen.append(key)
 
-    rounds = Rounds(see_to, VirtualClock())
+    rounds = RetryQueue(see_to, VirtualClock())
     rounds.add("a", "b", "a")
-    assert not rounds.busy, "nobody makes the rounds yet"
+    assert not rounds.is_busy, "nobody makes the rounds yet"
     async with running(rounds):
         await rest()
         assert seen == ["a", "b"]
-        assert not rounds.busy
+        assert not rounds.is_busy
 
 
 async def test_it_is_busy_while_a_key_is_in_hand():
@@ -44,14 +44,14 @@ async def test_it_is_busy_while_a_key_is_in_hand():
     async def see_to(key):
         await gate.wait()
 
-    rounds = Rounds(see_to, VirtualClock())
+    rounds = RetryQueue(see_to, VirtualClock())
     async with running(rounds):
         rounds.add("a")
         await rest()
-        assert rounds.busy
+        assert rounds.is_busy
         gate.set()
         await rest()
-        assert not rounds.busy
+        assert not rounds.is_busy
 
 
 async def test_what_fails_is_seen_to_again_later():
@@ -62,7 +62,7 @@ async def test_what_fails_is_seen_to_again_later():
         if len(seen) == 1:
             raise Internal("not now")
 
-    rounds = Rounds(see_to, clock)
+    rounds = RetryQueue(see_to, clock)
     rounds.add("a")
     async with running(rounds):
         await rest()
@@ -79,7 +79,7 @@ async def test_what_fails_again_and_again_is_given_up():
         seen.append(key)
         raise Internal("never")
 
-    rounds = Rounds(see_to, clock)
+    rounds = RetryQueue(see_to, clock)
     rounds.add("a")
     async with running(rounds):
         for _ in range(2 * TRIES_MAX):
@@ -100,7 +100,7 @@ async def test_a_bug_met_with_one_key_does_not_keep_others_from_being_seen_to(ca
         if key == "a":
             raise KeyError("spec")
 
-    rounds = Rounds(see_to, VirtualClock())
+    rounds = RetryQueue(see_to, VirtualClock())
     rounds.add("a", "b")
     async with running(rounds):
         await rest()
@@ -114,7 +114,7 @@ async def test_what_is_to_be_seen_to_later_more_than_once_is_seen_to_once_at_the
     async def see_to(key):
         seen.append(clock.monotonic())
 
-    rounds = Rounds(see_to, clock)
+    rounds = RetryQueue(see_to, clock)
     begun = clock.monotonic()
     async with running(rounds):
         for seconds in (5, 3, 4):

@@ -7,7 +7,7 @@ import pytest
 from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.errors import Compacted, Unavailable
 
-from mockkube.apiserver.post_start_hooks.store_maintenance import COMPACT_BYTES, COMPACT_SECONDS, Housekeeping
+from mockkube.apiserver.post_start_hooks.store_maintenance import COMPACT_BYTES, COMPACT_SECONDS, StoreMaintenance
 
 
 class StoppedClock:
@@ -40,7 +40,7 @@ class StoppedClock:
 async def test_what_was_replaced_before_the_last_round_is_forgotten() -> None:
     async with MemoryStore() as store:
         first = await store.create("/a", b"1")
-        keeper = Housekeeping(store, StoppedClock())
+        keeper = StoreMaintenance(store, StoppedClock())
         second = await store.update("/a", b"2", expected=first.revision)
         await keeper.compact()
         assert await store.get("/a", revision=first.revision) == first
@@ -54,14 +54,14 @@ async def test_what_was_replaced_before_the_last_round_is_forgotten() -> None:
 async def test_a_store_that_grows_fast_forgets_sooner() -> None:
     async with MemoryStore() as store:
         first = await store.create("/a", b"1")
-        keeper = Housekeeping(store, StoppedClock())
+        keeper = StoreMaintenance(store, StoppedClock())
         second = await store.update("/a", b"2", expected=first.revision)
-        work = [asyncio.ensure_future(one) for one in keeper.work()]
+        work = [asyncio.ensure_future(one) for one in keeper.workers()]
         for _ in range(2):  # what was replaced before the last time is forgotten
-            keeper.wrote(COMPACT_BYTES - 1)
+            keeper.count_written(COMPACT_BYTES - 1)
             await asyncio.sleep(0)
             assert await store.get("/a", revision=first.revision) == first
-            keeper.wrote(1)
+            keeper.count_written(1)
             for _ in range(5):
                 await asyncio.sleep(0)
         with pytest.raises(Compacted):
@@ -85,7 +85,7 @@ class Broken(MemoryStore):
 async def test_a_store_that_fails_is_asked_again_in_the_next_round() -> None:
     clock = StoppedClock()
     async with Broken() as store:
-        work = [asyncio.ensure_future(one) for one in Housekeeping(store, clock).work()]
+        work = [asyncio.ensure_future(one) for one in StoreMaintenance(store, clock).workers()]
         for _ in range(3):
             await clock.move(0)
             await clock.move(COMPACT_SECONDS)

@@ -5,21 +5,21 @@ import pytest
 from mockkube.api.errors import AlreadyExists, Internal, Invalid
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, deletion
-from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
-CALL = Call(User("somebody"), "ns")
+CALL = RequestScope(User("somebody"), "ns")
 
 
 def decoded(registry, name="s", **spec):
     spec = {"ports": [{"port": 80}], **spec}
-    home = registry.stored("", "services")
+    home = registry.find_storage_resource("", "services")
     return home.decode({"metadata": {"name": name, "namespace": "ns"}, "spec": spec}, CALL, "Strict")
 
 
 def reserve(registry, new, old=None, **options):
-    return registry.services.allocators.reserve(registry.stored("", "services"), new, old, **options)
+    return registry.dependencies.service_ip_allocator.allocate(registry.find_storage_resource("", "services"), new, old, **options)
 
 
 def taken(registry, **spec):
@@ -30,7 +30,7 @@ def taken(registry, **spec):
 
 
 async def stored(registry, name="s", **spec):
-    home = registry.stored("", "services")
+    home = registry.find_storage_resource("", "services")
     record = await creation.create(home, CALL, decoded(registry, name, **spec), WriteOptions())
     return record.load()
 
@@ -102,16 +102,16 @@ async def test_two_families_are_refused_by_a_cluster_of_one(registry):
 
 
 async def test_a_cluster_of_two_families_gives_an_address_of_each(registry):
-    registry.services.allocators = Allocators(("10.0.0.0/24", "fd00::/112"))
+    registry.dependencies.service_ip_allocator = ServiceIpAllocator(("10.0.0.0/24", "fd00::/112"))
     spec = taken(registry, ipFamilyPolicy="RequireDualStack")
     assert spec["ipFamilies"] == ["IPv4", "IPv6"]
     assert [":" in ip for ip in spec["clusterIPs"]] == [False, True]
 
 
 async def test_a_range_may_be_added(registry):
-    home = registry.stored("networking.k8s.io", "servicecidrs")
+    home = registry.find_storage_resource("networking.k8s.io", "servicecidrs")
     added = home.decode({"metadata": {"name": "more"}, "spec": {"cidrs": ["10.9.0.0/28"]}}, CALL, "Strict")
-    await creation.create(home, Call(User("somebody")), added, WriteOptions())
+    await creation.create(home, RequestScope(User("somebody")), added, WriteOptions())
     assert taken(registry, clusterIP="10.9.0.3")["clusterIP"] == "10.9.0.3"
 
 
@@ -186,15 +186,15 @@ async def test_of_two_creations_of_one_name_the_loser_gives_its_address_back(reg
 async def test_a_deleted_service_frees_what_it_held(registry):
     held = await stored(registry, type="NodePort")
     ports = [{"port": 80, "nodePort": held["spec"]["ports"][0]["nodePort"]}]
-    home = registry.stored("", "services")
-    await deletion.delete(home, Call(User("somebody"), "ns", "s"), DeleteOptions())
+    home = registry.find_storage_resource("", "services")
+    await deletion.delete(home, RequestScope(User("somebody"), "ns", "s"), DeleteOptions())
     again = taken(registry, type="NodePort", clusterIP=held["spec"]["clusterIP"], ports=ports)
     assert again["ports"][0]["nodePort"] == ports[0]["nodePort"]
 
 
 async def test_what_was_stored_before_the_start_is_taken(registry):
     held = await stored(registry)
-    registry.services.allocators = Allocators()
+    registry.dependencies.service_ip_allocator = ServiceIpAllocator()
     assert "already allocated" in refusal(registry, clusterIP=held["spec"]["clusterIP"])
 
 
@@ -233,5 +233,5 @@ async def test_a_service_that_becomes_a_node_port_keeps_its_address(registry):
 
 async def test_other_kinds_need_nothing(registry):
     config_map = {"metadata": {"name": "a"}}
-    registry.services.allocators.reserve(registry.stored("", "configmaps"), config_map, None).release()
+    registry.dependencies.service_ip_allocator.allocate(registry.find_storage_resource("", "configmaps"), config_map, None).release()
     assert config_map == {"metadata": {"name": "a"}}

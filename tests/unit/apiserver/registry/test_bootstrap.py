@@ -1,15 +1,15 @@
 from mockkube.apiserver.registry import deletion
-from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
+from mockkube.apiserver.registry.bootstrap import APISERVER_USER, bootstrap
 from mockkube.apiserver.registry.options import DeleteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import RequestScope
 
 
 def names(registry, group, plural):
-    return sorted(record.name for record in registry.stored(group, plural).collection.records.values())
+    return sorted(record.name for record in registry.find_storage_resource(group, plural).collection.records.values())
 
 
 def load(registry, group, plural, namespace, name):
-    return registry.stored(group, plural).record(namespace, name).load()
+    return registry.find_storage_resource(group, plural).get_cached(namespace, name).load()
 
 
 async def test_a_new_cluster_has_four_namespaces(registry):
@@ -45,7 +45,7 @@ async def test_flow_schemas_lead_to_levels_that_exist(registry):
     await bootstrap(registry)
     group = "flowcontrol.apiserver.k8s.io"
     levels = names(registry, group, "prioritylevelconfigurations")
-    schemas = [record.load() for record in registry.stored(group, "flowschemas").collection.records.values()]
+    schemas = [record.load() for record in registry.find_storage_resource(group, "flowschemas").collection.records.values()]
     assert len(schemas) == 11
     assert {schema["spec"]["priorityLevelConfiguration"]["name"] for schema in schemas} <= {*levels}
     assert {schema["status"]["conditions"][0]["status"] for schema in schemas} == {"False"}
@@ -80,14 +80,14 @@ async def test_servers_behind_this_one_learn_who_signs_for_clients(registry):
 
 async def test_starting_again_changes_nothing(registry):
     await bootstrap(registry)
-    revision = registry.services.store.revision
+    revision = registry.dependencies.store.revision
     await bootstrap(registry)
-    assert registry.services.store.revision == revision
+    assert registry.dependencies.store.revision == revision
 
 
 async def test_what_is_missing_comes_back(registry):
     await bootstrap(registry)
-    services = registry.stored("", "services")
-    await deletion.delete(services, Call(APISERVER, "default", "kubernetes"), DeleteOptions())
+    services = registry.find_storage_resource("", "services")
+    await deletion.delete(services, RequestScope(APISERVER_USER, "default", "kubernetes"), DeleteOptions())
     await bootstrap(registry)
     assert load(registry, "", "services", "default", "kubernetes")["spec"]["clusterIP"] == "10.0.0.1"

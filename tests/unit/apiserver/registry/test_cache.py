@@ -10,15 +10,22 @@ from mockkube_storage.model import Entry, delete_event, put_event
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry import cache
-from mockkube.apiserver.registry.cache import Cache, Change, Collection, Index, Record, labels_of
+from mockkube.apiserver.registry.cache import (
+    CacheChange,
+    CachedObject,
+    Collection,
+    ObjectAttributes,
+    WatchCache,
+    read_labels,
+)
 
 PREFIX = "/registry/core/things/"
 
 
-def read(entry: Entry) -> Record:
+def read(entry: Entry) -> CachedObject:
     """A record without a body."""
     namespace, _, name = entry.key.removeprefix(PREFIX).rpartition("/")
-    return Record(entry.key, name, namespace, entry.revision, b"", entry.value)
+    return CachedObject(entry.key, name, namespace, entry.revision, b"", entry.value)
 
 
 class Written:
@@ -31,7 +38,7 @@ class Written:
         self.entries: dict[str, Entry] = {}
         self.revision = 0
 
-    def hear(self, change: Change) -> None:
+    def hear(self, change: CacheChange) -> None:
         """Note a change: what, of which object, when."""
         self.seen.append((str(change.type), change.record.name, change.revision))
 
@@ -81,8 +88,8 @@ def test_a_span_is_shared_until_something_changes(written: Written) -> None:
 def test_what_is_read_otherwise_is_listed_so(written: Written) -> None:
     written.put("a/x")
     assert names(written) == ["x"]
-    written.collection.reread(
-        read, lambda record: Record(record.key, "other", record.namespace, record.revision, b"", b"")
+    written.collection.replace_reader(
+        read, lambda record: CachedObject(record.key, "other", record.namespace, record.revision, b"", b"")
     )
     assert names(written) == ["other"]
 
@@ -98,18 +105,18 @@ def test_listeners_hear_what_happened_in_order(written: Written) -> None:
 def test_changes_since_a_revision_are_remembered(written: Written) -> None:
     for path in ("a/x", "a/y", "a/z"):
         written.put(path)
-    since = written.collection.since(1)
+    since = written.collection.changes_since(1)
     assert since is not None
     assert [change.record.name for change in since] == ["y", "z"]
-    assert written.collection.since(3) == []
+    assert written.collection.changes_since(3) == []
 
 
 def test_what_was_forgotten_is_not_told_in_part(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "HISTORY_MAX", 2)
     for path in ("a/w", "a/x", "a/y", "a/z"):
         written.put(path)
-    assert written.collection.since(1) is None
-    assert len(written.collection.since(2) or ()) == 2
+    assert written.collection.changes_since(1) is None
+    assert len(written.collection.changes_since(2) or ()) == 2
 
 
 def test_fewer_large_changes_are_remembered_than_small_ones(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +126,8 @@ def test_fewer_large_changes_are_remembered_than_small_ones(written: Written, mo
         written.put("a/x", b"." * size)
     assert len(written.collection.history) == 5
     written.put("a/x", b"." * 31)
-    assert [change.revision for change in written.collection.since(4) or ()] == [5, 6]
-    assert written.collection.since(3) is None
+    assert [change.revision for change in written.collection.changes_since(4) or ()] == [5, 6]
+    assert written.collection.changes_since(3) is None
     written.put("a/x", b"." * 51)
     assert len(written.collection.history) == 0
     for size in (1, 1, 1, 1, 1, 1, 1, 1, 1):
@@ -131,9 +138,9 @@ def test_fewer_large_changes_are_remembered_than_small_ones(written: Written, mo
 def test_what_was_there_at_the_start_has_no_history() -> None:
     collection = Collection(PREFIX, read)
     collection.load([Entry(f"{PREFIX}a/x", b"", 1, 4)], 7)
-    assert (collection.revision, collection.floor) == (4, 7)
-    assert collection.since(6) is None
-    assert collection.since(7) == []
+    assert (collection.revision, collection.history_start) == (4, 7)
+    assert collection.changes_since(6) is None
+    assert collection.changes_since(7) == []
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(("a/x", "a/y", "b/x", "ab/x"))), max_size=30))
@@ -152,7 +159,7 @@ def test_any_writes_leave_what_a_dictionary_would_hold(writes: list[tuple[bool, 
 async def test_a_fresh_cache_has_seen_every_write_before() -> None:
     store = MemoryStore()
     await store.start()
-    made = Cache(store)
+    made = WatchCache(store)
     things = made.collection("core/things", read)
     await store.create(f"{PREFIX}a/x", b"")
     await made.start()
@@ -160,32 +167,32 @@ async def test_a_fresh_cache_has_seen_every_write_before() -> None:
         following = group.create_task(made.run())
         await store.create(f"{PREFIX}a/y", b"")
         await store.create("/registry/core/others/a/z", b"")
-        assert await made.fresh() == await store.current_revision()
+        assert await made.wait_until_fresh() == await store.current_revision()
         assert [record.name for record in things.range(PREFIX)] == ["x", "y"]
         following.cancel()
     await store.close()
 
 
 def test_an_object_without_labels_has_none() -> None:
-    assert labels_of({"metadata": {}}) == {}
-    assert labels_of({"metadata": {"labels": {"a": "b"}}}) == {"a": "b"}
+    assert read_labels({"metadata": {}}) == {}
+    assert read_labels({"metadata": {"labels": {"a": "b"}}}) == {"a": "b"}
 
 
 def test_a_record_is_looked_into_when_somebody_selects_and_then_once() -> None:
     looked = []
 
-    def index(obj: ReadOnlyObject) -> Index:
+    def index(obj: ReadOnlyObject) -> ObjectAttributes:
         looked.append(obj)
-        return Index(labels_of(obj), {"metadata.name": "x"})
+        return ObjectAttributes(read_labels(obj), {"metadata.name": "x"})
 
     body = b'{"metadata":{"labels":{"a":"b"},"resourceVersion":"3"}}'
-    record = Record("k", "x", "", 3, b"", body, index)
+    record = CachedObject("k", "x", "", 3, b"", body, index)
     assert record.load()["metadata"]["labels"] == {"a": "b"}
     assert looked == []
     assert (record.labels, record.fields) == ({"a": "b"}, {"metadata.name": "x"})
     assert len(looked) == 1
-    assert record.later(7).load()["metadata"]["resourceVersion"] == "7"
-    assert record.later(7).labels == {"a": "b"}
+    assert record.at_revision(7).load()["metadata"]["resourceVersion"] == "7"
+    assert record.at_revision(7).labels == {"a": "b"}
     assert len(looked) == 1
 
 
@@ -202,19 +209,21 @@ REACH_ACTIONS = st.lists(
 async def play_reaches(actions: list[tuple[str, int]]) -> None:
     store = MemoryStore()
     async with store, asyncio.TaskGroup() as group:
-        cached = Cache(store)
+        cached = WatchCache(store)
         await cached.start()
         running = group.create_task(cached.run())
         ahead: list[tuple[int, asyncio.Task[None]]] = []
         for number, (action, value) in enumerate(actions):
             if action == "reach":
-                ahead.append((store.revision + value, asyncio.ensure_future(cached.reach(store.revision + value))))
+                ahead.append(
+                    (store.revision + value, asyncio.ensure_future(cached.wait_until_at(store.revision + value)))
+                )
             elif action == "cancel" and value < len(ahead):
                 ahead[value][1].cancel()
             elif action == "write":
                 await store.create(f"{PREFIX}{number}", b"")
             await asyncio.sleep(0)
-        await cached.reach(store.revision)
+        await cached.wait_until_at(store.revision)
         await asyncio.sleep(0)
         assert all(task.done() for revision, task in ahead if revision <= store.revision)
         assert not any(task.done() and not task.cancelled() for revision, task in ahead if revision > store.revision)

@@ -14,15 +14,15 @@ texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8) |
 
 def test_kind_and_metadata_stand_first_in_gos_order() -> None:
     obj = {"spec": {}, "metadata": {"labels": {}, "uid": "u", "name": "a"}, "apiVersion": "v1", "kind": "Pod"}
-    ordered = encoding.ordered(obj, resourceVersion="7")
+    ordered = encoding.order_fields(obj, resourceVersion="7")
     assert orjson.dumps(ordered) == (
         b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7","labels":{}},"spec":{}}'
     )
 
 
 def test_every_body_begins_with_the_head_of_its_kind() -> None:
-    body = encoding.dumps(encoding.ordered({"kind": "Pod", "apiVersion": "v1", "metadata": {}}))
-    assert body.startswith(encoding.head("Pod", "v1"))
+    body = encoding.dumps(encoding.order_fields({"kind": "Pod", "apiVersion": "v1", "metadata": {}}))
+    assert body.startswith(encoding.encode_head("Pod", "v1"))
 
 
 @given(name=texts, label=texts, data=st.dictionaries(texts, texts), revision=st.integers(1, 1 << 63))
@@ -31,7 +31,7 @@ def test_what_is_read_is_what_was_stored_at_its_revision(
 ) -> None:
     metadata: dict[str, Any] = {"name": name, "resourceVersion": "999", "labels": {label: label}}
     obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
-    tag, body = encoding.read_stored(encoding.to_stored(obj, b"1.36"), revision)
+    tag, body = encoding.decode_stored(encoding.encode_stored(obj, b"1.36"), revision)
     expected = {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
     assert (tag, encoding.loads(body)) == (b"1.36", expected)
 
@@ -47,4 +47,4 @@ def test_what_is_read_is_what_was_stored_at_its_revision(
     ],
 )
 def test_what_others_have_stored_is_read_with_its_version(stored: bytes, read: bytes) -> None:
-    assert encoding.read_stored(b"1.36+x\n" + stored, 7) == (b"1.36+x", read)
+    assert encoding.decode_stored(b"1.36+x\n" + stored, 7) == (b"1.36+x", read)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from mockkube.api.errors import ApiError, BadRequest, Expired, Timeout
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, listing, options
-from mockkube.apiserver.registry.listing import Listed, Token
+from mockkube.apiserver.registry.listing import ContinueToken, ListResult
 from mockkube.apiserver.registry.options import ListOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.resource import RequestScope, Resource
 
 
 @pytest_asyncio.fixture
@@ -31,15 +31,17 @@ async def add(resource: Resource, name: str, namespace: str = "lab", **labels: s
     """Create a ConfigMap."""
     metadata = {"name": name, "labels": labels}
     obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
-    await creation.create(resource, Call(User("u"), namespace), obj, WriteOptions())
+    await creation.create(resource, RequestScope(User("u"), namespace), obj, WriteOptions())
 
 
-async def shown(resource: Resource, namespace: str = "lab", **query: str) -> Listed:
+async def shown(resource: Resource, namespace: str = "lab", **query: str) -> ListResult:
     """A page."""
-    return await listing.page(resource, namespace, options.list_options({key: [text] for key, text in query.items()}))
+    return await listing.list_page(
+        resource, namespace, options.parse_list_options({key: [text] for key, text in query.items()})
+    )
 
 
-def names(listed: Listed) -> list[str]:
+def names(listed: ListResult) -> list[str]:
     return [record.name for record in listed.records]
 
 
@@ -98,7 +100,7 @@ async def test_an_exact_revision_shows_what_was(configs: Resource) -> None:
 async def test_what_was_compacted_has_expired(configs: Resource) -> None:
     before = await shown(configs, limit="2")
     await add(configs, "z")
-    store = configs.services.store
+    store = configs.dependencies.store
     await store.compact(await store.current_revision())
     with pytest.raises(Expired, match="continue parameter is too old"):
         await shown(configs, **{"continue": before.continue_token})
@@ -121,7 +123,7 @@ def token(**fields: object) -> str:
 )
 def test_a_token_is_read_as_it_was_written(revision: int, start: str) -> None:
     if "/../" not in f"/{start}/":
-        assert listing._read_token(Token(revision, start).text()) == Token(revision, start)
+        assert listing._decode_token(ContinueToken(revision, start).encode()) == ContinueToken(revision, start)
 
 
 @pytest.mark.parametrize(
@@ -139,10 +141,10 @@ def test_a_token_is_read_as_it_was_written(revision: int, start: str) -> None:
 )
 async def test_a_token_nobody_gave_out_is_refused(configs: Resource, text: str) -> None:
     with pytest.raises(BadRequest, match="continue key is not valid"):
-        await listing.page(configs, "lab", ListOptions(continue_token=text))
+        await listing.list_page(configs, "lab", ListOptions(continue_token=text))
 
 
 @given(st.text(max_size=20) | st.binary(max_size=20).map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
 def test_any_token_is_read_or_refused(text: str) -> None:
     with pytest.raises(ApiError):
-        listing._read_token(text)
+        listing._decode_token(text)

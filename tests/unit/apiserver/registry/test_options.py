@@ -28,7 +28,7 @@ texts = st.sampled_from(("", "0", "1", "-1", "true", "All", "Strict", "Exact", "
     ],
 )
 def test_a_flag_is_set_by_anything_but_no(values: list[str], answer: bool) -> None:
-    assert options.flag({"a": values} if values else {}, "a") is answer
+    assert options.parse_bool({"a": values} if values else {}, "a") is answer
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_what_is_no_integer_is_refused_in_gos_words(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "revision"), [("", 0), ("0", 0), ("7", 7), (str((1 << 64) - 1), (1 << 64) - 1)])
 def test_a_resource_version_is_a_revision(text: str, revision: int) -> None:
-    assert options.revision_of(text) == revision
+    assert options.parse_resource_version(text) == revision
 
 
 @pytest.mark.parametrize("text", ["x", "-1", "1.0", "²", str(1 << 64)])
 def test_what_is_no_resource_version_is_refused(text: str) -> None:
     with pytest.raises(BadRequest, match="invalid resource version"):
-        options.revision_of(text)
+        options.parse_resource_version(text)
 
 
 def test_a_write_warns_unless_told_otherwise() -> None:
-    assert options.write_options({}, "CreateOptions") == WriteOptions()
-    assert options.write_options({"fieldValidation": ["Strict"]}, "CreateOptions").field_validation == "Strict"
-    assert options.write_options({"dryRun": ["All"]}, "CreateOptions").dry_run
+    assert options.parse_write_options({}, "CreateOptions") == WriteOptions()
+    assert options.parse_write_options({"fieldValidation": ["Strict"]}, "CreateOptions").field_validation == "Strict"
+    assert options.parse_write_options({"dryRun": ["All"]}, "CreateOptions").dry_run
 
 
 @pytest.mark.parametrize(
@@ -75,20 +75,20 @@ def test_a_write_warns_unless_told_otherwise() -> None:
 )
 def test_options_of_a_write_that_make_no_sense_are_refused(query: dict[str, list[str]], field: str) -> None:
     with pytest.raises(Invalid) as caught:
-        options.write_options(query, "PatchOptions")
+        options.parse_write_options(query, "PatchOptions")
     assert [error.field for error in caught.value.errors] == [field]
 
 
 def test_an_apply_needs_a_manager() -> None:
     with pytest.raises(Invalid, match="is required for apply patch"):
-        options.write_options({"force": ["true"]}, "PatchOptions", apply=True)
+        options.parse_write_options({"force": ["true"]}, "PatchOptions", apply=True)
 
 
 def test_a_deletion_is_told_by_its_body_or_else_by_its_query() -> None:
     query = {"gracePeriodSeconds": ["5"], "propagationPolicy": ["Orphan"]}
-    assert options.delete_options(query, None) == DeleteOptions(grace_seconds=5, propagation="Orphan")
-    assert options.delete_options(query, {"gracePeriodSeconds": 0}) == DeleteOptions(grace_seconds=0)
-    assert options.delete_options({}, {"preconditions": {"uid": "u"}}).uid == "u"
+    assert options.parse_delete_options(query, None) == DeleteOptions(grace_seconds=5, propagation="Orphan")
+    assert options.parse_delete_options(query, {"gracePeriodSeconds": 0}) == DeleteOptions(grace_seconds=0)
+    assert options.parse_delete_options({}, {"preconditions": {"uid": "u"}}).uid == "u"
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_a_deletion_is_told_by_its_body_or_else_by_its_query() -> None:
 )
 def test_options_of_a_deletion_that_make_no_sense_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
-        options.delete_options({}, body)
+        options.parse_delete_options({}, body)
 
 
 def listing(**query: str) -> ListOptions:
     """The options of a list or watch, judged."""
-    read = options.list_options({name: [value] for name, value in query.items()})
-    options.judge_list_options(read)
+    read = options.parse_list_options({name: [value] for name, value in query.items()})
+    options.validate_list_options(read)
     return read
 
 
@@ -155,10 +155,10 @@ def test_options_of_a_list_that_contradict_each_other_are_refused(query: dict[st
 )
 def test_any_query_is_understood_or_refused(query: dict[str, list[str]]) -> None:
     for read in (
-        lambda: options.judge_list_options(options.list_options(query)),
-        lambda: options.write_options(query, "CreateOptions"),
-        lambda: options.delete_options(query, None),
-        lambda: options.revision_of(options.first(query, "resourceVersion")),
+        lambda: options.validate_list_options(options.parse_list_options(query)),
+        lambda: options.parse_write_options(query, "CreateOptions"),
+        lambda: options.parse_delete_options(query, None),
+        lambda: options.parse_resource_version(options.first_value(query, "resourceVersion")),
     ):
         try:
             read()
@@ -166,7 +166,7 @@ def test_any_query_is_understood_or_refused(query: dict[str, list[str]]) -> None
             assert error.code in (400, 422)  # noqa: PT017 - either outcome is right
 
 
-@pytest.mark.parametrize("read", [options.parse_int, options.revision_of], ids=["an integer", "a version"])
+@pytest.mark.parametrize("read", [options.parse_int, options.parse_resource_version], ids=["an integer", "a version"])
 def test_a_number_of_any_length_is_refused(read: Any) -> None:
     with pytest.raises(BadRequest):
         read("9" * 5000)

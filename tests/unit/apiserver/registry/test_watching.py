@@ -10,8 +10,8 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, deletion, options, updating, watching
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.apiserver.registry.watching import Watch
+from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watching import CacheWatcher
 
 
 class Lab:
@@ -19,10 +19,10 @@ class Lab:
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
-        self.watches: list[Watch] = []
+        self.watches: list[CacheWatcher] = []
 
-    def call(self, name: str = "") -> Call:
-        return Call(User("u"), "lab", name)
+    def call(self, name: str = "") -> RequestScope:
+        return RequestScope(User("u"), "lab", name)
 
     async def create(self, name: str, **labels: str) -> int:
         """Create one; return its revision."""
@@ -38,10 +38,10 @@ class Lab:
         """Delete one."""
         await deletion.delete(self.resource, self.call(name), DeleteOptions())
 
-    async def watch(self, namespace: str = "lab", **query: str) -> Watch:
+    async def watch(self, namespace: str = "lab", **query: str) -> CacheWatcher:
         """Open a watch."""
-        wanted = options.list_options({"watch": ["1"], **{key: [text] for key, text in query.items()}})
-        self.watches.append(await watching.watch(self.resource, namespace, wanted))
+        wanted = options.parse_list_options({"watch": ["1"], **{key: [text] for key, text in query.items()}})
+        self.watches.append(await watching.open_watch(self.resource, namespace, wanted))
         return self.watches[-1]
 
 
@@ -53,9 +53,9 @@ async def lab(registry: Registry) -> AsyncIterator[Lab]:
         watch.close()
 
 
-def taken(watch: Watch) -> list[tuple[str, str]]:
+def taken(watch: CacheWatcher) -> list[tuple[str, str]]:
     """What waits: the type of each event and the name of its object."""
-    return [(str(seen.type), seen.record.name) for seen in watch.take()]
+    return [(str(seen.type), seen.record.name) for seen in watch.take_events()]
 
 
 async def test_a_watch_begins_with_what_is_there_and_goes_on(lab: Lab) -> None:
@@ -96,7 +96,7 @@ async def test_crossing_the_border_of_a_selection_is_coming_or_going(lab: Lab) -
     await lab.label("a", side="left", more="1")
     left_at = await lab.label("a", side="right")
     await lab.delete("a")
-    events = watch.take()
+    events = watch.take_events()
     assert [str(seen.type) for seen in events] == ["ADDED", "MODIFIED", "DELETED"]
     last = events[-1].record.load()["metadata"]
     assert (last["labels"], last["resourceVersion"]) == ({"side": "left", "more": "1"}, str(left_at))
@@ -105,7 +105,7 @@ async def test_crossing_the_border_of_a_selection_is_coming_or_going(lab: Lab) -
 async def test_other_namespaces_are_not_seen(lab: Lab) -> None:
     here, everywhere, elsewhere = await lab.watch(), await lab.watch(""), await lab.watch("labs")
     await lab.create("a")
-    assert [len(watch.take()) for watch in (here, everywhere, elsewhere)] == [1, 1, 0]
+    assert [len(watch.take_events()) for watch in (here, everywhere, elsewhere)] == [1, 1, 0]
 
 
 async def test_a_client_that_falls_behind_is_ended_and_holds_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,9 +115,9 @@ async def test_a_client_that_falls_behind_is_ended_and_holds_nothing(lab: Lab, m
         await lab.create(name)
         assert taken(quick) == [("ADDED", name)]
     await slow.wait()  # returns at once: its end is something to see
-    assert slow.lagged
-    assert slow.take() == []
-    assert not quick.lagged
+    assert slow.has_lagged
+    assert slow.take_events() == []
+    assert not quick.has_lagged
 
 
 async def test_a_closed_watch_listens_no_more(lab: Lab) -> None:
@@ -125,7 +125,7 @@ async def test_a_closed_watch_listens_no_more(lab: Lab) -> None:
     watch.close()
     watch.close()
     await lab.create("a")
-    assert watch.take() == []
+    assert watch.take_events() == []
     assert lab.resource.collection.listeners == {}
 
 

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.kubelet.stages.gotemplate import Template
+from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import TemplateError
-from mockkube.kubelet.stages.sprig import SPRIG
+from mockkube.kubelet.stages.sprig import SPRIG_FUNCTIONS
 
 DATA = {"name": "p", "list": ["a", "b"], "map": {"x": 1, "y": 2}, "nested": {"deep": {"er": True}}, "zero": 0}
 
 
 def render(text, data=DATA):
-    return Template(text, SPRIG).render(data)
+    return GoTemplate(text, SPRIG_FUNCTIONS).render(data)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.kubelet.stages.jq import compile_jq
-from mockkube.kubelet.stages.jq_functions import JqError, rank
+from mockkube.kubelet.stages.jq_functions import JqError, sort_key
 
 POD = {
     "metadata": {"annotations": {"a/b": "1m"}, "finalizers": ["x", "y"]},
@@ -80,7 +80,7 @@ VALUES = st.recursive(
 @given(st.lists(VALUES, max_size=6))
 def test_sorting_orders_all_kinds_of_values(values):
     [ordered] = compile_jq("sort")(values)
-    assert all(rank(one) <= rank(other) for one, other in pairwise(ordered))
+    assert all(sort_key(one) <= sort_key(other) for one, other in pairwise(ordered))
     assert sorted(map(repr, ordered)) == sorted(map(repr, values))
 
 

@@ -5,13 +5,15 @@ from textwrap import dedent
 
 import pytest
 
-from mockkube.kubelet.stages.functions import Machine, Surroundings
-from mockkube.kubelet.stages.stage import StageError, read_stage, without_finalizers
-from mockkube.kubelet.stages.stage_player import draw
+from mockkube.kubelet.stages.functions import TemplateDependencies, TemplateFactory
+from mockkube.kubelet.stages.stage import StageError, apply_finalizers, parse_stage
+from mockkube.kubelet.stages.stage_player import choose_stage
 from mockkube.runtime.chance import Random
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-MACHINE = Machine(lambda: NOW, lambda node: f"ip of {node}", lambda node, uid: f"ip of {uid} on {node}", "1.36.4")
+MACHINE = TemplateDependencies(
+    lambda: NOW, lambda node: f"ip of {node}", lambda node, uid: f"ip of {uid} on {node}", "1.36.4"
+)
 POD = {
     "metadata": {"name": "p", "uid": "u1", "labels": {"app": "web"}, "annotations": {"delay": "3s", "weight": "7"}},
     "spec": {"nodeName": "n1"},
@@ -21,11 +23,11 @@ POD = {
 
 def stage(name="s", selector=None, **spec):
     made = {"selector": {} if selector is None else selector, "resourceRef": {"kind": "Pod"}, **spec}
-    return read_stage({"metadata": {"name": name}, "spec": made}, Surroundings(MACHINE))
+    return parse_stage({"metadata": {"name": name}, "spec": made}, TemplateFactory(MACHINE))
 
 
 def seconds(share=0.0, **delay):
-    return stage(delay=delay).delay.seconds(POD, NOW, lambda: share)
+    return stage(delay=delay).delay.compute_seconds(POD, NOW, lambda: share)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_a_stage_selects(selector, selected):
 
 
 def test_a_stage_without_a_selector_is_for_nothing():
-    assert read_stage({"metadata": {"name": "s"}, "spec": {}}, Surroundings(MACHINE)) is None
+    assert parse_stage({"metadata": {"name": "s"}, "spec": {}}, TemplateFactory(MACHINE)) is None
 
 
 @pytest.mark.parametrize("selector", [
@@ -87,16 +89,16 @@ def test_a_stage_waits(delay, share, waits):
 def test_weights_decide_among_stages():
     chance = Random.from_seed(1, "test")
     stages = [stage("never", weight=0), stage("always", weight=1)]
-    assert {draw(stages, POD, chance).name for _ in range(20)} == {"always"}
+    assert {choose_stage(stages, POD, chance).name for _ in range(20)} == {"always"}
     equal = [stage("a"), stage("b")]
-    assert {draw(equal, POD, chance).name for _ in range(50)} == {"a", "b"}
+    assert {choose_stage(equal, POD, chance).name for _ in range(50)} == {"a", "b"}
 
 
 def test_an_object_may_give_the_weight():
     weighty = stage(weight=1, weightFrom={"expressionFrom": ".metadata.annotations.weight"})
-    assert weighty.weight_of(POD) == 7
+    assert weighty.find_weight(POD) == 7
     vague = stage(weight=1, weightFrom={"expressionFrom": ".status.phase"})
-    assert vague.weight_of(POD) is None
+    assert vague.find_weight(POD) is None
 
 
 def test_a_status_template_is_a_patch_of_the_status():
@@ -143,4 +145,4 @@ def test_what_is_no_yaml_is_told():
     ],
 )
 def test_finalizers_come_and_go(change, left):
-    assert without_finalizers({"metadata": {"finalizers": ["a", "b"]}}, change) == left
+    assert apply_finalizers({"metadata": {"finalizers": ["a", "b"]}}, change) == left

@@ -3,41 +3,43 @@
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
-from mockkube.scenario.explore.checking import check
+from mockkube.scenario.explore.checking import check_paths
 from mockkube.scenario.explore.harm import Harm
-from mockkube.scenario.explore.orders import Changes, Moves
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.search import Known, Taken, Walked
+from mockkube.scenario.explore.orders import ChangeMove, Moves
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.search import KnownMoves, MoveResult, PlayedPath
 
-WAYS: list[Moves] = [tuple(Changes(Phase.UP, name) for name in order) for order in permutations("ab")]
+WAYS: list[Moves] = [tuple(ChangeMove(Direction.UP, name) for name in order) for order in permutations("ab")]
 
 
-def walked(moves: Moves, harm: int = 0) -> Walked:
+def walked(moves: Moves, harm: int = 0) -> PlayedPath:
     """Every way comes to the same states; the second step does so much harm."""
-    return Walked(moves, "0", tuple(Taken(Harm(stuck=harm * index), (), str(index + 1)) for index in range(len(moves))))
+    return PlayedPath(
+        moves, "0", tuple(MoveResult(Harm(stuck=harm * index), (), str(index + 1)) for index in range(len(moves)))
+    )
 
 
-def known() -> Known:
-    found = Known()
+def known() -> KnownMoves:
+    found = KnownMoves()
     for moves in WAYS:
         one = walked(moves)
-        found.learn(one.moves, one.start, one.taken)
+        found.add_path(one.moves, one.start, one.results)
     return found
 
 
 def playing(harm: int):
-    def play(ways: Sequence[Moves]) -> Iterator[Walked]:
+    def play(ways: Sequence[Moves]) -> Iterator[PlayedPath]:
         return (walked(moves, harm) for moves in ways)
 
     return play
 
 
 def test_ways_that_come_out_as_told_make_no_difference() -> None:
-    checked = check(known(), WAYS, playing(0), count=5, seed=0)
-    assert (checked.ways, checked.differences) == (2, ())
+    checked = check_paths(known(), WAYS, playing(0), count=5, seed=0)
+    assert (checked.path_count, checked.differences) == (2, ())
 
 
 def test_a_way_that_comes_out_otherwise_is_told_up_to_the_step_that_does() -> None:
-    [difference] = check(known(), WAYS, playing(3), count=1, seed=0).differences
+    [difference] = check_paths(known(), WAYS, playing(3), count=1, seed=0).differences
     assert difference.at == 1
     assert str(difference).endswith(": told none, played 3 stuck")

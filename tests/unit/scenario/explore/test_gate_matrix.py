@@ -3,9 +3,9 @@
 import pytest
 
 from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.orders import Changes, Happens
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.stepping import Journey
+from mockkube.scenario.explore.orders import ChangeMove, DisturbanceMove
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.stepping import PathRunner
 
 GATE = "TaintTolerationComparisonOperators"
 PLAN = f"""\
@@ -64,20 +64,20 @@ UP = ("kubelet", "kube-controller-manager", "kube-scheduler", "kube-apiserver")
 async def test_each_component_decides_for_itself(*, server: bool, scheduler: bool, controllers: bool) -> None:
     on = {"kube-apiserver": server, "kube-scheduler": scheduler, "kube-controller-manager": controllers}
     plan = parse(PLAN)
-    evicting, fitting, making = (Happens(Phase.DOWN, one.name) for one in plan.disturbances)
-    async with Journey(plan) as journey:
+    evicting, fitting, making = (DisturbanceMove(Direction.DOWN, one.name) for one in plan.disturbances)
+    async with PathRunner(plan) as journey:
         for component in UP:
-            await journey.take(Changes(Phase.UP, component))
+            await journey.make_move(ChangeMove(Direction.UP, component))
         for component in (name for name, stays in on.items() if not stays):
-            await journey.take(Changes(Phase.DOWN, component))
+            await journey.make_move(ChangeMove(Direction.DOWN, component))
         refused = await _refused(journey, making)
-        evicted = (await journey.take(evicting)).harm.evicted
-        bound = (await journey.take(fitting)).harm.stuck == (not refused and not scheduler)
+        evicted = (await journey.make_move(evicting)).harm.evicted
+        bound = (await journey.make_move(fitting)).harm.stuck == (not refused and not scheduler)
     assert refused is not server
     assert evicted == (0 if controllers else 1 + (server and scheduler))
     assert bound is scheduler
 
 
-async def _refused(journey: Journey, making: Happens) -> bool:
-    await journey.take(making)
-    return any("supported values" in text for text in journey.told[-1].refused)
+async def _refused(journey: PathRunner, making: DisturbanceMove) -> bool:
+    await journey.make_move(making)
+    return any("supported values" in text for text in journey.records[-1].refused)

@@ -2,15 +2,15 @@
 
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.orders import Changes, Moves, Walk
-from mockkube.scenario.explore.plan import Phase, Plan
-from mockkube.scenario.explore.proofs import proof
-from mockkube.scenario.explore.retelling import scenario_of
-from mockkube.scenario.explore.stepping import Journey, story
+from mockkube.scenario.explore.orders import ChangeMove, Moves, RolloutPath
+from mockkube.scenario.explore.plan import Direction, RolloutPlan
+from mockkube.scenario.explore.proofs import make_checks
+from mockkube.scenario.explore.retelling import render_counterexample
+from mockkube.scenario.explore.stepping import PathRunner, replay_path
 from mockkube.scenario.explore.verdict import Counterexample
 from mockkube.scenario.loading import parse as parse_scenarios
-from mockkube.scenario.playing import Run, play
-from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.playing import ScenarioRun, play
+from mockkube.scenario.results import RunOutcome, RunResult
 
 HEAD = """\
 apiVersion: mockkube.dev/v1alpha1
@@ -91,22 +91,22 @@ LOSING = (
   seconds: 5
 """
 )
-UP: Moves = (Changes(Phase.UP, "kube-scheduler"),)
+UP: Moves = (ChangeMove(Direction.UP, "kube-scheduler"),)
 
 
-async def retold(plan: Plan, moves: Moves, invariant: str) -> tuple[RunResult, str]:
+async def retold(plan: RolloutPlan, moves: Moves, invariant: str) -> tuple[RunResult, str]:
     """Play the scenario of a counterexample; return how it ended, and the text of what broke."""
-    journey = await story(plan, moves)
-    broken = next(one for one in journey.told[-1].taken.breaks if one.invariant == invariant)
-    example = Counterexample(invariant, broken.text, moves, Walk((), (), moves))
-    [scenario] = parse_scenarios(scenario_of(plan, example, journey))
+    journey = await replay_path(plan, moves)
+    broken = next(one for one in journey.records[-1].result.breaks if one.invariant == invariant)
+    example = Counterexample(invariant, broken.text, moves, RolloutPath((), (), moves))
+    [scenario] = parse_scenarios(render_counterexample(plan, example, journey))
     assert scenario.claims[0].outcome == "false"
-    return await play(Run(scenario)), broken.text
+    return await play(ScenarioRun(scenario)), broken.text
 
 
 async def test_each_pod_that_waits_or_is_rejected_is_explained_by_what_stops_it() -> None:
-    journey = await story(parse(WAITING), UP)
-    told = {one.workload: (one.harm, one.told()) for one in journey.told[-1].why}
+    journey = await replay_path(parse(WAITING), UP)
+    told = {one.workload: (one.harm, one.describe()) for one in journey.records[-1].explanations}
     assert {name: harm for name, (harm, _) in told.items()} == {
         "pod/picky": "stuck",
         "pod/large": "stuck",
@@ -120,35 +120,35 @@ async def test_each_pod_that_waits_or_is_rejected_is_explained_by_what_stops_it(
 
 
 async def test_what_is_lost_in_the_store_is_shown_by_the_scenario_that_tells_of_it() -> None:
-    moves = (Changes(Phase.UP, "kube-apiserver"),)
+    moves = (ChangeMove(Direction.UP, "kube-apiserver"),)
     result, text = await retold(parse(LOSING), moves, invariants.FIELDS_KEPT)
     assert "spec.tolerations" in text
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_what_a_plan_demands_itself_is_shown_to_be_otherwise() -> None:
-    moves = (Changes(Phase.UP, "kube-apiserver"),)
+    moves = (ChangeMove(Direction.UP, "kube-apiserver"),)
     result, _ = await retold(parse(LOSING), moves, "nobody-says-anything")
-    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
 async def test_a_proof_does_not_hold_where_nothing_was_lost() -> None:
     plan = parse(LOSING)
-    journey = await story(plan, (Changes(Phase.UP, "kube-apiserver"),))
-    shown = {one.invariant: proof(plan, one, journey) for one in journey.told[-1].taken.breaks}
+    journey = await replay_path(plan, (ChangeMove(Direction.UP, "kube-apiserver"),))
+    shown = {one.invariant: make_checks(plan, one, journey) for one in journey.records[-1].result.breaks}
     assert all(each.at_end for each in shown.values())
     kept = parse(LOSING.replace('version: "1.34"', "gates: {TaintTolerationCEL: true}"))
-    other = await story(kept, (Changes(Phase.UP, "kube-apiserver"),))
-    assert invariants.FIELDS_KEPT not in {one.invariant for one in other.told[-1].taken.breaks}
+    other = await replay_path(kept, (ChangeMove(Direction.UP, "kube-apiserver"),))
+    assert invariants.FIELDS_KEPT not in {one.invariant for one in other.records[-1].result.breaks}
 
 
 async def test_a_state_is_known_by_who_waits_and_for_what() -> None:
     """The same pods are stored before and after the scheduler has refused one of them once more."""
-    async with Journey(parse(WAITING)) as journey:
-        await journey.take(UP[0])
+    async with PathRunner(parse(WAITING)) as journey:
+        await journey.make_move(UP[0])
         before = journey.state()
         assert journey.state() == before
-        scheduler = journey.laboratory.part("kube-scheduler")
-        uid = journey.mirror.all("core/pods")["default/picky"]["metadata"]["uid"]
-        scheduler.queue.get(uid).unschedulable_count += 1
+        scheduler = journey.cluster.get_component("kube-scheduler")
+        uid = journey.stored.list_objects("core/pods")["default/picky"]["metadata"]["uid"]
+        scheduler.queue_name.get(uid).unschedulable_count += 1
         assert journey.state() != before

@@ -7,7 +7,7 @@ import pytest
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.loading import load, parse
-from mockkube.scenario.explore.plan import Phase
+from mockkube.scenario.explore.plan import Direction
 
 PLANS = sorted((Path(__file__).parents[4] / "conformance" / "plans").glob("*.yaml"))
 PLAN = """\
@@ -30,11 +30,11 @@ spec:
 
 def test_components_left_out_of_an_order_change_last() -> None:
     [written] = parse(PLAN).orders
-    assert (written.phase, written.order) == (Phase.DOWN, ("kube-scheduler", "kube-apiserver"))
+    assert (written.direction, written.order) == (Direction.DOWN, ("kube-scheduler", "kube-apiserver"))
 
 
 def test_every_invariant_is_asked_unless_some_are_named() -> None:
-    assert [demand.name for demand in parse(PLAN).demands] == list(INVARIANTS)
+    assert [demand.name for demand in parse(PLAN).invariants] == list(INVARIANTS)
 
 
 def test_gates_go_back_to_what_the_version_has() -> None:
@@ -62,7 +62,7 @@ def test_a_mistake_is_told_with_its_place_and_remedy(old: str, new: str, complai
 def test_the_plans_that_ship_can_be_read(path: Path) -> None:
     plan = load(path)
     assert plan.name == path.stem
-    assert {order.phase for order in plan.orders} == set(Phase)
+    assert {order.direction for order in plan.orders} == set(Direction)
 
 
 def test_gates_of_before_are_not_told_any_more_when_a_component_has_changed() -> None:

@@ -7,10 +7,10 @@ import yaml
 
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.playing import SequentialPlayer
 from mockkube.scenario.explore.replay import collect_evidence
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict, judge
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, SafetyVerdict, explore_plan
 from mockkube.scenario.report import review, summary
 from mockkube.scenario.report.exploration_page import render
 
@@ -53,15 +53,15 @@ def explored(*components: str, workload: Document, do: list[Document] | None = N
     }
     file = {"apiVersion": "mockkube.dev/v1alpha1", "kind": "RolloutPlan", "metadata": {"name": "small"}, "spec": spec}
     plan = parse(yaml.safe_dump(file))
-    return judge(plan, Alone(plan))
+    return explore_plan(plan, SequentialPlayer(plan))
 
 
-def verdicts(result: Exploration, phase: Phase) -> dict[tuple[str, ...], Verdict]:
-    return {one.order: one.verdict for one in result.of(phase)}
+def verdicts(result: Exploration, phase: Direction) -> dict[tuple[str, ...], SafetyVerdict]:
+    return {one.order: one.verdict for one in result.list_verdicts(phase)}
 
 
-def only(result: Exploration, phase: Phase) -> OrderVerdict:
-    [one] = result.of(phase)
+def only(result: Exploration, phase: Direction) -> OrderVerdict:
+    [one] = result.list_verdicts(phase)
     return one
 
 
@@ -70,20 +70,23 @@ def test_pods_of_an_edited_template_are_judged_by_the_edit() -> None:
     patches = [{"spec": {"template": {"spec": {"tolerations": [one]}}}} for one in (green, blue)]
     edits = [{"patch": {"ref": "Deployment/web", "patch": patch}} for patch in patches]
     result = explored(KUBELET, workload=deployment(blue), do=edits, nodes=[{}])
-    assert {one.verdict for one in result.orders} == {Verdict.SAFE}
+    assert {one.verdict for one in result.orders} == {SafetyVerdict.SAFE}
 
 
 def test_an_edit_that_needs_the_gate_makes_its_pods_wait_for_the_scheduler() -> None:
     patch = {"spec": {"template": {"spec": {"tolerations": [COMPARED]}}}}
     edit = [{"patch": {"ref": "Deployment/web", "patch": patch}}]
     result = explored(SERVER, SCHEDULER, workload=deployment({"key": "sla", "operator": "Exists"}), do=edit)
-    assert verdicts(result, Phase.UP) == {(SCHEDULER, SERVER): Verdict.SAFE, (SERVER, SCHEDULER): Verdict.UNSAFE}
+    assert verdicts(result, Direction.UP) == {
+        (SCHEDULER, SERVER): SafetyVerdict.SAFE,
+        (SERVER, SCHEDULER): SafetyVerdict.UNSAFE,
+    }
 
 
 def test_pods_that_an_operator_creates_in_the_middle_are_judged() -> None:
     result = explored(SCHEDULER, workload=pod(name="calm"), do=[{"create": pod(COMPARED, generateName="more-")}])
-    one = only(result, Phase.DOWN)
-    assert (one.verdict, one.worst.harm.stuck) == (Verdict.UNSAFE, 1)
+    one = only(result, Direction.DOWN)
+    assert (one.verdict, one.worst.harm.stuck) == (SafetyVerdict.UNSAFE, 1)
     assert [each.workload for each in one.worst.breaks if each.invariant == invariants.ADMITTED_SCHEDULABLE] == [
         "pod/more-*"
     ]
@@ -119,14 +122,14 @@ def test_an_eviction_before_the_tolerated_seconds_are_over_is_harm() -> None:
     patient = {**COMPARED, "effect": "NoExecute", "tolerationSeconds": 300}
     taint = [{"taint": "node-1 sla=950:NoExecute"}]
     result = explored(CONTROLLERS, workload=deployment(patient), do=taint, nodes=[{}], creationsMax=300)
-    assert (only(result, Phase.UP).safe, only(result, Phase.DOWN).verdict) == (True, Verdict.UNSAFE)
+    assert (only(result, Direction.UP).is_safe, only(result, Direction.DOWN).verdict) == (True, SafetyVerdict.UNSAFE)
 
 
 def test_a_direction_in_which_nothing_happens_is_not_tried() -> None:
     orders = [{"name": "as written", "phase": "down", "order": [SERVER], "claim": "safe"}]
     result = explored(SERVER, SCHEDULER, workload=pod(COMPARED, name="web"), orders=orders)
-    assert set(verdicts(result, Phase.DOWN).values()) == {Verdict.NOT_TRIED}
-    assert [written.name for written, _ in result.unconfirmed] == ["as written"]
+    assert set(verdicts(result, Direction.DOWN).values()) == {SafetyVerdict.NOT_TRIED}
+    assert [written.name for written, _ in result.unconfirmed_claims] == ["as written"]
     assert "TO DISABLE: not tried: nothing was created" in summary.render_table(result)
     assert "**To disable: not tried.**" in review.render(collect_evidence(result))
     assert "not tried" in render(collect_evidence(result))
@@ -137,7 +140,7 @@ def test_a_direction_in_which_nothing_happens_is_not_tried() -> None:
 def test_a_component_that_had_nothing_to_decide_is_named() -> None:
     create = [{"create": pod(COMPARED, generateName="more-")}]
     result = explored(SCHEDULER, CONTROLLERS, workload=pod(COMPARED, name="web"), do=create)
-    assert result.not_exercised(Phase.UP) == (CONTROLLERS,)
+    assert result.not_exercised(Direction.UP) == (CONTROLLERS,)
     assert f"not tried: {CONTROLLERS}" in summary.render_table(result)
     assert f"**Not tried: `{CONTROLLERS}`**" in review.render(collect_evidence(result))
 

@@ -1,19 +1,22 @@
 """How fast a loop goes, by workload and second."""
 
-from mockkube.scenario.explore.orders import Changes
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.rates import Looping, Made, Rate
+from mockkube.scenario.explore.orders import ChangeMove
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.rates import CreatedPods, HotLoopPath, HotLoopRate
 
-LOOPING = Looping((Changes(Phase.UP, "kube-scheduler"),), (("kube-scheduler", "as it is"),))
-RATE = Rate(
-    LOOPING, 61.9, 30, (Made("deployment/web", ((0, 5), (1, 4), (2, 0))), Made("pod/x", ((0, 1), (1, 0), (2, 0))))
+LOOPING = HotLoopPath((ChangeMove(Direction.UP, "kube-scheduler"),), (("kube-scheduler", "as it is"),))
+RATE = HotLoopRate(
+    LOOPING,
+    61.9,
+    30,
+    (CreatedPods("deployment/web", ((0, 5), (1, 4), (2, 0))), CreatedPods("pod/x", ((0, 1), (1, 0), (2, 0)))),
 )
 
 
 def test_a_rate_is_told_by_the_minute_with_the_window_it_was_seen_in() -> None:
     assert RATE.per_minute() == 20.0
     assert RATE.per_minute("deployment/web") == 18.0
-    assert RATE.text() == "pods made a minute: deployment/web 18, pod/x 2 (over 30 s)"
+    assert RATE.describe() == "pods made a minute: deployment/web 18, pod/x 2 (over 30 s)"
 
 
 def test_programs_get_a_series_to_draw() -> None:

@@ -7,16 +7,16 @@ from itertools import permutations
 import pytest
 
 from mockkube.scenario.explore import invariants
-from mockkube.scenario.explore.harm import NONE, Harm
+from mockkube.scenario.explore.harm import NO_HARM, Harm
 from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.orders import walks
-from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.orders import list_paths
+from mockkube.scenario.explore.plan import Direction
+from mockkube.scenario.explore.playing import SequentialPlayer
 from mockkube.scenario.explore.replay import collect_evidence
-from mockkube.scenario.explore.retelling import scenario_of
-from mockkube.scenario.explore.search import Break, Taken
-from mockkube.scenario.explore.stepping import walk
-from mockkube.scenario.explore.verdict import Exploration, Way, judge
+from mockkube.scenario.explore.retelling import render_counterexample
+from mockkube.scenario.explore.search import InvariantBreak, MoveResult
+from mockkube.scenario.explore.stepping import play_path
+from mockkube.scenario.explore.verdict import DirectionResult, Exploration, explore_plan
 from mockkube.scenario.loading import parse as parse_scenarios
 from mockkube.scenario.report import review, summary
 from mockkube.scenario.report.exploration_page import render
@@ -61,31 +61,32 @@ spec:
 @pytest.fixture(scope="module")
 def explored() -> Exploration:
     plan = parse(PLAN)
-    return judge(plan, Alone(plan))
+    return explore_plan(plan, SequentialPlayer(plan))
 
 
 @pytest.mark.slow
 def test_sharing_states_gives_what_playing_every_way_gives(explored: Exploration) -> None:
     pairs = {
-        (pair.up, pair.down): tuple(map(_told, (pair.rising, pair.falling, pair.again))) for pair in explored.pairs
+        (pair.up, pair.down): tuple(map(_told, (pair.up_result, pair.down_result, pair.retry_result)))
+        for pair in explored.pairs
     }
-    for way in list(walks(explored.plan))[::3]:  # every third: all of them take ten seconds
-        played = asyncio.run(walk(explored.plan, way.moves)).taken
-        parts = played[: way.turning], played[way.turning : -1], played[-1:]
+    for way in list(list_paths(explored.plan))[::3]:  # every third: all of them take ten seconds
+        played = asyncio.run(play_path(explored.plan, way.moves)).results
+        parts = played[: way.turn_index], played[way.turn_index : -1], played[-1:]
         assert pairs[way.up, way.down] == tuple(map(_way, parts)), way.moves
 
 
-def _told(way: Way) -> tuple[Harm, tuple[Break, ...]]:
+def _told(way: DirectionResult) -> tuple[Harm, tuple[InvariantBreak, ...]]:
     return way.harm, way.breaks
 
 
-def _way(steps: Sequence[Taken]) -> tuple[Harm, tuple[Break, ...]]:
-    harm = sum((step.harm for step in steps), NONE)
+def _way(steps: Sequence[MoveResult]) -> tuple[Harm, tuple[InvariantBreak, ...]]:
+    harm = sum((step.harm for step in steps), NO_HARM)
     return harm, tuple(dict.fromkeys(one for step in steps for one in step.breaks))
 
 
 def test_consumers_first_and_the_api_server_last_is_what_is_safe(explored: Exploration) -> None:
-    safe = {one.order for one in explored.of(Phase.UP) if one.safe}
+    safe = {one.order for one in explored.list_verdicts(Direction.UP) if one.is_safe}
     assert safe == {order for order in permutations(explored.plan.components) if order[-1] == "kube-apiserver"}
 
 
@@ -96,15 +97,15 @@ def test_a_scheduler_before_its_controller_manager_lets_pods_be_evicted_over_and
 
 
 def test_an_order_that_is_said_to_be_safe_and_is_not_is_refuted(explored: Exploration) -> None:
-    assert [written.name for written, _ in explored.refuted] == ["as written"]
+    assert [written.name for written, _ in explored.refuted_claims] == ["as written"]
 
 
 def test_enabled_again_the_workload_is_whole_without_an_edit(explored: Exploration) -> None:
-    assert not [pair for pair in explored.pairs if pair.again.breaks]
+    assert not [pair for pair in explored.pairs if pair.retry_result.breaks]
 
 
 def test_a_counterexample_is_a_scenario_that_can_be_read(explored: Exploration) -> None:
-    [scenario] = parse_scenarios(scenario_of(explored.plan, explored.counterexamples[0]))
+    [scenario] = parse_scenarios(render_counterexample(explored.plan, explored.counterexamples[0]))
     assert scenario.claims[0].outcome == "false"
 
 

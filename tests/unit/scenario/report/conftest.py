@@ -3,8 +3,8 @@
 import pytest
 
 from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.playing import Alone
-from mockkube.scenario.explore.verdict import Exploration, judge
+from mockkube.scenario.explore.playing import SequentialPlayer
+from mockkube.scenario.explore.verdict import Exploration, explore_plan
 
 GATE = "TaintTolerationComparisonOperators"
 PLAN = f"""\
@@ -56,4 +56,4 @@ spec:
 @pytest.fixture(scope="session")
 def explored() -> Exploration:
     plan = parse(PLAN)
-    return judge(plan, Alone(plan))
+    return explore_plan(plan, SequentialPlayer(plan))

@@ -3,11 +3,11 @@
 from typing import Any
 
 from mockkube.scenario.report.events import annotate_message, merge_events, read_events
-from mockkube.scenario.results import Moment, WriteTold
+from mockkube.scenario.results import TracedStep, TracedWrite
 
 
-def event(at: float, verb: str, name: str, difference: Any) -> Moment:
-    return Moment(1, at, "w", (WriteTold(verb, "core/events", name, difference),))
+def event(at: float, verb: str, name: str, difference: Any) -> TracedStep:
+    return TracedStep(1, at, "w", (TracedWrite(verb, "core/events", name, difference),))
 
 
 def made(pod: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mockkube.scenario.explore.plan import Phase
+from mockkube.scenario.explore.plan import Direction
 from mockkube.scenario.explore.replay import Evidence, collect_evidence
 from mockkube.scenario.explore.verdict import Exploration
 from mockkube.scenario.report import break_descriptions, review
@@ -32,20 +32,20 @@ def answer(evidence: Evidence) -> Answer:
 
 
 def test_the_answer_leads_as_a_rule_with_an_example(answer: Answer) -> None:
-    lead = next(answer.answer_sentences(Phase.UP))
+    lead = next(answer.answer_sentences(Direction.UP))
     assert lead.startswith(
         "**To enable: `kube-controller-manager`, then `kube-apiserver`.** 1 of the 2 orders are safe"
     )
 
 
 def test_what_pods_that_just_run_suffer_is_told_without_disturbances(answer: Answer) -> None:
-    told = " ".join(answer.answer_sentences(Phase.DOWN))
+    told = " ".join(answer.answer_sentences(Direction.DOWN))
     assert "no order is safe while workloads use it" in told
     assert "`replicaset/web`: 1 of 1 evicted by the taint eviction of `kube-controller-manager` at once" in told
 
 
 def test_it_is_told_for_how_many_orders_that_was_tried_and_whether_the_pods_come_back(answer: Answer) -> None:
-    [told] = [one for one in answer.answer_sentences(Phase.DOWN) if one.startswith("**Pods that just run")]
+    [told] = [one for one in answer.answer_sentences(Direction.DOWN) if one.startswith("**Pods that just run")]
     assert "1 of the 2 without preparation" in told
     assert "1 missing at the end: `kube-apiserver` refuses new ones" in told
     assert "To enable again brings them back" in told
@@ -61,29 +61,29 @@ def test_the_way_that_nobody_disturbs_is_told_step_by_step_with_a_scenario(evide
 
 
 def test_pods_that_ran_are_told_from_new_ones(answer: Answer) -> None:
-    told = " ".join(answer.answer_sentences(Phase.UP))
+    told = " ".join(answer.answer_sentences(Direction.UP))
     assert "new pods evicted or removed as soon as they have a node" in told
     assert "running pods evicted" not in told
     assert any(
         "running pods evicted" in break_descriptions.join_breaks(one.worst.breaks)
-        for one in answer.unprepared(Phase.DOWN)
+        for one in answer.unprepared(Direction.DOWN)
     )
 
 
 def test_what_a_document_does_not_name_is_said_to_be_added(answer: Answer) -> None:
-    told = " ".join(answer.answer_sentences(Phase.UP))
+    told = " ".join(answer.answer_sentences(Direction.UP))
     assert '"as written" (apiserver; controller-manager, which it does not name, was put last in this sequence)' in told
     assert "[Note on written orders](#note-on-written-orders)" in told
 
 
 def test_a_preparation_that_is_safe_stands_before_orders_that_are_not(answer: Answer) -> None:
-    first, *rest = answer.result.of(Phase.DOWN)
-    assert (first.safe, first.prepares) == (True, "prepared")
-    assert not any(one.safe for one in rest)
+    first, *rest = answer.result.list_verdicts(Direction.DOWN)
+    assert (first.is_safe, first.prepares) == (True, "prepared")
+    assert not any(one.is_safe for one in rest)
 
 
 def test_what_a_component_does_by_its_place_stands_above_the_tables(answer: Answer, page: str) -> None:
-    told = answer.describe_mechanism(Phase.UP)
+    told = answer.describe_mechanism(Direction.UP)
     assert "`kube-apiserver` last: nothing" in told
     assert "`kube-controller-manager` last: pods made and lost over and over" in told
     assert page.index("In short, what all orders have in common") < page.index('id="up-0"')
@@ -98,12 +98,12 @@ def test_the_scale_of_the_map_ends_where_the_harm_does() -> None:
 
 
 def test_a_preparation_is_told_in_words(answer: Answer) -> None:
-    told = " ".join(answer.answer_sentences(Phase.DOWN))
+    told = " ".join(answer.answer_sentences(Direction.DOWN))
     assert "`replicaset/web`: the toleration `sla Gt 900:NoExecute` is replaced by `sla Exists:NoExecute`" in told
 
 
 def test_orders_that_differ_by_a_few_points_have_no_winner(answer: Answer) -> None:
-    first, *rest = answer.harm_groups(Phase.DOWN)
+    first, *rest = answer.harm_groups(Direction.DOWN)
     assert first.most < min((group.least for group in rest), default=first.most + 1)
 
 
@@ -142,7 +142,7 @@ def test_the_same_exploration_gives_the_same_page(explored: Exploration, page: s
 
 
 def test_the_pace_of_a_loop_is_told_and_drawn(explored: Exploration, page: str) -> None:
-    rate = explored.rates[0].text()
+    rate = explored.rates[0].describe()
     assert rate in page
     assert "How fast the loop of step" in page
 
@@ -153,7 +153,7 @@ def test_what_mockkube_why_says_stands_at_the_step(page: str) -> None:
 
 
 def test_what_mockkube_why_says_is_about_the_harm_at_which_it_stands(evidence: Evidence) -> None:
-    told = [one for replay in evidence.counterexamples for step in replay.steps for one in step.record.why]
+    told = [one for replay in evidence.counterexamples for step in replay.steps for one in step.record.explanations]
     assert told
     words = {"evicted": "evicted it", "rejected": "refused it", "stuck": "kube-scheduler"}
-    assert [one.harm for one in told if words[one.harm] not in one.told()] == []
+    assert [one.harm for one in told if words[one.harm] not in one.describe()] == []

@@ -6,10 +6,10 @@ from typing import Any
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.report.runs_page import render
 from mockkube.scenario.report.step_descriptions import describe_step
-from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
+from mockkube.scenario.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
 
 
-def step(verb: str, arguments: Any, outcome: Outcome = Outcome.PASSED, message: str = "") -> StepResult:
+def step(verb: str, arguments: Any, outcome: RunOutcome = RunOutcome.PASSED, message: str = "") -> StepResult:
     return StepResult(verb, "", "", 27, outcome, message, 0.0, 30.0, (), arguments)
 
 
@@ -22,19 +22,19 @@ POD = {
 }
 NODE = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [{"key": "sla", "value": "850", "effect": "X"}]}}
 STORY = (
-    Moment(
+    TracedStep(
         1,
         0.0,
         "operator",
-        (WriteTold("create", "core/pods", "default/runs", POD), WriteTold("create", "core/nodes", "n", NODE)),
+        (TracedWrite("create", "core/pods", "default/runs", POD), TracedWrite("create", "core/nodes", "n", NODE)),
     ),
 )
 WRONG = (Claim(quote="it stays", source="KEP-1", outcome="false", observed="it goes"),)
 RIGHT = (Claim(claim="it runs", outcome="holds"),)
-PASSED = RunResult("fine <one>", "a.yaml", 0, "", Outcome.PASSED, claims=WRONG, digest="d")
+PASSED = RunResult("fine <one>", "a.yaml", 0, "", RunOutcome.PASSED, claims=WRONG, digest="d")
 FAILED = RunResult(
-    "mine", "b.yaml", 0, "", Outcome.FAILED, claims=RIGHT, planned=9, story=STORY, digest="d",
-    steps=(step("apply", ASKED), step("assert", ASKED, Outcome.FAILED, "not so:\n  status.phase: found 'Pending'")),
+    "mine", "b.yaml", 0, "", RunOutcome.FAILED, claims=RIGHT, planned_steps=9, traced_steps=STORY, digest="d",
+    steps=(step("apply", ASKED), step("assert", ASKED, RunOutcome.FAILED, "not so:\n  status.phase: found 'Pending'")),
 )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_a_pod_without_a_node_is_shown_beside_the_taints_of_the_nodes() -> None:
 
 
 def test_a_run_in_real_time_is_not_said_to_be_simulated() -> None:
-    assert "A simulated cluster" not in render([replace(FAILED, digest="", story=())])
+    assert "A simulated cluster" not in render([replace(FAILED, digest="", traced_steps=())])
 
 
 def test_a_step_is_told_in_a_line() -> None:
@@ -95,8 +95,8 @@ def test_a_step_is_told_in_a_line() -> None:
 
 def test_how_fast_many_pods_were_made_is_told_with_what_holds_it_up() -> None:
     many = tuple(
-        Moment(n, n / 50, "c", (WriteTold("create", "core/pods", f"default/web-{n:05}", {}),)) for n in range(150)
+        TracedStep(n, n / 50, "c", (TracedWrite("create", "core/pods", f"default/web-{n:05}", {}),)) for n in range(150)
     )
-    page = render([replace(PASSED, story=many)])
+    page = render([replace(PASSED, traced_steps=many)])
     assert "150 pods were made from 0 s to 2 s of virtual time, at most 50 within a second" in page
     assert "20 requests a second, as in a real cluster" in page

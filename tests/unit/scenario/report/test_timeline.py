@@ -4,23 +4,23 @@ from typing import Any
 
 from mockkube.scenario.report.runs_page import summarize_pods
 from mockkube.scenario.report.timeline import Boundary, Timeline, build_timelines
-from mockkube.scenario.results import Moment, WriteTold
+from mockkube.scenario.results import TracedStep, TracedWrite
 
 
-def pod(number: int, at: float, verb: str, difference: Any, name: str = "default/web-abcde") -> Moment:
-    return Moment(number, at, "kubelet/pods", (WriteTold(verb, "core/pods", name, difference),))
+def pod(number: int, at: float, verb: str, difference: Any, name: str = "default/web-abcde") -> TracedStep:
+    return TracedStep(number, at, "kubelet/pods", (TracedWrite(verb, "core/pods", name, difference),))
 
 
 RUN = (
     pod(1, 0.0, "create", {"spec": {}, "status": {"phase": "Pending"}}),
     pod(2, 1.0, "update", {"spec": {"nodeName": "node-1"}, "status": {"phase": "Running"}}),
-    Moment(3, 2.0, "component: kubelet gates={'Some': True}", ()),
+    TracedStep(3, 2.0, "component: kubelet gates={'Some': True}", ()),
     pod(4, 3.0, "update", {"status": {"phase": "Failed", "reason": "TaintToleration"}}),
     pod(5, 4.0, "delete", {}),
 )
 
 
-def drawn(*moments: Moment, **given: Any) -> Timeline:
+def drawn(*moments: TracedStep, **given: Any) -> Timeline:
     [timeline] = build_timelines(moments, **given)
     return timeline
 
@@ -43,7 +43,7 @@ def test_a_component_shows_what_it_was_told_in_the_words_for_its_states() -> Non
         def describe_settings(self, component: str, version: str, gates: Any) -> str:
             return f"gate {'on' if gates['Some'] else 'off'}"
 
-    off = Moment(6, 5.0, "component: kubelet gates={'Some': False}", ())
+    off = TracedStep(6, 5.0, "component: kubelet gates={'Some': False}", ())
     [lane] = drawn(*RUN, off, describer=Words()).components
     assert [(span.text, span.tone) for span in lane.spans] == [
         ("gate off", "idle"),
@@ -53,7 +53,7 @@ def test_a_component_shows_what_it_was_told_in_the_words_for_its_states() -> Non
 
 
 def test_a_pod_is_gone_when_it_went_and_not_when_something_changes_next() -> None:
-    later = Moment(6, 90.0, "component: kubelet gates={'Some': False}", ())
+    later = TracedStep(6, 90.0, "component: kubelet gates={'Some': False}", ())
     [lane] = drawn(*RUN, later).pods
     assert [(mark.text, mark.at) for mark in lane.marks] == [("gone", 4.0)]
 
@@ -66,7 +66,7 @@ def test_pods_that_lived_alike_share_a_lane_and_no_others() -> None:
 
 
 def test_who_deleted_a_pod_is_told() -> None:
-    deleted = Moment(3, 2.0, "operator", (WriteTold("delete", "core/pods", "default/web-abcde", {}),))
+    deleted = TracedStep(3, 2.0, "operator", (TracedWrite("delete", "core/pods", "default/web-abcde", {}),))
     [lane] = drawn(*RUN[:2], deleted).pods
     assert [mark.text for mark in lane.marks] == ["deleted by the user"]
 
@@ -77,13 +77,13 @@ def test_a_chart_goes_to_the_end_of_the_run_and_shows_where_steps_begin() -> Non
 
 
 def test_a_restored_snapshot_begins_a_trial_of_its_own() -> None:
-    delete, again = (WriteTold("delete", "core/pods", "default/late", {}), RUN[0].writes[0])
+    delete, again = (TracedWrite("delete", "core/pods", "default/late", {}), RUN[0].writes[0])
     moments = [
         RUN[0],
         pod(2, 1.0, "create", {}, "default/late"),
         pod(3, 2.0, "delete", {}),
-        Moment(4, 3.0, "operator", (delete, again)),
-        Moment(5, 3.0, "restore: before", ()),
+        TracedStep(4, 3.0, "operator", (delete, again)),
+        TracedStep(5, 3.0, "restore: before", ()),
         pod(6, 4.0, "delete", {}),
     ]
     steps = [Boundary(1, "1", "1 snapshot", snapshot="before"), Boundary(3, "2", "2 restore", restores="before")]

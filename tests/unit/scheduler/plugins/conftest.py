@@ -9,9 +9,9 @@ import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.identity.user import MASTERS
+from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
-from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.cache import InformerFactory
 from mockkube.client.identity import ClientIdentity
@@ -131,10 +131,10 @@ class Served:
     """A server in memory and a scheduler's view of it, for plugins that write; time is virtual."""
 
     def __init__(self, server: ApiServer, caps: Capabilities) -> None:
-        door = LocalDoor()
+        door = LocalEndpoint()
         door.open(server)
         self.caps, self.clock = caps, VirtualClock()
-        self.admin = LocalClient(door, ClientIdentity("admin", (MASTERS,), "admin"))
+        self.admin = LocalClient(door, ClientIdentity("admin", (MASTERS_GROUP,), "admin"))
         self.client = LocalClient(door, scheduler_identity(caps.version))
         self.caches = InformerFactory(self.client, self.clock, owner="kube-scheduler")
         self.snapshot = Snapshot(RequestReader(caps))

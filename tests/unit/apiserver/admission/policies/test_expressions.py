@@ -2,7 +2,12 @@
 
 import pytest
 
-from mockkube.apiserver.admission.policies.expressions import BOOL, Scope, compiled, policy_expression
+from mockkube.apiserver.admission.policies.expressions import (
+    BOOL,
+    ExpressionScope,
+    compile_expression,
+    validate_expression,
+)
 
 POLICY = {
     "kind": "ValidatingAdmissionPolicy",
@@ -44,7 +49,7 @@ AT = "spec.validations[0].expression"
     ],
 )
 def test_an_expression_speaks_of_what_is_there_and_yields_what_is_wanted(expression, purpose, obj, complaint):
-    errors = policy_expression(expression, AT, purpose, obj)
+    errors = validate_expression(expression, AT, purpose, obj)
     assert [complaint is not None and complaint in error.detail for error in errors] == [True] * len(errors)
     assert bool(errors) == (complaint is not None)
 
@@ -65,16 +70,18 @@ def test_an_expression_speaks_of_what_is_there_and_yields_what_is_wanted(express
 )
 def test_only_mutations_write_out_objects_and_patches(expression, purpose, complaint):
     obj = {"kind": "MutatingAdmissionPolicy", "spec": {}}
-    errors = policy_expression(expression, "spec.mutations[0].x.expression", purpose, obj)
+    errors = validate_expression(expression, "spec.mutations[0].x.expression", purpose, obj)
     assert [complaint is not None and complaint in error.detail for error in errors] == [True] * len(errors)
     assert bool(errors) == (complaint is not None)
 
 
 def test_a_named_value_sees_those_before_it():
-    (error,) = policy_expression("variables.b", "spec.variables[1].expression", "variable", POLICY)
+    (error,) = validate_expression("variables.b", "spec.variables[1].expression", "variable", POLICY)
     assert "undefined field 'b'" in error.detail
-    assert policy_expression("variables.a", "spec.variables[1].expression", "variable", POLICY) == []
+    assert validate_expression("variables.a", "spec.variables[1].expression", "variable", POLICY) == []
 
 
 def test_an_expression_is_compiled_once():
-    assert compiled("1 == 1", Scope(), BOOL) is compiled("1 == 1", Scope(), BOOL)
+    assert compile_expression("1 == 1", ExpressionScope(), BOOL) is compile_expression(
+        "1 == 1", ExpressionScope(), BOOL
+    )

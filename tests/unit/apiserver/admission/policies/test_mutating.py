@@ -60,7 +60,7 @@ async def mutated(world):
         await world.put(namespace, *configured)
         request, plugin = world.creation(obj), MutatingAdmissionPolicy()
         for number in range(rounds):
-            await plugin.amend(request, again=number > 0)
+            await plugin.admit_async(request, reinvocation=number > 0)
         return request.obj
 
     return mutate

@@ -143,11 +143,11 @@ async def test_an_expression_asks_what_somebody_may_do(world, expression, asked)
         questions.append(question)
         return Decision(allowed=False, reason="for no reason")
 
-    world.registry.services.authorize = authorize
+    world.registry.dependencies.authorize = authorize
     validation = {"expression": f"{expression}.allowed()", "message": "not allowed"}
     assert why(await denial(world, policy(validation), binding())) == "not allowed"
     (one,) = questions
-    assert (one.user.name, one.verb, one.path, one.namespace, one.combined) == asked
+    assert (one.user.name, one.verb, one.path, one.namespace, one.combined_resource) == asked
 
 
 async def test_more_than_two_checks_are_too_expensive(world):
@@ -257,7 +257,7 @@ async def test_a_failure_may_only_be_warned_of(world):
     request = world.creation(config())
     assert await denial(world, policy("false"), binding(actions=("Warn", "Audit")), request=request) is None
     said = "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': failed expression: false"
-    assert request.call.warnings == [said]
+    assert request.scope.warnings == [said]
 
 
 PARAMS = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}

@@ -6,13 +6,13 @@ import orjson
 import pytest
 
 from mockkube.api.errors import ApiError, BadRequest
-from mockkube.apiserver.admission.chain import Chain
-from mockkube.apiserver.admission.policies.evaluation import Occasion
-from mockkube.apiserver.admission.webhooks.hooks import Hook
+from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
+from mockkube.apiserver.admission.webhooks.hooks import AdmissionWebhook
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.admission import Plugin
-from mockkube.apiserver.registry.webhook_calls import CallFailed
+from mockkube.apiserver.registry.admission import AdmissionPlugin
+from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 
 GROUP = "admissionregistration.k8s.io/v1"
 CONFIGS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
@@ -45,7 +45,7 @@ class Answers:
 
     def __init__(self, world, **answers):
         self.answers, self.asked = answers, []
-        world.registry.services.call_webhook = self
+        world.registry.dependencies.call_webhook = self
 
     async def __call__(self, client, review, seconds):
         name = client["url"].rpartition("/")[2].partition(".")[0]
@@ -63,14 +63,14 @@ def patch(*operations):
 
 async def judged(world, request):
     with pytest.raises(ApiError) as caught:
-        await ValidatingAdmissionWebhook().settle(request)
+        await ValidatingAdmissionWebhook().validate_async(request)
     return caught.value
 
 
 async def test_a_webhook_is_told_what_is_written_and_by_whom(world):
     await world.put(judging(hook(timeoutSeconds=3)))
     answers = Answers(world)
-    await ValidatingAdmissionWebhook().settle(world.creation(config(a="1")))
+    await ValidatingAdmissionWebhook().validate_async(world.creation(config(a="1")))
     ((_, request, seconds),) = answers.asked
     assert seconds == 3
     assert request["object"]["data"] == {"a": "1"}
@@ -102,13 +102,13 @@ async def test_the_first_webhook_that_refuses_is_the_answer_and_all_are_asked(wo
     answers, request = Answers(world, b=refusal, c=refusal), world.creation(config())
     assert (await judged(world, request)).message.startswith('admission webhook "b.b.c" denied')
     assert len(answers.asked) == 3
-    assert request.call.warnings == ["careful"]
+    assert request.scope.warnings == ["careful"]
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        pytest.param(CallFailed("no route"), "failed to call webhook: no route", id="not reached"),
+        pytest.param(WebhookCallError("no route"), "failed to call webhook: no route", id="not reached"),
         pytest.param(
             {"allowed": True, "uid": "other"},
             'received invalid webhook response: expected response.uid="ID", got "other"',
@@ -129,7 +129,7 @@ async def test_a_call_that_fails_counts_as_the_webhook_says(world, answer, why):
     assert said == f'Internal error occurred: failed calling webhook "a.example.com": {why}'
     resource = world.registry.resources["admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"]
     await world.change(resource, "w", lambda obj: obj["webhooks"][0].update(failurePolicy="Ignore"))
-    await ValidatingAdmissionWebhook().settle(request)
+    await ValidatingAdmissionWebhook().validate_async(request)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_a_call_that_fails_counts_as_the_webhook_says(world, answer, why):
 async def test_a_webhook_is_asked_only_of_what_it_is_for(world, given):
     await world.put(judging(hook(**given)))
     answers = Answers(world)
-    await ValidatingAdmissionWebhook().settle(world.creation(config()))
+    await ValidatingAdmissionWebhook().validate_async(world.creation(config()))
     assert answers.asked == []
 
 
@@ -152,9 +152,11 @@ async def test_a_webhook_with_effects_is_not_asked_in_a_dry_run(world):
     answers, request = Answers(world), world.creation(config())
     request.dry_run = True
     with pytest.raises(BadRequest, match=r'admission webhook "a.example.com" does not support dry run'):
-        await Hook("w", hook(sideEffects="Unknown"), changes=False).ask(Occasion(request, request.resource))
+        await AdmissionWebhook("w", hook(sideEffects="Unknown"), is_mutating=False).call(
+            VersionedAttributes(request, request.resource)
+        )
     assert answers.asked == []
-    await Hook("w", hook(), changes=False).ask(Occasion(request, request.resource))
+    await AdmissionWebhook("w", hook(), is_mutating=False).call(VersionedAttributes(request, request.resource))
     assert answers.asked[0][1]["dryRun"] is True
 
 
@@ -166,8 +168,8 @@ async def test_webhooks_change_the_object_one_after_the_other(world):
         b=lambda request: patch({"op": "add", "path": "/data/b", "value": request["object"]["data"]["a"] + "2"}),
     )
     request = world.creation(config(x="0"))
-    assert await MutatingAdmissionWebhook().amend(request, again=False)
-    assert request.given["data"] == {"x": "0", "a": "1", "b": "12"}
+    assert await MutatingAdmissionWebhook().admit_async(request, reinvocation=False)
+    assert request.new["data"] == {"x": "0", "a": "1", "b": "12"}
     assert [name for name, *_ in answers.asked] == ["a", "b"]
 
 
@@ -177,14 +179,14 @@ async def test_a_patched_object_is_decoded_and_completed(world):
     Answers(world, a=patch({"op": "add", "path": "/spec/containers/-", "value": container}))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
     request = world.creation({**pod, "spec": {"containers": [{"name": "c", "image": "i"}]}})
-    await MutatingAdmissionWebhook().amend(request, again=False)
-    added = request.given["spec"]["containers"][1]
+    await MutatingAdmissionWebhook().admit_async(request, reinvocation=False)
+    added = request.new["spec"]["containers"][1]
     assert added["imagePullPolicy"] == "Always"
     assert "nonsense" not in added
 
 
 async def test_what_changed_is_admitted_again_and_shown_to_those_who_want_it(world):
-    class Counting(Plugin):
+    class Counting(AdmissionPlugin):
         name, seen = "Counting", 0
 
         def admit(self, request):
@@ -193,12 +195,12 @@ async def test_what_changed_is_admitted_again_and_shown_to_those_who_want_it(wor
     await world.put(changing(hook("a.b.c", reinvocationPolicy="IfNeeded"), hook("b.b.c")))
     counting, change = Counting(), patch({"op": "add", "path": "/data/b", "value": "1"})
     answers = Answers(world, b=change)
-    chain, request = Chain([counting, MutatingAdmissionWebhook()]), world.creation(config(x="0"))
+    chain, request = AdmissionChain([counting, MutatingAdmissionWebhook()]), world.creation(config(x="0"))
     chain.admit(request)
-    await chain.amend(request)
+    await chain.admit_async(request)
     assert counting.seen == 2
     assert [name for name, *_ in answers.asked] == ["a", "b", "a"]
-    await chain.amend(request)
+    await chain.admit_async(request)
     assert [name for name, *_ in answers.asked] == ["a", "b", "a", "a", "b"]
 
 
@@ -206,12 +208,12 @@ async def test_a_deletion_has_nothing_to_change(world):
     await world.put(changing(hook()))
     Answers(world, a=patch({"op": "remove", "path": "/data"}))
     with pytest.raises(ApiError, match="attempted to modify the object, which is not supported for this operation"):
-        await MutatingAdmissionWebhook().amend(world.deletion(config()), again=False)
+        await MutatingAdmissionWebhook().admit_async(world.deletion(config()), reinvocation=False)
 
 
 async def test_what_configures_admission_is_not_shown_to_webhooks(world):
     await world.put(judging(hook(rules=[{**CONFIGS, "apiGroups": ["*"], "resources": ["*"]}])))
     answers, request = Answers(world), world.creation(judging())
-    request.call.user = User("admin")
-    await ValidatingAdmissionWebhook().settle(request)
+    request.scope.user = User("admin")
+    await ValidatingAdmissionWebhook().validate_async(request)
     assert answers.asked == []

@@ -338,7 +338,7 @@ def test_rules_taint_devices(pools: Callable[..., Any], slice_of: Any, claim_for
 
 def test_tolerations_of_devices_may_compare_where_that_is_known(pool: Any, claim_for: Any, request_for: Any) -> None:
     tolerations = [{"key": "broken", "operator": "Gt", "value": "4"}]
-    cache = pool.caches.informer_for("DeviceClass")
+    cache = pool.informers.informer_for("DeviceClass")
     pool.build(DynamicResources)
     reader = ClaimCompiler(cache, TaintRules(COMPARISONS), DynamicResourcesFeatures())
     [[request]] = reader.compile(claim_for("c", request_for(tolerations=tolerations))).requests
