@@ -264,8 +264,8 @@ def _merge_layer(merged: _Layer, layer: _Layer) -> None:
     for name, value in layer.items():
         lower = merged.get(name)
         if name == "components" and lower is not None:
-            # A component's version may come from the file and its gates from a flag: `over` merges field by field.
-            merged[name] = lower | {key: own.over(lower.get(key, own)) for key, own in value.items()}
+            # A component's version may come from the file and its gates from a flag: `merge_over` merges field by field.
+            merged[name] = lower | {key: own.merge_over(lower.get(key, own)) for key, own in value.items()}
         elif name in ("feature_gates", "controller_manager") and lower is not None:
             merged[name] = lower | value
         elif name == "proposals" and lower is not None:
@@ -282,7 +282,7 @@ def _move_component_gates(merged: _Layer) -> _Layer:
         component, colon, gate = key.partition(":")
         if colon:
             own = components.get(component, ComponentConfiguration())
-            components[component] = own.over(ComponentConfiguration(None, {gate: setting}))
+            components[component] = own.merge_over(ComponentConfiguration(None, {gate: setting}))
     return merged | {"components": components, "feature_gates": common}
 
 

@@ -52,7 +52,7 @@ class _PermissionCheckedInformer(_GatedInformer):
 
     def __init__(self, informer: Informer, client: Client, selection: Selection) -> None:
         super().__init__(informer)
-        self.open = True
+        self.is_open = True
         # Signals to notify when it closes.
         self.closed_signals: list[Signal] = []
         self._client, self._selection = client, selection
@@ -65,7 +65,7 @@ class _PermissionCheckedInformer(_GatedInformer):
                 await self._client.list(self._informer.kind, self._selection)
             except Forbidden as error:
                 _LOG.warning("%s: %s: stages are not used", self.name, error)
-                self.open = False
+                self.is_open = False
                 # Those who wait for the stages to be listed must learn that there will be none.
                 for signal in self.closed_signals:
                     signal.notify()
@@ -121,7 +121,7 @@ class StageCache:
     @property
     def has_synced(self) -> bool:
         """True once all stages are listed, or cannot be."""
-        known = self._crd_informer.has_synced or not self._gated_crds.open
+        known = self._crd_informer.has_synced or not self._gated_crds.is_open
         return known and (self._stage_informer.has_synced or not self._gated_stages.is_open)
 
     def notify_when_synced(self, signal: Signal) -> None:

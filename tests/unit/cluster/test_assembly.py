@@ -34,7 +34,7 @@ def directory(tmp_path: Path) -> StateDirectory:
 def cluster(directory: StateDirectory, build: Build) -> Fixture:
     def make(**fields: Any) -> Cluster:
         configuration = ClusterConfiguration(
-            **{"name": "lab", "port": 0, "db": MEMORY, "given": frozenset({"name"}), **fields}
+            **{"name": "lab", "port": 0, "db": MEMORY, "given_settings": frozenset({"name"}), **fields}
         )
         return Cluster(configuration, directory, make_api_server=build)
 

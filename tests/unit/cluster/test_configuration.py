@@ -23,7 +23,7 @@ def test_nothing_said_is_the_defaults() -> None:
 
 
 def test_every_field_has_a_setting_and_the_other_way_round() -> None:
-    fields = set(ClusterConfiguration.__slots__) - {"given"}
+    fields = set(ClusterConfiguration.__slots__) - {"given_settings"}
     fields |= {"ephemeral", "token_file", "proposals"}  # other words for a db, a token and release trains
     assert {setting.name for setting in SETTINGS} == fields
 

@@ -71,7 +71,7 @@ async def test_nobody_inside_is_nobody_to_wait_for() -> None:
 
 
 async def test_who_does_not_leave_is_shown_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "LEAVE_SECONDS_MAX", 0)
+    monkeypatch.setattr(doors, "DRAIN_SECONDS_MAX", 0)
     door, slow = RequestGate(), Slow()
     door.open(slow)
     inside = asyncio.ensure_future(door(request()))

@@ -78,7 +78,7 @@ async def known(**given: Any) -> Any:
 async def test_a_pod_that_is_there_has_its_own_events_in_their_order() -> None:
     events = [event(5, at="2026-01-02"), event(4, uid="0"), event(3, kind="Job"), event(7, at="2026-01-01")]
     memory = await known(pod=POD, events=events)
-    assert (memory.pod, memory.gone) == (POD, False)
+    assert (memory.pod, memory.is_gone) == (POD, False)
     assert [one["reason"] for one in memory.events] == ["at 7", "at 5"]
 
 
@@ -93,7 +93,7 @@ async def test_a_pod_that_is_gone_is_as_it_was_at_its_end(since: int) -> None:
     before, after = {**POD, "status": {"phase": "Running"}}, {**POD, "status": {"phase": "Failed"}}
     changes = [WatchEvent(EventType.MODIFIED, before), WatchEvent(EventType.DELETED, after)]
     memory = await known(events=[event(3), event(5)], since=since, changes=changes)
-    assert (memory.pod, memory.gone) == (after, True)
+    assert (memory.pod, memory.is_gone) == (after, True)
 
 
 async def test_of_several_pods_of_the_name_the_last_is_meant() -> None:
@@ -113,7 +113,7 @@ async def test_of_several_pods_of_the_name_the_last_is_meant() -> None:
 )
 async def test_of_a_pod_that_is_forgotten_events_are_left(since: int, changes: Sequence[WatchEvent]) -> None:
     memory = await known(events=[event(3)], since=since, changes=changes)
-    assert (memory.pod, memory.gone, len(memory.events)) == (None, True, 1)
+    assert (memory.pod, memory.is_gone, len(memory.events)) == (None, True, 1)
 
 
 async def test_a_pod_without_events_is_not_found() -> None:

@@ -46,4 +46,4 @@ def test_a_kubelet_declares_the_gates_that_are_on(version, gates, declared):
     ],
 )  # fmt: skip
 def test_a_pod_needs_what_is_not_declared(judged_by, pod, missing):
-    assert judged_by.missing(pod) == missing
+    assert judged_by.find_missing(pod) == missing

@@ -124,7 +124,7 @@ async def test_equal_events_of_a_node_are_counted(voices: NodeEvents, shelf: Any
 async def test_who_was_silent_for_longest_forgets_when_there_is_too_much(
     voices: NodeEvents, shelf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remembering, "TOLD_MAX", 4)
+    monkeypatch.setattr(remembering, "REMEMBERED_EVENTS_MAX", 4)
     for node in (0, 1, 2, 3, 0, 4, 0, 1):  # with 4 there is one too many, and 1 has been silent for longest
         tell(voices, node)
         await send(voices)

@@ -150,5 +150,5 @@ async def test_a_state_is_known_by_who_waits_and_for_what() -> None:
         assert journey.state() == before
         scheduler = journey.cluster.get_component("kube-scheduler")
         uid = journey.stored.list_objects("core/pods")["default/picky"]["metadata"]["uid"]
-        scheduler.queue_name.get(uid).unschedulable_count += 1
+        scheduler.queue.get(uid).unschedulable_count += 1
         assert journey.state() != before

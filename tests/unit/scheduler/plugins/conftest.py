@@ -56,7 +56,7 @@ class World:
         self.caps = Capabilities(parsed, enabled_gates(parsed, gates or {}))
         self.shelf = Shelf()
         self.snapshot = Snapshot(RequestReader(self.caps))
-        self.caches = InformerFactory(self.shelf, RealClock(), owner="kube-scheduler")
+        self.informers = InformerFactory(self.shelf, RealClock(), owner="kube-scheduler")
         self._pods = 0
 
     def node(self, name: str, labels: Mapping[str, str] | None = None, /, **fields: Any) -> None:
@@ -92,14 +92,14 @@ class World:
             caps=self.caps,
             clock=RealClock(),
             client=self.shelf,
-            informers=self.caches,
+            informers=self.informers,
             nodes=self.snapshot,
             taints=make_taint_rules(self.caps, ExpressionCache().compile_expression),
             selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
         )
         plugin = factory(context, set_defaults(factory.name, args, self.caps))
-        for cache in self.caches.workers:
+        for cache in self.informers.workers:
             if not cache.has_synced:
                 asyncio.run(cache.step())
         return plugin

@@ -86,7 +86,7 @@ def test_a_node_that_others_are_nominated_to_is_left_to_those_as_important(sched
     assert {decide(name="awaited") for _ in range(30)} == {"n7", "n150"}
     assert {decide(name=f"p{number}") for number in range(30)} == {"n150"}
     assert {decide(6, name=f"p{number}") for number in range(30)} == {"n7", "n150"}
-    scheduler.nominator.drop(awaited.uid)
+    scheduler.nominator.delete_nominated_pod(awaited.uid)
     assert {decide(name=f"p{number}") for number in range(30)} == {"n7", "n150"}
 
 

@@ -77,9 +77,9 @@ def test_nodes_are_judged_as_if_nothing_were_remembered(scheduler, pods, place, 
         supposed = evictions.start(handle, state, pod)
         for name in (f"n{index}" for index in range(NODES)):
             if name not in supposed.cached:
-                supposed.known[name] = supposed.suppose(name)
-            outcome = supposed.known[name]
-            assert outcome == evictions._try(_DryRunCase(handle, state, pod, handle.filters(state)), name)
+                supposed.cached[name] = supposed.evaluate(name)
+            outcome = supposed.cached[name]
+            assert outcome == evictions._dry_run_node(_DryRunCase(handle, state, pod, handle.filters(state)), name)
             kinds.add(type(outcome) if isinstance(outcome, Candidate) else outcome.reasons)
         place(random, f"new{number}")
         scheduler.snapshot.remove_pod(f"old{number}")
