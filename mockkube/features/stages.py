@@ -37,6 +37,9 @@ class GateStage:
     min_compatibility: Version | None = None
 
 
+# The name that proposal files of users import.
+Stage = GateStage
+
 PRE_ALPHA: Final = GateStage(Version(0, 0), Maturity.PRE_ALPHA, False)
 
 

@@ -20,7 +20,7 @@ def test_synchronous_code_has_a_cluster_for_as_long_as_the_block_lasts() -> None
         directory = kube.kubeconfig.parent
         with kube.api_client() as client:
             nodes = kubernetes.client.CoreV1Api(client).list_node().items
-        assert [node.metadata.generate for node in nodes] == ["node-1", "node-2"]
+        assert [node.metadata.name for node in nodes] == ["node-1", "node-2"]
         assert kube.environment({})["KUBECONFIG"] == str(kube.kubeconfig)
     assert not directory.exists()
     assert "mockkube" not in {thread.name for thread in threading.enumerate()}
@@ -49,7 +49,7 @@ def test_several_run_side_by_side() -> None:
         with one.api_client() as client:
             kubernetes.client.CoreV1Api(client).create_namespace({"metadata": {"name": "only-here"}})
         with two.api_client() as client:
-            names = [item.metadata.generate for item in kubernetes.client.CoreV1Api(client).list_namespace().items]
+            names = [item.metadata.name for item in kubernetes.client.CoreV1Api(client).list_namespace().items]
         assert "only-here" not in names
 
 

@@ -65,7 +65,7 @@ _GATED = f"\n  cluster: {{featureGates: {{TaintTolerationComparisonOperators: tr
         ),
         pytest.param(
             "featureGates: {TaintTolerationComparisonOperators: false}, spares: [{name: numeric}]",
-            "it finds Breakage",
+            "it finds ExpectedFinding",
             id="what is not to be found",
         ),
         pytest.param(

@@ -125,12 +125,12 @@ class Player:
         loop, spent = self.ticker.loop, []
         for number in range(NORMAL_COUNT):
             await self.calm()
-            before = loop.record_turn
+            before = loop.turns
             await self._send(
                 {"path": PODS, "body": {"$kind": "v1 Pod", "with": {"metadata.name": f"p{number}"}}}, "", None
             )
             await self.calm()
-            spent.append(loop.record_turn - before)
+            spent.append(loop.turns - before)
         return statistics.median(spent)
 
     async def calm(self) -> None:

@@ -44,7 +44,7 @@ async def test_a_version_that_is_said_counts_more_and_the_gates_stay(start: Star
 
 
 async def test_the_version_of_the_cluster_counts_for_all(start: Start) -> None:
-    async with start(db=None, version=Version(1, 37), given=frozenset({"version"})) as control:
+    async with start(db=None, version=Version(1, 37), given_settings=frozenset({"version"})) as control:
         assert {name: (await spec(control, name))["version"] for name in ("kube-scheduler", "kube-apiserver.1")} == {
             "kube-scheduler": "1.37",
             "kube-apiserver.1": "1.37",
@@ -57,12 +57,12 @@ async def test_a_gate_that_is_said_counts_more_and_the_others_stay(start: Start)
 
 
 async def test_who_is_left_out_counts_when_it_is_said(start: Start) -> None:
-    async with start(db=None, without=(), given=frozenset({"without"})) as control:
+    async with start(db=None, without=(), given_settings=frozenset({"without"})) as control:
         assert (await spec(control, "kube-scheduler"))["running"]
 
 
 async def test_what_no_longer_goes_together_is_dropped(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    async with start(db=None, version=Version(1, 34), given=frozenset({"version"})) as control:
+    async with start(db=None, version=Version(1, 34), given_settings=frozenset({"version"})) as control:
         assert await spec(control, "kube-scheduler") == {"version": "1.34", "running": False}
     assert "kube-scheduler: what was kept of it does not go with this start" in caplog.text
 

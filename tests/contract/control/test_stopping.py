@@ -20,7 +20,7 @@ POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 STUCK = """
 import sys
-from mockkube.cluster.configuration import resolve
+from mockkube.cluster.configuration import resolve_configuration
 from mockkube.cluster.foreground import run_in_foreground
 
 def ready(running):
@@ -28,7 +28,7 @@ def ready(running):
     while True:  # a loop that does not turn
         pass
 
-run_in_foreground(resolve({"ephemeral": True, "port": 0, "tls": False}, {}), dict(HOME=sys.argv[1]), ready=ready)
+run_in_foreground(resolve_configuration({"ephemeral": True, "port": 0, "tls": False}, {}), dict(HOME=sys.argv[1]), ready=ready)
 """
 
 

@@ -10,7 +10,7 @@ TEXT = '''
 """A proposal that brings something of each kind."""
 
 from mockkube.api.fields import invalid
-from mockkube.api.validation.extensions import unsupported_toleration
+from mockkube.api.validation.extensions import reject_toleration_operator
 from mockkube.features.stages import Maturity, Stage
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version

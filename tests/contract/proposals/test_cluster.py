@@ -169,9 +169,9 @@ async def test_an_api_server_without_it_refuses_the_operators(world, version, ga
 
 async def test_a_restarted_component_has_what_its_new_gates_say(world):
     cluster = await world(gates=ON, taints=[EUROPE])
-    await cluster.laboratory.set("kube-scheduler", gates={GATE: False})
+    await cluster.laboratory.change_component("kube-scheduler", gates={GATE: False})
     assert await cluster.pod(**TOLERATES) == ""
-    await cluster.laboratory.set("kube-scheduler", gates={GATE: True})
+    await cluster.laboratory.change_component("kube-scheduler", gates={GATE: True})
     await cluster.laboratory.advance(30)
     assert await cluster.node_of("p") == "node-1"
 

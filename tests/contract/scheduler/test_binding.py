@@ -25,7 +25,7 @@ def fail_bindings(lab):
     """Let so many bindings fail."""
 
     def fail(times: int) -> None:
-        binder = lab.scheduler.algorithms["default-scheduler"].points.profile.bind[0]
+        binder = lab.scheduler.algorithms["default-scheduler"].framework.profile.bind[0]
         binder._client = Failing(binder._client, times)
 
     return fail

@@ -29,7 +29,7 @@ async def test_a_restart_admits_every_pod_anew_the_oldest_first(world):
 
 async def test_a_pod_that_only_the_scheduler_understands_is_replaced_and_refused_again(begin):
     world = await begin(feature_gates={GATE: True})
-    await world.lab.set("kubelet", gates={GATE: False})
+    await world.lab.change_component("kubelet", gates={GATE: False})
     await world.merge("Node", "node-1", {"spec": {"taints": [LEVEL]}}, "")
     template = {
         "metadata": {"labels": {"app": "web"}},
@@ -58,7 +58,7 @@ async def test_critical_pods_take_the_room_of_others(world, conditions):
 async def test_labels_are_read_once_more_before_a_pod_is_refused_for_them(begin):
     world = await begin()
     deaf = {"component": "kubelet", "resources": ["nodes"], "verbs": ["watch"]}
-    await world.lab.fault("deaf", {"match": deaf, "inject": {"dropWatch": True, "delaySeconds": 60}})
+    await world.lab.set_fault("deaf", {"match": deaf, "inject": {"dropWatch": True, "delaySeconds": 60}})
     await world.merge("Node", "node-1", {"metadata": {"labels": {"disk": "ssd"}}}, "")
     await world.pod("p", "node-1", nodeSelector={"disk": "ssd"})
     assert (await world.status("p"))["phase"] == "Running"
@@ -66,10 +66,10 @@ async def test_labels_are_read_once_more_before_a_pod_is_refused_for_them(begin)
 
 async def test_a_node_goes_to_a_kubelet_of_its_own_and_back(world):
     await world.pod("p", "node-1")
-    await world.lab.set("kubelet.node-1", version=Version(1, 35))
+    await world.lab.change_component("kubelet.node-1", version=Version(1, 35))
     await world.lab.advance(1)
     assert (await world.get("Node", "node-1", ""))["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.35")
-    await world.lab.remove("kubelet.node-1")
+    await world.lab.remove_component("kubelet.node-1")
     await world.lab.advance(11)
     assert (await world.get("Node", "node-1", ""))["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.36")
     await world.pod("q", "node-1")
@@ -79,7 +79,7 @@ async def test_a_node_goes_to_a_kubelet_of_its_own_and_back(world):
 async def test_a_pod_that_needs_a_feature_the_node_does_not_declare_is_refused(begin):
     world = await begin()
     gate = "RestartAllContainersOnContainerExits"
-    await world.lab.set("kubelet", gates={gate: False})
+    await world.lab.change_component("kubelet", gates={gate: False})
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
     await world.pod("p", "node-1", restartPolicy="Never", containers=[
         {"name": "main", "image": "nginx", "restartPolicy": "Never", "restartPolicyRules": [rule]},
@@ -98,6 +98,6 @@ async def test_a_rejection_loop_is_told_of_with_its_rate(world):
         await world.create("Pod", f"web-{number}", metadata={"ownerReferences": [owner]},
                            spec={"nodeName": "node-1", "containers": containers})  # fmt: skip
     sample = 'mockkube_kubelet_loop_rate{cause="OutOfcpu",controller="admission",object="ConfigMap default/web"}'
-    assert f"{sample} 6" in world.lab.metrics("kubelet").decode()
+    assert f"{sample} 6" in world.lab.render_metrics("kubelet").decode()
     await world.lab.advance(61)
-    assert sample not in world.lab.metrics("kubelet").decode()
+    assert sample not in world.lab.render_metrics("kubelet").decode()

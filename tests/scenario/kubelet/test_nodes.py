@@ -16,14 +16,14 @@ async def test_a_node_nobody_describes_is_described_and_ready(world, conditions)
 async def test_pods_of_a_node_without_heartbeats_are_evicted_and_end_when_it_is_back(begin, conditions):
     world = await begin(nodes=3)
     await world.pod("p", "node-1")
-    await world.lab.set("kubelet.node-1", running=False)
+    await world.lab.change_component("kubelet.node-1", running=False)
     await world.lab.advance(60)
     node = await world.get("Node", "node-1", "")
     assert conditions(node, "Ready")["status"] == "Unknown"
     assert {taint["key"] for taint in node["spec"]["taints"]} == {"node.kubernetes.io/unreachable"}
     await world.lab.advance(310)
     assert (await world.get("Pod", "p"))["metadata"]["deletionTimestamp"]
-    await world.lab.set("kubelet.node-1", running=True)
+    await world.lab.change_component("kubelet.node-1", running=True)
     await world.lab.advance(20)
     node = await world.get("Node", "node-1", "")
     assert (conditions(node, "Ready")["status"], "taints" in node["spec"]) == ("True", False)

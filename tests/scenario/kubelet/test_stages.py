@@ -225,7 +225,7 @@ async def test_a_stage_that_fails_for_a_pod_is_told_there(staged):
 
 
 async def test_a_server_that_is_away_is_told_of_once(staged, caplog):
-    await staged.lab.set("kube-apiserver", running=False)
+    await staged.lab.change_component("kube-apiserver", running=False)
     await staged.lab.advance(60)
     told = [record.getMessage() for record in caplog.records if record.name == "mockkube.client"]
     assert len([text for text in told if text.startswith("kubelet")]) == 1

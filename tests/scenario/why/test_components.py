@@ -46,7 +46,7 @@ async def test_the_change_that_is_told_does_help(begin: Any) -> None:
     world = await begin(off="kubelet")
     await world.taint(*BOTH, effect="NoExecute")
     await world.gt()
-    await world.lab.set("kubelet", gates={GT: True})
+    await world.lab.change_component("kubelet", gates={GT: True})
     await world.lab.settle()
     account = await world.why()
     assert (account.fate, account.obstacle, list(account.remedies)) == (PodFate.REFUSED, None, [])
@@ -57,7 +57,7 @@ async def test_the_change_that_is_told_does_help(begin: Any) -> None:
 
 async def test_a_change_that_only_moves_the_trouble_says_where_to(begin: Any) -> None:
     world = await begin(off="kube-scheduler")
-    await world.lab.set("kubelet", gates={GT: False})
+    await world.lab.change_component("kubelet", gates={GT: False})
     await world.taint(*BOTH, effect="NoExecute")
     await world.gt()
     found = {one.change: one.but for one in (await world.why()).remedies if one.component}
@@ -66,12 +66,12 @@ async def test_a_change_that_only_moves_the_trouble_says_where_to(begin: Any) ->
 
 async def test_the_kubelet_of_one_node_is_named_by_itself(begin: Any) -> None:
     world = await begin(nodes=1)
-    await world.lab.set("kubelet.node-1", gates={GT: False})
+    await world.lab.change_component("kubelet.node-1", gates={GT: False})
     await world.taint("node-1", effect="NoExecute")
     await world.gt()
     account = await world.why()
     assert of_components(account) == {("kubelet.node-1", f"{GT}=true")}
-    assert "kubelet.node-1 1.36 refused it on node-1" in account.deeds[0]
+    assert "kubelet.node-1 1.36 refused it on node-1" in account.actions[0]
 
 
 async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any) -> None:
@@ -79,11 +79,11 @@ async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any)
     await world.gt()
     await world.taint(*BOTH, effect="NoExecute")
     assert not (await world.why()).notes
-    await world.lab.set("kube-scheduler", running=False)
-    settings = world.lab.components()["kubelet"].settings
+    await world.lab.change_component("kube-scheduler", running=False)
+    settings = world.lab.get_component_specs()["kubelet"].settings
     assert settings.capabilities().enabled(GT)
-    await world.lab.set("kubelet", running=False)
-    await world.lab.set("kubelet", gates={GT: False})
+    await world.lab.change_component("kubelet", running=False)
+    await world.lab.change_component("kubelet", gates={GT: False})
     notes = (await world.why()).notes
     assert notes[0].startswith("kubelet does nothing, so the pod is not managed")
     assert notes[1].startswith("It runs, but when its kubelet restarts: kubelet refuses it on node-")
@@ -98,7 +98,7 @@ async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any)
 )
 async def test_a_component_that_is_stopped_is_what_stops_a_pod(begin: Any, stopped: str, stage: PodProgress) -> None:
     world = await begin()
-    await world.lab.set(stopped, running=False)
+    await world.lab.change_component(stopped, running=False)
     await world.pod("p")
     account = await world.why()
     assert account.obstacle is not None
@@ -109,7 +109,7 @@ async def test_a_component_that_is_stopped_is_what_stops_a_pod(begin: Any, stopp
 
 async def test_the_controller_manager_that_is_stopped_evicts_nobody(begin: Any) -> None:
     world = await begin(off="kube-controller-manager")
-    await world.lab.set("kube-controller-manager", running=False)
+    await world.lab.change_component("kube-controller-manager", running=False)
     await world.taint(*BOTH, effect="NoExecute")
     await world.gt()
     account = await world.why()
@@ -118,7 +118,7 @@ async def test_the_controller_manager_that_is_stopped_evicts_nobody(begin: Any) 
 
 async def test_an_older_scheduler_needs_version_and_gate(begin: Any) -> None:
     world = await begin()
-    await world.lab.set("kube-scheduler", version="1.34", gates={GT: None})
+    await world.lab.change_component("kube-scheduler", version="1.34", gates={GT: None})
     await world.taint(*BOTH, effect="NoSchedule")
     await world.gt()
     found = of_components(await world.why())
@@ -128,10 +128,10 @@ async def test_an_older_scheduler_needs_version_and_gate(begin: Any) -> None:
 
 async def test_finalizers_that_an_older_api_server_keeps_are_told(begin: Any) -> None:
     world = await begin(feature_gates={}, version=Version(1, 35))
-    await world.lab.set("kube-apiserver", gates={GT: True})
+    await world.lab.change_component("kube-apiserver", gates={GT: True})
     await world.gt(finalizers=["example.com/hold"])
     await world.client.delete("Pod", Key("default", "p"))
-    await world.lab.set("kube-apiserver", version="1.34", gates={GT: None})
+    await world.lab.change_component("kube-apiserver", version="1.34", gates={GT: None})
     await world.lab.settle()
     account = await world.why()
     assert account.obstacle is not None
@@ -146,9 +146,9 @@ async def test_each_component_sees_through_its_own_api_server(begin: Any) -> Non
     await world.pod("p", tolerations=[{"expression": "taint.key == 'sla'"}])
     await world.taint(*BOTH, effect="NoExecute")
     assert (await world.why()).obstacle is None
-    await world.lab.set("kube-controller-manager", running=False)
-    await world.lab.set("kube-apiserver.1", version="1.34", gates={"TaintTolerationCEL": None})
-    await world.lab.set("kube-controller-manager", server="kube-apiserver.1", running=True)
+    await world.lab.change_component("kube-controller-manager", running=False)
+    await world.lab.change_component("kube-apiserver.1", version="1.34", gates={"TaintTolerationCEL": None})
+    await world.lab.change_component("kube-controller-manager", server="kube-apiserver.1", running=True)
     account = await world.why()
     assert account.obstacle is not None
     assert account.obstacle.component == "kube-controller-manager"
@@ -157,7 +157,7 @@ async def test_each_component_sees_through_its_own_api_server(begin: Any) -> Non
 async def test_an_api_server_that_refuses_every_change_is_told(begin: Any) -> None:
     world = await begin(version=Version(1, 35))
     await world.gt()
-    await world.lab.set("kube-apiserver", version="1.34", gates={GT: None})
+    await world.lab.change_component("kube-apiserver", version="1.34", gates={GT: None})
     [note] = (await world.why()).notes
     assert note.startswith("kube-apiserver 1.34 refuses every change of it but that of its status: spec.tolerations[0]")
     assert note.endswith("; with version 1.35 it would not.")

@@ -26,7 +26,7 @@ async def test_a_pod_evicted_for_a_taint_would_have_stayed_with_a_toleration(beg
     account = await world.why()
     assert (account.gone, account.fate) == (True, PodFate.EVICTED)
     assert account.state == "is gone; it was on node-1, Succeeded: DeletionByTaintManager"
-    assert account.deeds[0].startswith("Who: kube-controller-manager 1.36 (taint-eviction-controller) evicted it")
+    assert account.actions[0].startswith("Who: kube-controller-manager 1.36 (taint-eviction-controller) evicted it")
     assert of_objects(account) == {
         ("toleration", "the pod tolerates sla=950:NoExecute"),
         ("taint", "node node-1 loses its taint sla=950:NoExecute"),
@@ -48,7 +48,7 @@ async def test_a_toleration_for_a_while_is_told_with_its_seconds(begin: Any) -> 
 async def test_a_pod_of_a_silent_node_is_evicted_for_its_taint(begin: Any) -> None:
     world = await begin()
     await world.pod("p", nodeName="node-1")
-    await world.lab.set("kubelet.node-1", running=False)
+    await world.lab.change_component("kubelet.node-1", running=False)
     await world.lab.advance(400)
     account = await world.why()
     assert account.fate == PodFate.EVICTED
@@ -129,7 +129,7 @@ async def test_a_cordon_takes_its_taint_along(begin: Any) -> None:
 
 async def test_what_an_older_controller_manager_left_out_is_told(begin: Any) -> None:
     world = await begin(nodes=1, version=Version(1, 34), feature_gates={"HostnameOverride": True})
-    await world.lab.set("kube-controller-manager", version="1.33", gates={"HostnameOverride": None})
+    await world.lab.change_component("kube-controller-manager", version="1.33", gates={"HostnameOverride": None})
     labels = {"app": "web"}
     spec = {"hostnameOverride": "web", "containers": [{"name": "c", "image": "i"}]}
     template = {"metadata": {"labels": labels}, "spec": spec}
@@ -155,7 +155,7 @@ async def test_a_pod_that_somebody_deleted_says_so(begin: Any) -> None:
     await world.delete("Pod", "p")
     account = await world.why()
     assert account.gone
-    assert account.deeds[0] == "Who: it was deleted; nothing in its status says that a component wanted that."
+    assert account.actions[0] == "Who: it was deleted; nothing in its status says that a component wanted that."
 
 
 async def test_a_pod_that_was_refused_and_then_deleted_was_still_refused(begin: Any) -> None:
@@ -186,14 +186,14 @@ async def test_the_name_of_a_deployment_leads_to_its_pods(begin: Any) -> None:
 async def test_a_field_that_the_api_server_dropped_is_told_with_the_gate_that_keeps_it(begin: Any) -> None:
     world = await begin(feature_gates={"NodeDeclaredFeatures": True}, nodes=1)
     off = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
-    await world.lab.set("kube-apiserver", gates=off)
+    await world.lab.change_component("kube-apiserver", gates=off)
     asked = {"spec": {"resources": {"requests": {"cpu": "1"}}, "containers": [{"name": "c", "image": "i"}]}}
     await world.pod("p", metadata={"annotations": {APPLIED: json.dumps(asked)}})
     said = "Pod p asks for spec.resources, which is not stored"
     assert (await world.why()).notes == (
         f"{said}; a new pod would not have it either; with kube-apiserver PodLevelResources=true it would.",
     )
-    await world.lab.set("kube-apiserver", gates=dict.fromkeys(off))
+    await world.lab.change_component("kube-apiserver", gates=dict.fromkeys(off))
     await world.lab.settle()
     assert (await world.why()).notes == (f"{said}; a new pod would have it now.",)
 
@@ -214,7 +214,7 @@ async def test_a_pod_that_holds_on_by_its_own_finalizer_still_says_who_preempted
     await world.lab.advance(5)
     account = await world.why()
     assert (account.gone, account.fate) == (False, PodFate.PREEMPTED)
-    assert account.deeds[1].endswith("held by example.com/hold.")
+    assert account.actions[1].endswith("held by example.com/hold.")
     assert account.obstacle is not None
     assert "for pod default/winner" in account.obstacle.text
 
@@ -227,4 +227,4 @@ async def test_a_pod_that_has_ended_by_itself_was_turned_away_by_nobody(begin: A
     name = next(one["metadata"]["name"] for one in (await world.client.list("Pod")).items)
     account = await world.why(name)
     assert (account.fate, account.obstacle) == (PodFate.ENDED, None)
-    assert account.deeds == ("Its containers have ended on node-1; no component stopped it.",)
+    assert account.actions == ("Its containers have ended on node-1; no component stopped it.",)

@@ -25,7 +25,7 @@ async def daemons(world: Any) -> None:
 async def making(world: Any, called: str = "ds") -> OwnerExplanation:
     maker = await find_workload(world.client, Key("default", "d"), called)
     assert maker is not None
-    team = make_cluster_components(world.lab.components(), {})
+    team = make_cluster_components(world.lab.get_component_specs(), {})
     return await explain_owner(world.client, team, maker, world.lab.clock.now())
 
 
@@ -42,10 +42,10 @@ async def test_a_daemon_set_without_pods_on_a_node_names_taint_and_gate(begin: A
 
 async def test_pods_that_the_api_server_refuses_name_its_gate(begin: Any) -> None:
     world = await begin()
-    await world.lab.set("kube-controller-manager", running=False)
+    await world.lab.change_component("kube-controller-manager", running=False)
     await daemons(world)
-    await world.lab.set("kube-apiserver", gates={GT: False})
-    await world.lab.set("kube-controller-manager", running=True)
+    await world.lab.change_component("kube-apiserver", gates={GT: False})
+    await world.lab.change_component("kube-controller-manager", running=True)
     await world.lab.settle()
     found = await making(world)
     assert (found.pods, found.nodes) == ([], [])
@@ -74,11 +74,11 @@ async def test_what_the_controller_adds_to_a_daemon_is_no_loss(begin: Any) -> No
 async def test_a_daemon_that_its_controller_took_away_names_the_gate(begin: Any) -> None:
     world = await begin(nodes=1)
     await daemons(world)
-    await world.lab.set("kube-controller-manager", running=False)
+    await world.lab.change_component("kube-controller-manager", running=False)
     await world.taint("node-1", effect="NoExecute")
     [name] = (await making(world)).pods
     assert (await world.why(name)).obstacle is None
-    await world.lab.set("kube-controller-manager", gates={GT: False}, running=True)
+    await world.lab.change_component("kube-controller-manager", gates={GT: False}, running=True)
     await world.lab.advance(60)
     account = await world.why(name)
     assert account.gone

@@ -35,7 +35,7 @@ class StubServer:
         return Response(text=f"{user.name} {','.join(user.groups)}")
 
     @property
-    def whole(self) -> None:
+    def api_server(self) -> None:
         return None
 
     async def start(self) -> None:

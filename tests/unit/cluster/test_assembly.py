@@ -172,8 +172,8 @@ async def test_a_second_cluster_of_the_name_is_refused_and_the_first_goes_on(clu
 
 async def test_an_ephemeral_cluster_that_nobody_named_takes_the_next_free_name(cluster: Fixture) -> None:
     unnamed: frozenset[str] = frozenset()
-    async with cluster(tls=False) as first, cluster(tls=False, given=unnamed) as second:
-        async with cluster(tls=False, given=unnamed) as third:
+    async with cluster(tls=False) as first, cluster(tls=False, given_settings=unnamed) as second:
+        async with cluster(tls=False, given_settings=unnamed) as third:
             assert [one.name for one in (first, second, third)] == ["lab", "lab-2", "lab-3"]
             assert third.kubeconfig.parent.name == "lab-3"
             assert "mockkube-lab-3" in third.kubeconfig.read_text()
@@ -198,7 +198,7 @@ async def test_a_store_that_fails_while_the_cluster_starts_is_named(
 
     made = cluster(nodes=1)
     build = made._make_api_server
-    monkeypatch.setattr(made, "_build", lambda given: _with(build(given), create_object, monkeypatch))
+    monkeypatch.setattr(made, "_make_api_server", lambda given: _with(build(given), create_object, monkeypatch))
     with pytest.raises(StartError, match=r"lab\.db is not available: database or disk is full: make it"):
         await made.__aenter__()
     assert built[0].stopping.is_set()

@@ -72,7 +72,7 @@ async def running(registry):
 async def rest(made):
     for _ in range(100):
         await asyncio.sleep(0)
-        if not made.service_queue.busy and not made.address_queue.busy:
+        if not made.service_queue.is_busy and not made.address_queue.is_busy:
             return
     raise AssertionError("it does not come to rest")
 

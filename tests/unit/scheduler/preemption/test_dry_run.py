@@ -83,5 +83,5 @@ def test_nodes_are_judged_as_if_nothing_were_remembered(scheduler, pods, place, 
             kinds.add(type(outcome) if isinstance(outcome, Candidate) else outcome.reasons)
         place(random, f"new{number}")
         scheduler.snapshot.remove_pod(f"old{number}")
-        scheduler.nominator.put(pod, f"n{random.randrange(NODES)}")
+        scheduler.nominator.add_nominated_pod(pod, f"n{random.randrange(NODES)}")
     assert len(kinds) > 2

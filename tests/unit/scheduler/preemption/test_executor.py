@@ -107,7 +107,7 @@ def test_a_pod_whose_victims_could_not_be_evicted_is_tried_at_once(evictions, se
 
 
 def test_several_preemptions_go_at_once_and_none_is_stopped_by_another(evictions, server, queue, pods):
-    evictions._at_once = 2
+    evictions._parallelism = 2
     for uid, names in ((UID, ("a", "b")), ("second", ("c",)), ("third", ("d",))):
         evictions.start(Preemption(pods(uid), "n1", [pods(name) for name in names]))
     server.refused = "a"
