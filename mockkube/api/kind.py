@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.kinds.dependencies import StrategyDependencies
-from mockkube.api.printers.plain import CREATED_AT_PRINTER
+from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
 from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
 from mockkube.api.types import Object

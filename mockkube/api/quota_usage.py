@@ -10,16 +10,16 @@ from decimal import ROUND_UP
 from typing import Final
 
 from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_extended_resource, is_native_resource
-from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
-from mockkube.api.pod_amounts import (
+from mockkube.api.kinds.core.pod.qos import compute_pod_qos
+from mockkube.api.quantities.pod_quantities import (
     Quantities,
     add_quantities,
     calculate_pod_quantities,
     iter_containers,
     parse_resource_list,
 )
-from mockkube.api.quantity import Quantity, parse
-from mockkube.api.requests import is_pod_level_resource
+from mockkube.api.quantities.pod_requests import is_pod_level_resource
+from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.compiled import CompiledTable
+from mockkube.api.compiled_table import CompiledTable
 from mockkube.features.versions import Version
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."

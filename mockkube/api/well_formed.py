@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from mockkube.api import quantity
+from mockkube.api.quantities import quantity
 from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject

@@ -21,21 +21,21 @@ from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.policies.expressions import validate_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
-from mockkube.apiserver.aggregation.backends import AvailabilityController
-from mockkube.apiserver.aggregation.routes import NoEndpoint, resolve_endpoint
+from mockkube.apiserver.aggregation.availability_controller import AvailabilityController
+from mockkube.apiserver.aggregation.service_resolver import NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
 from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountTokenAuthenticator
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.bootstrap_roles import bootstrap_rbac
 from mockkube.apiserver.authorization.escalation import EscalationCheck
-from mockkube.apiserver.custom.definitions_on_demand import LazyCrdController
+from mockkube.apiserver.custom.lazy_crd_controller import LazyCrdController
 from mockkube.apiserver.http import reviews
-from mockkube.apiserver.http.aggregated_apis import ProxyHandler
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import RequestAuthorizer
 from mockkube.apiserver.http.health import HealthCheck
 from mockkube.apiserver.http.metrics import ApiServerMetrics, register_version_and_gates
-from mockkube.apiserver.http.plain import NonResourcePaths
+from mockkube.apiserver.http.non_resource_paths import NonResourcePaths
+from mockkube.apiserver.http.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.http.webhook_client import WebhookClient
 from mockkube.apiserver.http.zpages import ZpagesComponent
@@ -46,11 +46,11 @@ from mockkube.apiserver.post_start_hooks.hooks import PostStartHooks
 from mockkube.apiserver.post_start_hooks.namespace_defaults import NamespaceDefaults
 from mockkube.apiserver.post_start_hooks.store_maintenance import StoreMaintenance
 from mockkube.apiserver.registry import creation, updating
-from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, bootstrap
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import KindSet, Registry, built_in_kinds
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
@@ -58,11 +58,11 @@ from mockkube.features.gates import GateState
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching.cel.devices import validate_device_expression
-from mockkube.proposals.lending import make_object_rules, make_schema, make_validation_extensions
-from mockkube.proposals.outside import default_trains
-from mockkube.runtime.chance import Random
+from mockkube.proposals.component_extensions import make_object_rules, make_schema, make_validation_extensions
+from mockkube.proposals.loading import default_trains
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import HotLoops
+from mockkube.runtime.hot_loops import HotLoops
+from mockkube.runtime.random import Random
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,9 @@ def _validate_custom_schema(
     schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, context: StrategyContext
 ) -> list[FieldError]:
     """Return the errors of a CRD's schema, its CEL rules included."""
-    from mockkube.apiserver.custom.rule_checks import validate_crd_schema  # with CEL, when the first definition comes
+    from mockkube.apiserver.custom.rule_validation import (
+        validate_crd_schema,  # with CEL, when the first definition comes
+    )
 
     return validate_crd_schema(schema, old, at, context)
 

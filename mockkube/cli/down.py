@@ -7,7 +7,7 @@ import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import find_state_directory, name_option
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.state.state_directory import StateDirectory
 
 WAIT_SECONDS: Final = 10.0
 
@@ -20,7 +20,7 @@ def command(name: str | None, *, delete: bool) -> Exit:
 
     What it stores stays for the next 'mockkube up' of the same name, unless --delete is given.
     """
-    from mockkube.cluster.ending import stop_cluster
+    from mockkube.cluster.shutdown import stop_cluster
     from mockkube.runtime.clock import RealClock
 
     directory = find_state_directory(name)
@@ -38,7 +38,7 @@ def command(name: str | None, *, delete: bool) -> Exit:
 def _delete(directory: StateDirectory) -> None:
     import shutil
 
-    from mockkube.cluster.state import StateLock
+    from mockkube.cluster.state.state_directory import StateLock
 
     if directory.path.exists():
         # The lock keeps another `mockkube up` from starting the cluster meanwhile.

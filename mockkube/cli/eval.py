@@ -6,20 +6,20 @@ from typing import Any, Final
 
 import click
 
-from mockkube.api.codec import DecodingError
+from mockkube.api.decoding.codec import DecodingError
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
-from mockkube.cli.questions import (
+from mockkube.cli.parameters import (
     component_options,
     parse_labels,
     parse_taint,
     read_documents,
 )
-from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals import kep_5500, kep_5721, rows
-from mockkube.proposals.answers import evaluate_selector, evaluate_tolerations
-from mockkube.proposals.places import LocatedValue, node_affinity, pod_spec, volume_selector
+from mockkube.proposals import batch_evaluation, kep_5500, kep_5721
+from mockkube.proposals.evaluation import evaluate_selector, evaluate_tolerations
+from mockkube.proposals.scheduling_fields import LocatedValue, node_affinity, pod_spec, volume_selector
 
 _AFFINITY: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _TAINT: Final = click.option(
@@ -60,7 +60,7 @@ def _evaluate_rows(path: str) -> Result:
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path}: not a mapping of lists of rows, like {{'compare': [{{'a': .., 'b': ..}}]}}")
     try:
-        return rows.evaluate_document(document)
+        return batch_evaluation.evaluate_document(document)
     except (AttributeError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{path}: a row lacks an input, or has one of another type: {error}") from None
 
@@ -73,7 +73,7 @@ def _evaluate_rows(path: str) -> Result:
 def cel(expression: str, taints: tuple[str, ...], output: str, caps: Capabilities) -> Exit:
     """Compile an expression over `taint`, and evaluate it on taints: verdict, type, costs, results."""
     row = {"expr": expression, "evals": [{"taint": parse_taint(taint)} for taint in taints]}
-    [answer] = rows.evaluate_document({"expressions": [row]})["expressions"]
+    [answer] = batch_evaluation.evaluate_document({"expressions": [row]})["expressions"]
     answer["gate"] = {"name": kep_5500.GATE, "enabled": caps.enabled(kep_5500.GATE)}
     _print(answer, output, _expression_lines)
     return Exit.OK if answer["admitted"] else Exit.FAILED
@@ -99,7 +99,7 @@ def _expression_lines(answer: Result) -> Iterable[tuple[str, ...]]:
 def semver(first: str, second: str, output: str, caps: Capabilities) -> Exit:
     """Compare two versions, read tolerantly: A is the node's, B the one asked for."""
     inputs = {"parse": [{"input": first}, {"input": second}], "compare": [{"a": first, "b": second}]}
-    answers = rows.evaluate_document(inputs)
+    answers = batch_evaluation.evaluate_document(inputs)
     gate = {"name": kep_5721.GATE, "enabled": caps.enabled(kep_5721.GATE)}
     result = {**answers["compare"][0], "parsed": answers["parse"], "gate": gate}
     _print(result, output, _version_lines)

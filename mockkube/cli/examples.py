@@ -8,8 +8,8 @@ from typing import Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.shipped import FOLDER, shipped_directory
-from mockkube.cluster.errors import StartError
+from mockkube.cli.shipped_files import FOLDER, shipped_directory
+from mockkube.cluster.configuration.errors import StartError
 
 FOLDERS: Final = {
     "examples": "scenarios to begin with",

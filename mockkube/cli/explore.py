@@ -12,13 +12,13 @@ import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
-from mockkube.cli.shipped import find_shipped
-from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cli.shipped_files import find_shipped
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
-    from mockkube.scenario.explore.plan import RolloutPlan
-    from mockkube.scenario.explore.verdict import Exploration, Players
+    from mockkube.explore.exploration import Exploration, Players
+    from mockkube.explore.plans.plan import RolloutPlan
 
 _BAR_WIDTH = 30
 _TENTHS = 10
@@ -74,8 +74,8 @@ def _without_logging() -> Iterator[None]:
 def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
     from dataclasses import replace
 
+    from mockkube.explore.plans.loading import load
     from mockkube.scenario.errors import ScenarioError
-    from mockkube.scenario.explore.loading import load
 
     try:
         plan = load(find_shipped(path))
@@ -85,8 +85,8 @@ def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
 
 
 def _explore(plan: "RolloutPlan", jobs: int, *, quiet: bool, checks: int) -> "Exploration":
-    from mockkube.scenario.explore.playing import ParallelPlayer, SequentialPlayer
-    from mockkube.scenario.explore.verdict import explore_plan
+    from mockkube.explore.exploration import explore_plan
+    from mockkube.explore.players import ParallelPlayer, SequentialPlayer
 
     playing: AbstractContextManager[Players] = (
         ParallelPlayer(plan, jobs) if jobs > 1 else nullcontext(SequentialPlayer(plan))
@@ -155,8 +155,8 @@ def _make_progress(*, quiet: bool) -> _ProgressBar:
 
 
 def _print_trace(result: "Exploration", invariant: str) -> Exit:
-    from mockkube.scenario.explore.replay import UNDISTURBED, replay_undisturbed
-    from mockkube.scenario.explore.retelling import render_counterexample
+    from mockkube.explore.counterexample_scenario import render_counterexample
+    from mockkube.explore.replay import UNDISTURBED, replay_undisturbed
 
     if invariant == UNDISTURBED:
         harm = replay_undisturbed(result).harm
@@ -173,8 +173,8 @@ def _print_trace(result: "Exploration", invariant: str) -> Exit:
 
 
 def _print_result(result: "Exploration", output: str) -> None:
-    from mockkube.scenario.explore.replay import collect_evidence
-    from mockkube.scenario.report import review, summary
+    from mockkube.explore.replay import collect_evidence
+    from mockkube.report import review, summary
 
     match output:
         case "table":
@@ -192,8 +192,8 @@ def _print_result(result: "Exploration", output: str) -> None:
 
 
 def _write_report(result: "Exploration", path: str) -> None:
-    from mockkube.scenario.explore.replay import collect_evidence
-    from mockkube.scenario.report.exploration_page import render
+    from mockkube.explore.replay import collect_evidence
+    from mockkube.report.exploration_page import render
 
     try:
         Path(path).write_text(render(collect_evidence(result)))

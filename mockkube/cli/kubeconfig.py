@@ -6,8 +6,8 @@ import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import find_state_directory, name_option
-from mockkube.cluster.readings import parse_path
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.configuration.values import parse_path
+from mockkube.cluster.state.state_directory import StateDirectory
 
 
 @click.command(short_help="Print a cluster's kubeconfig, or merge it into a file.")
@@ -33,7 +33,7 @@ def command(name: str | None, merge: str | None, *, only_path: bool, set_context
 
 
 def _merge(directory: StateDirectory, path: str, *, set_context: bool) -> None:
-    from mockkube.cluster.contexts import KubeconfigContexts
+    from mockkube.cluster.state.kubeconfig_contexts import KubeconfigContexts
     from mockkube.runtime.clock import RealClock
 
     target = parse_path(path)

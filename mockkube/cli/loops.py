@@ -8,8 +8,8 @@ from typing import Final
 
 from mockkube.cli.control_page import read_page
 from mockkube.client import kubeconfig
-from mockkube.cluster.errors import StartError
-from mockkube.cluster.state import RunningRecord
+from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.state.state_directory import RunningRecord
 
 _SUFFIX: Final = "_loop_rate"
 _SECONDS: Final = 10.0

@@ -10,7 +10,7 @@ import click
 
 from mockkube.cli.catalogue import COMMANDS
 from mockkube.cli.exits import Exit
-from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 _BY_NAME = {entry.name: entry for entry in COMMANDS}
 
@@ -60,9 +60,9 @@ def mockkube(context: click.Context, proposals: tuple[str, ...]) -> None:
     Start a cluster with 'mockkube up', then use kubectl with the KUBECONFIG it prints.
     """
     if proposals or os.environ.get("MOCKKUBE_PROPOSALS"):
-        from mockkube.proposals import outside
+        from mockkube.proposals import loading
 
-        context.with_resource(outside.proposals_from_files(proposals))
+        context.with_resource(loading.proposals_from_files(proposals))
 
 
 def main() -> NoReturn:
@@ -123,7 +123,7 @@ def run(arguments: list[str]) -> int:
 def _is_proposal_error(error: ValueError) -> bool:
     """Return whether the error is a ProposalError, without importing its module."""
     # If the module has not been imported, no proposal was loaded and the error is another one.
-    contents = sys.modules.get("mockkube.proposals.contents")
+    contents = sys.modules.get("mockkube.proposals.validation")
     return contents is not None and isinstance(error, contents.ProposalError)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.readings import parse_name
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.configuration.errors import ConfigurationError
+from mockkube.cluster.configuration.values import parse_name
+from mockkube.cluster.state.state_directory import StateDirectory
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

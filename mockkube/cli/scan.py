@@ -10,16 +10,16 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.live import LiveCluster, current_context, kubeconfig_paths, read_kubeconfig, require_listener
+from mockkube.cli.live_cluster import LiveCluster, current_context, kubeconfig_paths, read_kubeconfig, require_listener
 from mockkube.cli.options import output_option
-from mockkube.cli.questions import build_capabilities, parse_gate_flags, parse_version_flag, read_documents
-from mockkube.cluster.errors import ConfigurationError
+from mockkube.cli.parameters import build_capabilities, parse_gate_flags, parse_version_flag, read_documents
+from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates, gate_registry
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.impact import ScanFinding
-from mockkube.proposals.outside import default_trains
-from mockkube.proposals.scanning import COMPONENTS, RESOURCES, Unscannable, scan_objects
+from mockkube.proposals.loading import default_trains
+from mockkube.proposals.scan import COMPONENTS, RESOURCES, Unscannable, scan_objects
+from mockkube.proposals.server_impact import ScanFinding
 from mockkube.runtime.clock import RealClock
 
 _MANIFESTS: Final = (".yaml", ".yml", ".json")

@@ -11,14 +11,14 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.questions import (
+from mockkube.cli.parameters import (
     build_capabilities,
     parse_gate_flags,
     parse_version_flag,
     read_scheduler_configuration,
 )
 from mockkube.client.kubeconfig import KubeconfigError
-from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
 
@@ -56,7 +56,7 @@ def command(
 async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict[str, Any] | None) -> None:
     from mockkube.client import kubeconfig as kubeconfigs
     from mockkube.scheduler import standalone
-    from mockkube.scheduler.configuration import configuration
+    from mockkube.scheduler.configuration import kube_scheduler_configuration
 
     access = kubeconfigs.load(kubeconfig, name)
     stop = asyncio.Event()
@@ -64,7 +64,7 @@ async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
         await standalone.serve(access, caps, given, stop=stop)
-    except configuration.SchedulerConfigurationError as error:
+    except kube_scheduler_configuration.SchedulerConfigurationError as error:
         raise ConfigurationError(f"--config: {error}") from None
 
 

@@ -9,8 +9,8 @@ import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import find_state_directory, name_option, output_option, start_hint
-from mockkube.cluster.errors import StartError
-from mockkube.cluster.state import ComponentSummary, RunningRecord, StateDirectory, state_root
+from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.state.state_directory import ComponentSummary, RunningRecord, StateDirectory, state_root
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.shipped import find_shipped
-from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cli.shipped_files import find_shipped
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
-    from mockkube.scenario.playing import RunOptions, ScenarioRun
-    from mockkube.scenario.results import RunResult
+    from mockkube.scenario.runner.results import RunResult
+    from mockkube.scenario.runner.scenario_runner import RunOptions, ScenarioRun
     from mockkube.scenario.scenario import Scenario
 
 __test__ = False  # pytest would collect it by its name
@@ -48,7 +48,7 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
     start, 4 when a run took too long or never came to rest.
     """
     if schema:
-        from mockkube.scenario.file_schema import render_schema
+        from mockkube.scenario.runner.file_schema import render_schema
 
         click.echo(render_schema())
         return Exit.OK
@@ -65,8 +65,8 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
 def _collect_runs(paths: Sequence[str], options: dict[str, Any]) -> "list[ScenarioRun]":
     """Return the runs to play; raise ConfigurationError with every file that has a mistake."""
     from mockkube.scenario.errors import ScenarioError
-    from mockkube.scenario.loading import find_files
-    from mockkube.scenario.running import list_runs
+    from mockkube.scenario.runner.loading import find_files
+    from mockkube.scenario.runner.run_pool import list_runs
 
     if not paths:
         raise click.UsageError("no scenarios: give files or directories of them")
@@ -79,7 +79,7 @@ def _collect_runs(paths: Sequence[str], options: dict[str, Any]) -> "list[Scenar
 
 def _load_scenarios(files: Sequence[Path]) -> "list[Scenario]":
     from mockkube.scenario.errors import ScenarioError
-    from mockkube.scenario.loading import load
+    from mockkube.scenario.runner.loading import load
 
     scenarios: list[Scenario] = []
     mistakes: list[str] = []
@@ -97,8 +97,8 @@ def _load_scenarios(files: Sequence[Path]) -> "list[Scenario]":
 
 
 def _play(runs: "list[ScenarioRun]", options: dict[str, Any]) -> Exit:
-    from mockkube.scenario.console import render_table, show_progress
-    from mockkube.scenario.running import play_all
+    from mockkube.scenario.output.console import render_table, show_progress
+    from mockkube.scenario.runner.run_pool import play_all
 
     manner = _build_run_options(options)
     jobs = options["jobs"] or os.cpu_count() or 1
@@ -111,7 +111,7 @@ def _play(runs: "list[ScenarioRun]", options: dict[str, Any]) -> Exit:
 
 
 def _build_run_options(options: dict[str, Any]) -> "RunOptions":
-    from mockkube.scenario.playing import RunOptions
+    from mockkube.scenario.runner.scenario_runner import RunOptions
 
     return RunOptions(
         options["timeout"],
@@ -125,17 +125,17 @@ def _build_run_options(options: dict[str, Any]) -> "RunOptions":
 
 def _write_outputs(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
     if options["junit"]:
-        from mockkube.scenario.junit import render_junit
+        from mockkube.scenario.output.junit import render_junit
 
         _write_file(options["junit"], render_junit(results), "--junit")
     if options["report"]:
-        from mockkube.scenario.report.runs_page import render as render_page
+        from mockkube.report.runs_page import render as render_page
 
         _write_file(options["report"], render_page(results), "--report")
     if options["summary"]:
-        from mockkube.scenario import summary
+        from mockkube.scenario.output import claims_page
 
-        _write_file(options["summary"], summary.render_claims_page(results, Path(options["summary"])), "--summary")
+        _write_file(options["summary"], claims_page.render_claims_page(results, Path(options["summary"])), "--summary")
     if options["trace"]:
         text = "\n".join(f"# {one.title} {one.digest}\n{one.trace}" for one in results)
         click.echo(text) if options["trace"] == "-" else _write_file(options["trace"], text, "--trace")
@@ -149,7 +149,7 @@ def _write_file(path: str, text: str, flag: str) -> None:
 
 
 def _exit_code(results: "Sequence[RunResult]") -> Exit:
-    from mockkube.scenario.results import RunOutcome, worst_outcome
+    from mockkube.scenario.runner.results import RunOutcome, worst_outcome
 
     return {
         RunOutcome.BROKEN: Exit.USAGE,

@@ -13,7 +13,7 @@ import click
 from mockkube.cli.exits import Exit
 
 if TYPE_CHECKING:
-    from mockkube.cluster.assembly import RunningCluster
+    from mockkube.cluster.cluster import RunningCluster
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -80,7 +80,7 @@ def command(config: str | None, **flags: Any) -> Exit:
     variables, then the file.
     """
     from mockkube.cli.process_list import hide_argument
-    from mockkube.cluster.configuration import resolve_configuration
+    from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
 
     # As early as possible: until then every user of the machine can read the token with `ps`.
     if flags["token"]:

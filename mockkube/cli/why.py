@@ -9,9 +9,9 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.live import current_context, kubeconfig_paths, require_listener
+from mockkube.cli.live_cluster import current_context, kubeconfig_paths, require_listener
 from mockkube.cli.options import output_option
-from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 _POD_NAMES: Final = ("", "pod", "pods", "po")
 
@@ -54,9 +54,9 @@ def _exit_code(report: Mapping[str, Any]) -> Exit:
 def _build_report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
     """Return the explanation of a pod, or of a workload that creates pods."""
     from mockkube.api.errors import ApiError
-    from mockkube.cli.why_sources import ExplainQuery, compute_owner_report, compute_report, read_report
+    from mockkube.cli.explanations import ExplainQuery, compute_owner_report, compute_report, read_report
     from mockkube.client import kubeconfig
-    from mockkube.scheduler.configuration.configuration import SchedulerConfigurationError as Unusable
+    from mockkube.scheduler.configuration.kube_scheduler_configuration import SchedulerConfigurationError as Unusable
 
     path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
     query = ExplainQuery(name=name, path=path, **given)
@@ -85,6 +85,6 @@ def _print(report: Mapping[str, Any], output: str) -> None:
             plain = json.loads(json.dumps(report, default=str))
             click.echo(yaml.safe_dump(plain, sort_keys=False, width=1000), nl=False)
         case _:
-            from mockkube.explain.text import render_explanation, render_owner_explanation
+            from mockkube.explain.rendering import render_explanation, render_owner_explanation
 
             click.echo("\n".join((render_owner_explanation if "maker" in report else render_explanation)(report)))

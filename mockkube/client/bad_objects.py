@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
-from mockkube.runtime.loop_board import HotLoop, HotLoops
+from mockkube.runtime.hot_loops import HotLoop, HotLoops
 
 T = TypeVar("T")
 UNREADABLE: Final = "unreadable"

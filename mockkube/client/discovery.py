@@ -8,7 +8,7 @@ from urllib.parse import quote
 from mockkube.api.catalogue import KINDS
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.client.sight import ObjectDecoder, VersionedDecoder, keep_all_fields
+from mockkube.client.versioned_decoder import ObjectDecoder, VersionedDecoder, keep_all_fields
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 ROOTS: Final = ("/api", "/apis")

@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.random import Random
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"

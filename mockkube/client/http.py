@@ -11,14 +11,14 @@ from yarl import URL
 
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.answers import error_from_status
 from mockkube.client.discovery import AGGREGATED, ROOTS, ServedResource, parse_discovery
 from mockkube.client.http_watch import HttpWatch
 from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection, key_of
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.status_errors import error_from_status
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import BucketRateLimiter
+from mockkube.runtime.rate_limiters import BucketRateLimiter
 
 _REQUEST_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0)
 # A watch has no total timeout: the server ends it when it likes.

@@ -9,9 +9,9 @@ import aiohttp
 import orjson
 
 from mockkube.api.errors import ApiError, Expired
-from mockkube.client.answers import error_from_status
 from mockkube.client.discovery import ServedResource
 from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
+from mockkube.client.status_errors import error_from_status
 from mockkube.runtime.steps import Signal
 
 # Events read and not yet taken. With a full buffer the reading task stops, so TCP flow control slows the server, which

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.cluster.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from mockkube.cluster.assembly import Cluster, RunningCluster
+    from mockkube.cluster.cluster import Cluster, RunningCluster
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AUTHORITY_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -48,7 +48,7 @@ async def _run(
     configuration: ClusterConfiguration, directory: StateDirectory, ready: "Callable[[RunningCluster], None]"
 ) -> None:
     _load_aiohttp_without_roots()
-    from mockkube.cluster.assembly import Cluster
+    from mockkube.cluster.cluster import Cluster
 
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     watchdog = Watchdog(loop)

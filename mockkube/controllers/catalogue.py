@@ -16,9 +16,9 @@ from mockkube.controllers.daemonset.daemonset import DaemonSetController
 from mockkube.controllers.deployment.deployment import DeploymentController
 from mockkube.controllers.devicetainteviction import device_taint_eviction
 from mockkube.controllers.disruption import disruption
+from mockkube.controllers.endpoints.endpoint_slice_mirroring import EndpointSliceMirroringController
 from mockkube.controllers.endpoints.endpoint_slices import EndpointSliceController
 from mockkube.controllers.endpoints.endpoints import EndpointsController
-from mockkube.controllers.endpoints.mirroring import EndpointSliceMirroringController
 from mockkube.controllers.framework.controller import Controller, ControllerDependencies
 from mockkube.controllers.garbagecollector import garbage_collector
 from mockkube.controllers.job import job
@@ -26,20 +26,20 @@ from mockkube.controllers.namespace.default_objects import RootCACertPublisher, 
 from mockkube.controllers.namespace.namespace import NamespaceController
 from mockkube.controllers.nodelifecycle import node_lifecycle
 from mockkube.controllers.nodelifecycle.ttl import TTLController
-from mockkube.controllers.pods.pod_gc import PodGCController
-from mockkube.controllers.pods.taint_eviction import TaintEvictionController
+from mockkube.controllers.podgc.pod_gc import PodGCController
 from mockkube.controllers.replicaset import ReplicaSetController, ReplicationManager
 from mockkube.controllers.resource_quota import ResourceQuotaController
 from mockkube.controllers.resourceclaim import resource_claim
 from mockkube.controllers.role_aggregation import ClusterRoleAggregationController
 from mockkube.controllers.service_cidr import ServiceCIDRController
 from mockkube.controllers.statefulset.statefulset import StatefulSetController
+from mockkube.controllers.tainteviction.taint_eviction import TaintEvictionController
 from mockkube.controllers.ttl_after_finished import TTLAfterFinishedController
 from mockkube.controllers.volume import claim_binder
-from mockkube.controllers.volume.class_protection import VolumeAttributesClassProtectionController
 from mockkube.controllers.volume.ephemeral_volume import EphemeralVolumeController
 from mockkube.controllers.volume.fake_provisioner import FakeProvisioner
 from mockkube.controllers.volume.protection import PVCProtectionController, PVProtectionController
+from mockkube.controllers.volume.volume_attributes_class_protection import VolumeAttributesClassProtectionController
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
 

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from mockkube.client.cache import InformerFactory
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.controllers import catalogue
 from mockkube.controllers.framework.controller import Controller, ControllerDependencies, EventRecorders
 from mockkube.controllers.framework.hot_loops import HotLoopDetector
 from mockkube.controllers.framework.informer_worker import InformerWorker
+from mockkube.controllers.framework.options import Options
 from mockkube.controllers.framework.pod_recreation import PodRecreationCounter
 from mockkube.controllers.framework.queue_metrics import QueueMetrics
+from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.controllers.framework.worker import ControllerWorker
-from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
-from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.part import ComponentDependencies
+from mockkube.runtime.component import ComponentDependencies
 from mockkube.runtime.steps import Worker
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from mockkube.api import quota_usage
-from mockkube.api.pod_amounts import Quantities
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.pod_quantities import Quantities
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.filtered_informer import HiddenObjects
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.client.screened import HiddenObjects
 from mockkube.controllers.framework.controller import (
     DONE,
     RESYNC,
@@ -21,7 +21,7 @@ from mockkube.controllers.framework.controller import (
     ReconcileResult,
     Requeue,
 )
-from mockkube.controllers.garbagecollector.served_kinds import ServedKind
+from mockkube.controllers.framework.served_kinds import ServedKind
 from mockkube.runtime.steps import Signal
 
 _QUOTA: Final = "ResourceQuota"

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.selectors import labels
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Key, PatchType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 

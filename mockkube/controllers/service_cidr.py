@@ -11,7 +11,7 @@ from mockkube.api.errors import NotFound
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import Network, parse_cidr, parse_ip
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp

@@ -11,7 +11,7 @@ from prometheus_client import Histogram
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mockkube.api.codec import DecodingError
+from mockkube.api.decoding.codec import DecodingError
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
@@ -15,8 +15,8 @@ from mockkube.explain.components import ClusterComponents
 from mockkube.explain.owners import find_owner
 from mockkube.explain.recorded_cluster import decode_copy, decoder_for
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.places import pod_spec
-from mockkube.proposals.view import ComponentView, find_lost_paths
+from mockkube.proposals.component_view import ComponentView, find_lost_paths
+from mockkube.proposals.scheduling_fields import pod_spec
 
 APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 # Owners to follow for the requested spec: pod, replica set, deployment.

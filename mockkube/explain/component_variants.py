@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.gate_table import SPECIAL
 from mockkube.features.gates import enabled_gates, gate_states
-from mockkube.features.table import SPECIAL
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
 from mockkube.proposals.catalogue import all_proposals
-from mockkube.proposals.outside import trains_for
+from mockkube.proposals.loading import trains_for
 
 
 @dataclass(frozen=True, slots=True)

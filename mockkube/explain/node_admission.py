@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
-from mockkube.api.requests import PodResourcesOptions, calculate_pod_requests
+from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_pod_requests
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE
-from mockkube.controllers.pods.taint_eviction import NO_EXECUTE, min_toleration_seconds, no_execute_taints
+from mockkube.controllers.tainteviction.taint_eviction import NO_EXECUTE, min_toleration_seconds, no_execute_taints
 from mockkube.explain import object_changes
 from mockkube.explain.components import DecidingComponent
 from mockkube.explain.explanation import Obstacle, PodProgress, Remedy
-from mockkube.explain.facts import format_facts
+from mockkube.explain.fact_formatting import format_facts
 from mockkube.explain.object_changes import ObjectEdit
 from mockkube.explain.tolerations import UntoleratedTaint, compile_for_component, find_first_untolerated
 from mockkube.features.capabilities import Capabilities
-from mockkube.kubelet.admission import AdmissionRules, Rejection, admit_pod
-from mockkube.kubelet.admitted_pod import AdmittedPod
+from mockkube.kubelet.admission.admitted_pod import AdmittedPod
+from mockkube.kubelet.admission.handlers import AdmissionRules, Rejection, admit_pod
 
 # Taints of a node whose kubelet does not report.
 _SILENT_KUBELET_TAINTS = (NOT_READY["key"], UNREACHABLE["key"])

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from mockkube.explain.api_server import DroppedFields, find_update_errors
 from mockkube.explain.explanation import Obstacle, PodProgress
-from mockkube.explain.inquiry import ObstacleFinder
+from mockkube.explain.obstacle_finder import ObstacleFinder
 from mockkube.explain.pod_fate import ENDED_BY_COMPONENT, PodFate
-from mockkube.kubelet.node_status import is_simulated
+from mockkube.kubelet.nodes.node_status import is_simulated
 
 
 def collect_notes(inquiry: ObstacleFinder, obstacle: Obstacle | None, loss: DroppedFields | None) -> Iterator[str]:

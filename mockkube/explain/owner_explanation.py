@@ -7,7 +7,7 @@ from datetime import datetime
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.controllers.daemonset.placement import NodeFit, compile_placement, daemon_tolerations
-from mockkube.controllers.pods.taint_eviction import NO_EXECUTE
+from mockkube.controllers.tainteviction.taint_eviction import NO_EXECUTE
 from mockkube.explain.api_server import make_view
 from mockkube.explain.components import ClusterComponents, DecidingComponent
 from mockkube.explain.explanation import Obstacle, ObstacleWithRemedies, PodProgress, Remedy
@@ -15,8 +15,8 @@ from mockkube.explain.owners import list_pods
 from mockkube.explain.tolerations import find_first_untolerated
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import make_selector_operators, make_taint_rules
-from mockkube.proposals.places import pod_spec
+from mockkube.proposals.component_extensions import make_selector_operators, make_taint_rules
+from mockkube.proposals.scheduling_fields import pod_spec
 from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 

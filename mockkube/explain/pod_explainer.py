@@ -10,8 +10,8 @@ from mockkube.explain import api_server, pod_fate
 from mockkube.explain.api_server import DroppedFields
 from mockkube.explain.components import ClusterComponents
 from mockkube.explain.explanation import PodExplanation
-from mockkube.explain.inquiry import ObstacleFinder
 from mockkube.explain.notes import collect_notes
+from mockkube.explain.obstacle_finder import ObstacleFinder
 from mockkube.explain.owners import find_owner
 from mockkube.explain.pod_history import PodHistory, read_history
 from mockkube.explain.recorded_cluster import RecordedCluster

@@ -13,9 +13,9 @@ from mockkube.explain.explanation import Obstacle, PodProgress, Remedy
 from mockkube.explain.node_admission import requested_amounts
 from mockkube.explain.object_changes import ObjectEdit
 from mockkube.explain.scheduling import SchedulingCase
-from mockkube.kubelet.admission import AdmissionRules, admit_pod
-from mockkube.kubelet.admitted_pod import CRITICAL_PRIORITY, AdmittedPod, is_critical
-from mockkube.scheduler.fit_error import FitError
+from mockkube.kubelet.admission.admitted_pod import CRITICAL_PRIORITY, AdmittedPod, is_critical
+from mockkube.kubelet.admission.handlers import AdmissionRules, admit_pod
+from mockkube.scheduler.framework.fit_error import FitError
 
 _TRANSIENT = ("deletionTimestamp", "deletionGracePeriodSeconds")
 

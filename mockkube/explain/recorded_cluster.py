@@ -10,15 +10,15 @@ from prometheus_client import CollectorRegistry
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import EVERYTHING, Client, ObjectList, Selection, WatchEvent, key_of
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import NEWEST, Version
-from mockkube.proposals.lending import make_schema
-from mockkube.proposals.outside import trains_for
-from mockkube.runtime.chance import Random
+from mockkube.proposals.component_extensions import make_schema
+from mockkube.proposals.loading import trains_for
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.part import ComponentDependencies
+from mockkube.runtime.component import ComponentDependencies
+from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.scheduler import Scheduler, build
 

@@ -10,16 +10,16 @@ from typing import Any
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.explain.facts import format_facts
+from mockkube.explain.fact_formatting import format_facts
 from mockkube.explain.recorded_cluster import RecordedCluster, build_scheduler
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.fit_error import FitError
+from mockkube.scheduler.cycle.node_scores import NodePluginScores
+from mockkube.scheduler.cycle.scheduling_algorithm import Decision, ScheduleResult, SchedulingError
+from mockkube.scheduler.framework.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Status
-from mockkube.scheduler.node_scores import NodePluginScores
 from mockkube.scheduler.scheduler import Scheduler
-from mockkube.scheduler.scheduling_algorithm import Decision, ScheduleResult, SchedulingError
 
 
 @dataclass(frozen=True, slots=True)

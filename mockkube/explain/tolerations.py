@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.explain.facts import format_facts
+from mockkube.explain.fact_formatting import format_facts
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
-from mockkube.proposals.answers import explain_near_misses
-from mockkube.proposals.lending import make_taint_rules
+from mockkube.proposals.component_extensions import make_taint_rules
+from mockkube.proposals.evaluation import explain_near_misses
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.stages import GateStage, Maturity, stage_at
-from mockkube.features.table import (
+from mockkube.features.gate_table import (
     ALL_ALPHA,
     ALL_BETA,
     SPECIAL,
@@ -20,6 +19,7 @@ from mockkube.features.table import (
     gate_histories,
     removed_gates,
 )
+from mockkube.features.stages import GateStage, Maturity, stage_at
 from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
 

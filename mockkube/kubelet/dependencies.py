@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mockkube.client.cache import Informer, InformerFactory
+from mockkube.client.informer import Informer, InformerFactory
 from mockkube.client.protocol import Client
-from mockkube.kubelet.event_reporter import EventReporter
-from mockkube.kubelet.node_status import NodeNumbers
+from mockkube.kubelet.events.event_reporter import EventReporter
+from mockkube.kubelet.nodes.node_status import NodeNumbers
 from mockkube.kubelet.stages.stage_cache import StageCache
-from mockkube.kubelet.stages.stage_player import StageController
-from mockkube.runtime.chance import Random
+from mockkube.kubelet.stages.stage_controller import StageController
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.random import Random
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,25 @@
 import zlib
 from collections.abc import Sequence
 
-from mockkube.client.cache import Informer, InformerFactory
+from mockkube.client.informer import Informer, InformerFactory
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import binary_version
 from mockkube.kubelet.dependencies import KubeletDependencies
-from mockkube.kubelet.event_reporter import EventReporter
-from mockkube.kubelet.node_events import COMPONENT, NodeEvents
-from mockkube.kubelet.node_leases import NodeLeases
-from mockkube.kubelet.node_rules import NodeRules
-from mockkube.kubelet.node_status import NodeNumbers, get_internal_ip, get_pod_network
+from mockkube.kubelet.events.event_reporter import EventReporter
+from mockkube.kubelet.events.node_events import COMPONENT, NodeEvents
 from mockkube.kubelet.node_status_worker import NodeStatusWorker
-from mockkube.kubelet.pod_syncer import KubeletRules
+from mockkube.kubelet.nodes.node_leases import NodeLeases
+from mockkube.kubelet.nodes.node_rules import NodeRules
+from mockkube.kubelet.nodes.node_status import NodeNumbers, get_internal_ip, get_pod_network
 from mockkube.kubelet.pod_workers import PodWorkers
-from mockkube.kubelet.stages.functions import TemplateDependencies, TemplateFactory
+from mockkube.kubelet.pods.pod_syncer import KubeletRules
 from mockkube.kubelet.stages.stage_cache import StageCache
 from mockkube.kubelet.stages.status_writer import StageStatusWriter
+from mockkube.kubelet.stages.template_functions import TemplateDependencies, TemplateFactory
+from mockkube.proposals.component_extensions import make_taint_rules
 from mockkube.proposals.expression_metrics import make_measured_cache
-from mockkube.proposals.lending import make_taint_rules
-from mockkube.runtime.part import Component, ComponentDependencies
+from mockkube.runtime.component import Component, ComponentDependencies
 from mockkube.runtime.steps import Worker
 
 

@@ -6,13 +6,13 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key
-from mockkube.kubelet.containers import KubeletEvent
+from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
 from mockkube.kubelet.dependencies import KubeletDependencies
-from mockkube.kubelet.node_leases import NodeLeases
-from mockkube.kubelet.node_rules import NodeRules, NodeStatusInput
-from mockkube.kubelet.node_status import build_status_patch, is_simulated
+from mockkube.kubelet.nodes.node_leases import NodeLeases
+from mockkube.kubelet.nodes.node_rules import NodeRules, NodeStatusInput
+from mockkube.kubelet.nodes.node_status import build_status_patch, is_simulated
 from mockkube.kubelet.pod_workers import PodWorkers
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue

@@ -11,13 +11,13 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, key_of
-from mockkube.kubelet.admitted_pod import is_mirror
+from mockkube.kubelet.admission.admitted_pod import is_mirror
 from mockkube.kubelet.dependencies import KubeletDependencies
-from mockkube.kubelet.node_status import is_simulated
-from mockkube.kubelet.pod_syncer import KubeletRules, PodSyncer, RequeueCallbacks
-from mockkube.kubelet.sync_result import NOTHING, SyncResult
+from mockkube.kubelet.nodes.node_status import is_simulated
+from mockkube.kubelet.pods.pod_syncer import KubeletRules, PodSyncer, RequeueCallbacks
+from mockkube.kubelet.pods.sync_result import NOTHING, SyncResult
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from mockkube.runtime.steps import Chooser, InOrderChooser, Worker, settle
-from mockkube.runtime.virtual import VirtualClock, advance, next_moment
+from mockkube.runtime.virtual_time import VirtualClock, advance, next_moment
 
 
 async def _do_nothing() -> None:

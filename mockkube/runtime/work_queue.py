@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import RateLimiter, default_controller_rate_limiter
+from mockkube.runtime.rate_limiters import RateLimiter, default_controller_rate_limiter
 from mockkube.runtime.steps import Signal
 
 ItemT = TypeVar("ItemT", bound=Hashable)

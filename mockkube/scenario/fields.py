@@ -16,7 +16,7 @@ from mockkube_cel.golang import gotime
 
 from mockkube.scenario.bindings import is_expression, resolve
 from mockkube.scenario.errors import ScenarioError
-from mockkube.scenario.located import get_line
+from mockkube.scenario.yaml_lines import get_line
 
 # A duration, written like 90s or 1h30m.
 Seconds = NewType("Seconds", float)

@@ -8,11 +8,11 @@ from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Client, Key, PatchType
-from mockkube.cluster.components import ComponentSettings
+from mockkube.cluster.configuration.component_settings import ComponentSettings
+from mockkube.cluster.configuration.values import default_release_trains
 from mockkube.cluster.control.component import ComponentSpec
-from mockkube.cluster.control.reading import get_condition
+from mockkube.cluster.control.conditions import get_condition
 from mockkube.cluster.control.snapshot import SAVED_CONDITION
-from mockkube.cluster.readings import default_release_trains
 from mockkube.features.components import API_SERVER
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry

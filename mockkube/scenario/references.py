@@ -10,9 +10,9 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind, find_kind, find_kind_by_name
-from mockkube.scenario.located import LocatedMapping as LocatedMapping
-from mockkube.scenario.located import read_file
 from mockkube.scenario.world import World
+from mockkube.scenario.yaml_lines import LocatedMapping as LocatedMapping
+from mockkube.scenario.yaml_lines import read_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mockkube.api.types import Object
 from mockkube.client.protocol import Client
-from mockkube.cluster.components import ComponentSettings
+from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.features.components import API_SERVER
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry

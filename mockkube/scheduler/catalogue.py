@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import scheduler_plugins
+from mockkube.proposals.component_extensions import scheduler_plugins
 from mockkube.proposals.proposal import SchedulerPlugin
 from mockkube.scheduler.framework.interface import PluginFactory
 from mockkube.scheduler.plugins.default_binder import DefaultBinder

@@ -5,41 +5,41 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import InformerFactory
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Client
-from mockkube.client.series import SeriesRecorder
+from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
+from mockkube.proposals.component_extensions import make_device_taint_rules, make_selector_operators, make_taint_rules
 from mockkube.proposals.expression_metrics import ExpressionMetrics
-from mockkube.proposals.lending import make_device_taint_rules, make_selector_operators, make_taint_rules
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.part import ComponentDependencies as PartContext
+from mockkube.runtime.component import ComponentDependencies as PartContext
+from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Worker
-from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.binding_cycle import PARALLELISM, BindingCycle, BindingDependencies
-from mockkube.scheduler.configuration import configuration as configurations
-from mockkube.scheduler.configuration import profiles
-from mockkube.scheduler.configuration.configuration import Configuration
-from mockkube.scheduler.event_handlers import EventHandlers, pending_pod_lister
-from mockkube.scheduler.failure_handler import FailureHandler
-from mockkube.scheduler.feasible_nodes import NextStartNode
-from mockkube.scheduler.framework.handle import FrameworkHandle
+from mockkube.runtime.virtual_time import VirtualClock
+from mockkube.scheduler.configuration import kube_scheduler_configuration as configurations
+from mockkube.scheduler.configuration.kube_scheduler_configuration import Configuration
+from mockkube.scheduler.cycle.binding_cycle import PARALLELISM, BindingCycle, BindingDependencies
+from mockkube.scheduler.cycle.event_handlers import EventHandlers, pending_pod_lister
+from mockkube.scheduler.cycle.failure_handler import FailureHandler
+from mockkube.scheduler.cycle.feasible_nodes import NextStartNode
+from mockkube.scheduler.cycle.scheduling_algorithm import SchedulingAlgorithm
+from mockkube.scheduler.cycle.scheduling_cycle import SchedulingCycle, SchedulingCycleDependencies
 from mockkube.scheduler.framework.interface import PluginDependencies
+from mockkube.scheduler.framework.log_buffer import LogBuffer
+from mockkube.scheduler.framework.metrics import Labels, SchedulerMetrics
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.runtime import Framework
-from mockkube.scheduler.log_buffer import LogBuffer
-from mockkube.scheduler.metrics import Labels, SchedulerMetrics
-from mockkube.scheduler.nominator import Nominator
-from mockkube.scheduler.pod_status import PodStatusWriter
+from mockkube.scheduler.framework.pod_status_writer import PodStatusWriter
+from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.preemption.executor import Executor, ExecutorDependencies
+from mockkube.scheduler.profile import profiles
+from mockkube.scheduler.profile.framework import Framework
+from mockkube.scheduler.profile.framework_handle import FrameworkHandle
+from mockkube.scheduler.queue.nominator import Nominator
 from mockkube.scheduler.queue.queueing_hints import QueueingHints
 from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue, SchedulingQueueConfig
-from mockkube.scheduler.scheduling_algorithm import SchedulingAlgorithm
-from mockkube.scheduler.scheduling_cycle import SchedulingCycle, SchedulingCycleDependencies
-from mockkube.scheduler.snapshot import Snapshot
 
 # From this version on events about victims name the preemptor in their text only, not as related object.
 _PREEMPTOR_UNRELATED_SINCE: Final = Version(1, 36)

@@ -9,13 +9,13 @@ from mockkube.client.http import HttpClient
 from mockkube.client.identity import user_agent
 from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.protocol import Client
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import make_schema
-from mockkube.proposals.outside import trains_for
-from mockkube.runtime.chance import Random
+from mockkube.proposals.component_extensions import make_schema
+from mockkube.proposals.loading import trains_for
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.part import ComponentDependencies
+from mockkube.runtime.component import ComponentDependencies
+from mockkube.runtime.random import Random
 from mockkube.runtime.steps import run_worker
 from mockkube.scheduler.scheduler import Scheduler, build
 

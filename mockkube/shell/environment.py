@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import ROUND_CEILING
 from typing import Final
 
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.machine import UNKNOWN, ContainerEnvironment
 

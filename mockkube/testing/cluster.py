@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import kubernetes
 
     from mockkube.client.http import HttpClient
-    from mockkube.cluster.assembly import RunningCluster
+    from mockkube.cluster.cluster import RunningCluster
 
 START_SECONDS_MAX: Final = 60.0
 _NOT_RUNNING: Final = "the cluster runs between entering and leaving the block"
@@ -27,11 +27,11 @@ class MockKube:
 
     The settings are those of `mockkube up`, by their names in Python (`without`, `components`, `skew_policy`, ...).
     With `async with` it runs in the event loop of the caller, with `with` in a thread of its own. Raises
-    `mockkube.cluster.errors.ConfigurationError` for invalid settings, StartError if it does not start.
+    `mockkube.cluster.configuration.errors.ConfigurationError` for invalid settings, StartError if it does not start.
     """
 
     def __init__(self, **settings: Any) -> None:
-        from mockkube.cluster.passing import reject_unknown_settings
+        from mockkube.cluster.temporary_cluster import reject_unknown_settings
 
         # Unknown settings fail where they are written, not where the cluster starts.
         reject_unknown_settings(settings)
@@ -100,7 +100,7 @@ class MockKube:
 
     async def patch_component_async(self, name: str, **spec: Any) -> None:
         """Change `version`, `featureGates` or `running` of a component; return when it has taken effect."""
-        from mockkube.testing.steering import patch_and_wait
+        from mockkube.testing.component_patches import patch_and_wait
 
         async with self.client() as client:
             await patch_and_wait(client, name, spec)
@@ -112,7 +112,7 @@ class MockKube:
         self._thread.run_and_wait(lambda: self.patch_component_async(name, **spec))
 
     async def __aenter__(self) -> Self:
-        from mockkube.cluster.passing import make_temporary_configuration, run_temporary_cluster
+        from mockkube.cluster.temporary_cluster import make_temporary_configuration, run_temporary_cluster
 
         configuration = make_temporary_configuration(self._settings)
         # The stack is only kept once the cluster runs: a failed start cleans up here, as `__aexit__` is not called

@@ -24,13 +24,13 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.part import ComponentDependencies
-from mockkube.scheduler.fit_error import FitError
+from mockkube.runtime.component import ComponentDependencies
+from mockkube.runtime.random import Random
+from mockkube.scheduler.cycle.scheduling_algorithm import ScheduleResult
+from mockkube.scheduler.framework.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.scheduler import Scheduler, build
-from mockkube.scheduler.scheduling_algorithm import ScheduleResult
 
 HERE = Path(__file__).resolve().parent
 JSON = dict[str, Any]

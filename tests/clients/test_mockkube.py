@@ -11,7 +11,7 @@ import pytest
 
 from mockkube.api.errors import Invalid
 from mockkube.client.protocol import Key
-from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.testing import MockKube
 
 

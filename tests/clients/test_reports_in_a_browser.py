@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from mockkube.explore.exploration import explore_plan
+from mockkube.explore.plans.loading import parse
+from mockkube.explore.players import SequentialPlayer
+from mockkube.explore.replay import collect_evidence
+from mockkube.report import exploration_page
+from mockkube.report.runs_page import render
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.playing import SequentialPlayer
-from mockkube.scenario.explore.replay import collect_evidence
-from mockkube.scenario.explore.verdict import explore_plan
-from mockkube.scenario.report import exploration_page
-from mockkube.scenario.report.runs_page import render
-from mockkube.scenario.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
+from mockkube.scenario.runner.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.apiserver.http.protocol import ConnectionHandler, HttpServer
+from mockkube.apiserver.http.connections import ConnectionHandler, HttpServer
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 

@@ -27,12 +27,12 @@ from typing import Any, Final
 from in_memory import Answer, Connection
 from odd_requests import NAMESPACES, Request, Requests, Target, targets
 
-from mockkube.apiserver.http.protocol import HttpServer
-from mockkube.cluster import servers
-from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import resolve_configuration
-from mockkube.cluster.servers import ApiServerDependencies
-from mockkube.cluster.state import StateDirectory
+from mockkube.apiserver.http.connections import HttpServer
+from mockkube.cluster.api_servers import api_server
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies
+from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
+from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.features.versions import DEFAULT
 
 SECONDS_MAX: Final = 10.0
@@ -249,10 +249,10 @@ async def fuzzer(
     seed: int, findings: Findings, *, version: str, components: bool, durable: bool
 ) -> AsyncIterator[tuple[Fuzzer, ApiServerDependencies]]:
     """Run a cluster and what sends requests to it."""
-    made: list[tuple[ApiServerDependencies, servers.Server]] = []
+    made: list[tuple[ApiServerDependencies, api_server.Server]] = []
 
-    def build(given: ApiServerDependencies) -> servers.Server:
-        made.append((given, servers.build_api_server(given)))
+    def build(given: ApiServerDependencies) -> api_server.Server:
+        made.append((given, api_server.build_api_server(given)))
         return made[-1][1]
 
     settings: dict[str, Any] = {"name": "fuzz", "port": 0, "ephemeral": not durable, "tls": False, "version": version}

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.controllers import catalogue as controllers
-from mockkube.scenario import catalogue as steps
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import ScenarioRun, play
-from mockkube.scenario.results import RunOutcome
+from mockkube.scenario.runner import catalogue as steps
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome
+from mockkube.scenario.runner.scenario_runner import ScenarioRun, play
 from mockkube.scheduler import catalogue as plugins
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contributing.md").read_text()

@@ -10,7 +10,7 @@ from mockkube_storage.engines.catalogue import ENGINES
 from mockkube.apiserver.admission.catalogue import PLUGINS
 from mockkube.cli.catalogue import COMMANDS
 from mockkube.cli.up import command as up
-from mockkube.cluster.configuration import SETTINGS
+from mockkube.cluster.configuration.cluster_configuration import SETTINGS
 from mockkube.controllers.catalogue import CONTROLLERS
 from mockkube.controllers.catalogue import ControllerDescriptor as Controller
 from mockkube.scheduler.catalogue import PLUGINS as SCHEDULER_PLUGINS

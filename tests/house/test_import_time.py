@@ -55,7 +55,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 def test_the_assembly_loads_neither_sql_nor_cryptography() -> None:
     script = """
 import json, sys
-import mockkube.cluster.assembly
+import mockkube.cluster.cluster
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
     names = loaded(script)

@@ -41,7 +41,7 @@ EVERYWHERE: Final = ("kep-5471", "kep-5721", "kep-5500", "skew", "values")
 _KEP_5471: Final = "mockkube/proposals/kep_5471.py"
 _KEP_5721: Final = "mockkube/proposals/kep_5721.py"
 _KEP_5500: Final = "mockkube/proposals/kep_5500.py"
-_LENDING: Final = "mockkube/proposals/lending.py"
+_LENDING: Final = "mockkube/proposals/component_extensions.py"
 _TAINTS: Final = "mockkube/matching/taints.py"
 _SELECTORS: Final = "mockkube/matching/node_selectors.py"
 _SEMVER: Final = "mockkube/matching/semver.py"
@@ -50,9 +50,9 @@ _SPREAD: Final = "mockkube/scheduler/plugins/pod_topology_spread/plugin.py"
 _CONSTRAINTS: Final = "mockkube/scheduler/plugins/pod_topology_spread/constraints.py"
 _TOLERATION: Final = "mockkube/scheduler/plugins/taint_toleration.py"
 _CORDON: Final = "mockkube/scheduler/plugins/node_unschedulable.py"
-_EVICTION: Final = "mockkube/controllers/pods/taint_eviction.py"
+_EVICTION: Final = "mockkube/controllers/tainteviction/taint_eviction.py"
 _PLACEMENT: Final = "mockkube/controllers/daemonset/placement.py"
-_ADMISSION: Final = "mockkube/kubelet/admission.py"
+_ADMISSION: Final = "mockkube/kubelet/admission/handlers.py"
 
 _T_5471: Final = ("tests/unit/proposals/test_kep_5471.py", "tests/unit/matching/test_taints.py")
 _T_5721: Final = ("tests/unit/proposals/test_kep_5721.py", "tests/unit/matching/test_taints.py")
@@ -61,7 +61,7 @@ _T_SEMVER: Final = ("tests/unit/matching/test_semver.py",)
 _T_SPREAD: Final = ("tests/unit/scheduler/plugins",)
 _T_SELECTORS: Final = ("tests/unit/matching/test_node_selectors.py",)
 _T_VALIDATION: Final = ("tests/unit/api/validation", "tests/unit/proposals")
-_T_LENDING: Final = ("tests/unit/proposals/test_lending.py",)
+_T_LENDING: Final = ("tests/unit/proposals/test_component_extensions.py",)
 
 # KEP-5471: comparisons of integers
 _NUMBERS: Final = (
@@ -383,12 +383,12 @@ _KUBELET: Final = (
     Mutation(
         "the kubelet refuses for NoSchedule taints", _ADMISSION, 'present, compiled, ("NoExecute",)) is None',
         'present, compiled, ("NoExecute", "NoSchedule")) is None', "kep-5471/kubelet-ignores-no-schedule.yaml",
-        EVERYWHERE, ("tests/unit/kubelet/test_admission.py",),
+        EVERYWHERE, ("tests/unit/kubelet/admission/test_handlers.py",),
     ),
     Mutation(
         "the kubelet does not look at taints", _ADMISSION, 'present, compiled, ("NoExecute",)) is None',
         "present, compiled, ()) is not rules", "kep-5471/rollback-running-pods-kubelet.yaml", EVERYWHERE,
-        ("tests/unit/kubelet/test_admission.py",), in_ci=True,
+        ("tests/unit/kubelet/admission/test_handlers.py",), in_ci=True,
     ),
 )  # fmt: skip
 

@@ -11,9 +11,9 @@ import pytest
 
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import ParsedFlags, parse_flags
+from mockkube.features.gate_table import gate_dependencies, gate_histories
 from mockkube.features.gates import gate_states
 from mockkube.features.stages import GateStage, Maturity, stage_at
-from mockkube.features.table import gate_dependencies, gate_histories
 from mockkube.features.versions import Version
 
 ORACLE = Path(os.environ.get("MOCKKUBE_ORACLE", Path(__file__).parents[3] / "shared" / "oracle")) / "skew"

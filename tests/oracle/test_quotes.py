@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.loading import find_files, load
+from mockkube.scenario.runner.loading import find_files, load
 
 _BESIDE: Final = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 _DOCUMENTS: Final = Path(os.environ.get("MOCKKUBE_DOCUMENTS", _BESIDE))

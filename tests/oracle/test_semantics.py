@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.proposals import rows
+from mockkube.proposals import batch_evaluation
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "oracle"
 _TABLES = Path(os.environ.get("MOCKKUBE_ORACLE", _BESIDE)) / "semantics"
@@ -37,7 +37,7 @@ _UNASKED = ("category", "semver_operator")
 def test_every_answer_agrees(table: str, kind: str) -> None:
     recorded = json.loads((_TABLES / f"{table}.json").read_text())[kind]
     questions = [_question(row, _INPUTS[table, kind]) for row in recorded]
-    answers = rows.evaluate_document({kind: questions})[kind]
+    answers = batch_evaluation.evaluate_document({kind: questions})[kind]
     differing = [
         (expected, answer)
         for row, answer in zip(recorded, answers, strict=True)

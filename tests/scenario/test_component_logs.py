@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import RunOptions
-from mockkube.scenario.results import RunOutcome
-from mockkube.scenario.running import list_runs, play_one
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome
+from mockkube.scenario.runner.run_pool import list_runs, play_one
+from mockkube.scenario.runner.scenario_runner import RunOptions
 
 _HEAD = """
 apiVersion: mockkube.dev/v1alpha1

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.scenario import summary
-from mockkube.scenario.loading import find_files, load
-from mockkube.scenario.playing import RunOptions, ScenarioRun
-from mockkube.scenario.results import RunOutcome, RunResult
-from mockkube.scenario.running import list_runs, play_all
+from mockkube.scenario.output import claims_page
+from mockkube.scenario.runner.loading import find_files, load
+from mockkube.scenario.runner.results import RunOutcome, RunResult
+from mockkube.scenario.runner.run_pool import list_runs, play_all
+from mockkube.scenario.runner.scenario_runner import RunOptions, ScenarioRun
 
 pytestmark = pytest.mark.timeout(900)  # the fixtures play everything, on a machine that may be busy
 
@@ -78,7 +78,7 @@ def test_a_file_is_named_for_its_scenario(file: Path, runs: list[ScenarioRun]) -
 
 def test_the_page_of_claims_is_current(first: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TOP)
-    assert PAGE.read_text() == summary.render_claims_page(_from_the_top(first), PAGE.relative_to(TOP)), (
+    assert PAGE.read_text() == claims_page.render_claims_page(_from_the_top(first), PAGE.relative_to(TOP)), (
         "renew it: make claims"
     )
 

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import ScenarioRun, play
-from mockkube.scenario.results import RunOutcome
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome
+from mockkube.scenario.runner.scenario_runner import ScenarioRun, play
 
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

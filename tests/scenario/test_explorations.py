@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.scenario.explore import invariants
-from mockkube.scenario.explore.loading import load
-from mockkube.scenario.explore.orders import Moves, list_paths
-from mockkube.scenario.explore.plan import RolloutPlan
-from mockkube.scenario.explore.playing import ParallelPlayer
-from mockkube.scenario.explore.proofs import make_checks
-from mockkube.scenario.explore.retelling import render_counterexample, render_moves
-from mockkube.scenario.explore.stepping import replay_path
-from mockkube.scenario.explore.verdict import Counterexample, Exploration, OrderPair, explore_plan
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import ScenarioRun, play
-from mockkube.scenario.results import RunOutcome, RunResult
+from mockkube.explore.counterexample_checks import make_checks
+from mockkube.explore.counterexample_scenario import render_counterexample, render_moves
+from mockkube.explore.exploration import Counterexample, Exploration, OrderPair, explore_plan
+from mockkube.explore.path_runner import replay_path
+from mockkube.explore.plans import invariants
+from mockkube.explore.plans.loading import load
+from mockkube.explore.plans.orders import Moves, list_paths
+from mockkube.explore.plans.plan import RolloutPlan
+from mockkube.explore.players import ParallelPlayer
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome, RunResult
+from mockkube.scenario.runner.scenario_runner import ScenarioRun, play
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # whole explorations, on a machine that may be busy
 

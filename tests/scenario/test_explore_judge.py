@@ -2,7 +2,7 @@
 
 The definition is plain. Harm in an order is what users would not have met with on a cluster in which every component
 has its new setting from the beginning and operators do the same: fewer ready pods of some kind, or more pods that
-ended. The judge shares no code with `mockkube.scenario.explore`, and must agree with it on generated plans.
+ended. The judge shares no code with `mockkube.explore`, and must agree with it on generated plans.
 
 `make judge` plays 300 plans, with `MOCKKUBE_EXPLORE_PLANS`; `MOCKKUBE_EXPLORE_FIRST` skips some of them.
 """
@@ -24,16 +24,17 @@ import yaml
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import ComponentSettings
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.component_settings import ComponentSettings
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
+from mockkube.explore import exploration, players
+from mockkube.explore.plans import loading
 from mockkube.features.errors import FlagError
 from mockkube.features.versions import Version
-from mockkube.scenario.catalogue import STEPS
 from mockkube.scenario.errors import ScenarioError, StepFailed
-from mockkube.scenario.explore import loading, playing, verdict
 from mockkube.scenario.fields import SourceLocation, read
-from mockkube.scenario.laboratory_world import SimulatedWorld
+from mockkube.scenario.runner.catalogue import STEPS
+from mockkube.scenario.simulated_world import SimulatedWorld
 from mockkube.scenario.world import RunContext
 
 CASES = sorted((Path(__file__).parent / "explore_cases").glob("*.yaml"))
@@ -403,7 +404,7 @@ class Player:
 def disagreements(plan: Document) -> list[str]:
     """Return in what the judge and `explore` differ on a plan."""
     parsed = loading.parse(yaml.safe_dump(plan))
-    explored = verdict.explore_plan(parsed, playing.SequentialPlayer(parsed))
+    explored = exploration.explore_plan(parsed, players.SequentialPlayer(parsed))
     orders = list(permutations(plan["spec"]["change"]))
     pairs = {(one.up, one.down): one for one in explored.pairs if not one.prepares}
     by_order = {(str(one.direction), one.order): one for one in explored.orders if not one.prepares}
@@ -418,7 +419,7 @@ def disagreements(plan: Document) -> list[str]:
                 if told.worst.is_safe and (idle := mine.exercised[phase] - set(told.worst.exercised)):
                     found.append(f"{phase} {order}: {idle} had something to decide, and is said to be not tried")
                 if (
-                    told.verdict is verdict.SafetyVerdict.SAFE
+                    told.verdict is exploration.SafetyVerdict.SAFE
                     and not mine.eventful[phase]
                     and not mine.exercised[phase]
                 ):
@@ -426,7 +427,7 @@ def disagreements(plan: Document) -> list[str]:
     return found
 
 
-def _prepared(plan: Document, explored: verdict.Exploration) -> list[str]:
+def _prepared(plan: Document, explored: exploration.Exploration) -> list[str]:
     """Return in what the two differ on the orders down that are prepared."""
     found = []
     prepares = {one["name"]: one["prepare"] for one in plan["spec"].get("orders", ()) if one.get("prepare")}
@@ -443,7 +444,7 @@ def _sampled(orders: Sequence[Order]) -> Iterator[tuple[Order, Order]]:
     yield from zip(some, reversed(orders[: len(some)]), strict=True)
 
 
-def _differing(where: str, harm: Sequence[str], way: verdict.DirectionResult) -> list[str]:
+def _differing(where: str, harm: Sequence[str], way: exploration.DirectionResult) -> list[str]:
     if bool(harm) == (not way.is_safe):
         return []
     told = [f"{one.invariant}: {one.text}" for one in way.breaks] or ["no harm"]

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.scenario.explore import loading, playing, verdict
-from mockkube.scenario.explore.plan import Direction
-from mockkube.scenario.explore.retelling import render_counterexample
-from mockkube.scenario.loading import parse as parse_scenario
-from mockkube.scenario.playing import ScenarioRun, play
-from mockkube.scenario.results import RunOutcome
+from mockkube.explore import exploration, players
+from mockkube.explore.counterexample_scenario import render_counterexample
+from mockkube.explore.plans import loading
+from mockkube.explore.plans.plan import Direction
+from mockkube.scenario.runner.loading import parse as parse_scenario
+from mockkube.scenario.runner.results import RunOutcome
+from mockkube.scenario.runner.scenario_runner import ScenarioRun, play
 
 Document = dict[str, Any]
 COMPONENTS = {"A": "kube-apiserver", "S": "kube-scheduler", "C": "kube-controller-manager", "K": "kubelet"}
@@ -237,7 +238,7 @@ def test_verdicts_are_those_worked_out_by_hand(case: Case) -> None:
     assert _verdicts(explored, "down", prepared=True) == _read(case.prepared)
     assert not explored.never_accepted
     for one in explored.orders:  # nothing is safe beside harm
-        assert (one.verdict is verdict.SafetyVerdict.UNSAFE) == bool(
+        assert (one.verdict is exploration.SafetyVerdict.UNSAFE) == bool(
             one.worst.harm.nonzero_counts() or one.worst.breaks
         )
 
@@ -269,12 +270,12 @@ def test_pods_that_a_deleted_deployment_leaves_behind_are_still_wanted() -> None
     assert "fields-kept" not in broken
 
 
-def _explored(plan: Document) -> verdict.Exploration:
+def _explored(plan: Document) -> exploration.Exploration:
     parsed = loading.parse(yaml.safe_dump(plan))
-    return verdict.explore_plan(parsed, playing.SequentialPlayer(parsed))
+    return exploration.explore_plan(parsed, players.SequentialPlayer(parsed))
 
 
-def _verdicts(explored: verdict.Exploration, phase: str, *, prepared: bool = False) -> dict[str, str]:
+def _verdicts(explored: exploration.Exploration, phase: str, *, prepared: bool = False) -> dict[str, str]:
     orders = [one for one in explored.orders if str(one.direction) == phase and bool(one.prepares) == prepared]
     return {"".join(LETTERS[name] for name in one.order): str(one.verdict) for one in orders}
 

@@ -1,8 +1,8 @@
 """kubectl drain in scenarios: it evicts, waits, and refuses in kubectl's words."""
 
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import ScenarioRun, play
-from mockkube.scenario.results import RunOutcome
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome
+from mockkube.scenario.runner.scenario_runner import ScenarioRun, play
 
 SCENARIO = """\
 apiVersion: mockkube.dev/v1alpha1

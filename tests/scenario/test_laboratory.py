@@ -11,10 +11,10 @@ import pytest
 from mockkube.api.errors import Forbidden, Invalid, NotFound
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity
 from mockkube.client.protocol import Key, PatchType
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.errors import ConfigurationError
-from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
-from mockkube.runtime.chance import random_for
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.errors import ConfigurationError
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
+from mockkube.runtime.random import random_for
 from mockkube.runtime.steps import LivelockError, SeededChooser
 
 BARE = ClusterConfiguration(without=("scheduler", "controllers", "kubelets"))

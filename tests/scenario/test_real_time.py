@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from mockkube.cluster.passing import make_temporary_configuration, run_temporary_cluster
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import RunOptions, ScenarioRun, play
-from mockkube.scenario.results import RunOutcome
+from mockkube.cluster.temporary_cluster import make_temporary_configuration, run_temporary_cluster
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome
+from mockkube.scenario.runner.scenario_runner import RunOptions, ScenarioRun, play
 
 SCENARIO = """
 apiVersion: mockkube.dev/v1alpha1

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.scenario.loading import parse
-from mockkube.scenario.playing import RunOptions, ScenarioRun, play
-from mockkube.scenario.results import RunOutcome, RunResult
+from mockkube.scenario.runner.loading import parse
+from mockkube.scenario.runner.results import RunOutcome, RunResult
+from mockkube.scenario.runner.scenario_runner import RunOptions, ScenarioRun, play
 
 _HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
 

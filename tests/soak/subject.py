@@ -18,15 +18,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mockkube.cluster import assembly
-from mockkube.cluster.configuration import resolve_configuration
+from mockkube.cluster import cluster
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
 from mockkube.cluster.foreground import run_in_foreground
-from mockkube.cluster.servers import ApiServerDependencies, Server
 
 TYPES_MAX: Final = 40
 given: list[ApiServerDependencies] = []
 snapshots: list[tracemalloc.Snapshot] = []
-build_api_server = assembly.build_api_server
+build_api_server = cluster.build_api_server
 
 
 def build(surroundings: ApiServerDependencies) -> Server:
@@ -106,7 +106,7 @@ def answer(loop: asyncio.AbstractEventLoop) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def ready(running: assembly.RunningCluster) -> None:
+def ready(running: cluster.RunningCluster) -> None:
     """Say where the cluster is, and begin to answer."""
     sys.stdout.write(running.render_ready_file())
     sys.stdout.flush()
@@ -116,7 +116,7 @@ def ready(running: assembly.RunningCluster) -> None:
 def main() -> None:
     """Run a cluster: the first argument is its directory, the others are settings, as JSON."""
     home, settings = sys.argv[1], json.loads(sys.argv[2])
-    assembly.build_api_server = build
+    cluster.build_api_server = build
     run_in_foreground(resolve_configuration(settings, {}), {"HOME": home, "XDG_STATE_HOME": home}, ready=ready)
 
 

@@ -20,12 +20,12 @@ from bodies import encode, expand
 from in_memory import Answer, Connection
 from probe import TICK_SECONDS, MeasuredLoop, Sampler, Ticker, forget_peak, memory_mib, summary
 
-from mockkube.apiserver.http.protocol import HttpServer
-from mockkube.cluster import servers
-from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import resolve_configuration
-from mockkube.cluster.servers import ApiServerDependencies
-from mockkube.cluster.state import StateDirectory
+from mockkube.apiserver.http.connections import HttpServer
+from mockkube.cluster.api_servers import api_server
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies
+from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
+from mockkube.cluster.state.state_directory import StateDirectory
 
 JSON: Final = "application/json"
 SECONDS_MAX: Final = 60.0
@@ -189,10 +189,10 @@ async def player(*, components: bool = True, where: bool = False) -> AsyncIterat
     """Run a cluster and what plays cases on it."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, MeasuredLoop)
-    made: list[servers.Server] = []
+    made: list[api_server.Server] = []
 
-    def build(given: ApiServerDependencies) -> servers.Server:
-        made.append(servers.build_api_server(given))
+    def build(given: ApiServerDependencies) -> api_server.Server:
+        made.append(api_server.build_api_server(given))
         return made[-1]
 
     settings: dict[str, Any] = {"name": "stalls", "port": 0, "ephemeral": True, "tls": False}

@@ -8,12 +8,12 @@ Nothing else is checked or dropped: empty values stay, and values of a wrong typ
 from functools import cached_property
 from typing import Any
 
-from mockkube.api.codec import Codec, Decoder, DecodingError, DecodingState
+from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.api.custom.defaulting import set_defaults
-from mockkube.api.custom.definition import Crd, CrdVersion
 from mockkube.api.custom.metadata import MetadataDecoder, MetadataTypeError
-from mockkube.api.custom.nodes import make_object_node
 from mockkube.api.custom.pruning import drop_nulls, prune_object
+from mockkube.api.custom.schema_nodes import make_object_node
+from mockkube.api.decoding.codec import Codec, Decoder, DecodingError, DecodingState
 from mockkube.api.schema import TypeNode
 from mockkube.api.types import Object
 

@@ -5,9 +5,10 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mockkube.api import complaints, names
-from mockkube.api.codec import Codec, DecodingError, DecodingState
+from mockkube.api import names
 from mockkube.api.custom.structural import Structural
+from mockkube.api.decoding import decoding_errors
+from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
 from mockkube.api.fields import FieldError, invalid, map_entry_path, required
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
@@ -34,9 +35,9 @@ class MetadataDecoder:
         try:
             metadata = self._codec.decode(self.node, value, found)
         except DecodingError as error:
-            raise MetadataTypeError(complaints.find_decoding_error(self.node, value)) from error
+            raise MetadataTypeError(decoding_errors.find_decoding_error(self.node, value)) from error
         if found.has_unknown_fields and unknown is not None:
-            unknown += complaints.find_unknown_fields(self.node, value, at)
+            unknown += decoding_errors.find_unknown_fields(self.node, value, at)
         return metadata
 
     def decode_embedded(self, value: Any, schema: Structural, unknown: list[str]) -> None:

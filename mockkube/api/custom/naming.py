@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.conditions import make_condition
-from mockkube.api.custom.conditions import ESTABLISHED, NAMES_ACCEPTED, is_condition_true, with_condition
+from mockkube.api.custom.crd_conditions import ESTABLISHED, NAMES_ACCEPTED, is_condition_true, with_condition
 from mockkube.api.errors import aggregate_messages
 from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject

@@ -4,8 +4,8 @@
 
 from typing import Final
 
-from mockkube.api.custom.outcomes import ValidationResult, ValuePath, add_invalid, add_without_field
-from mockkube.api.custom.schemas import ValidationSchema
+from mockkube.api.custom.validation_result import ValidationResult, ValuePath, add_invalid, add_without_field
+from mockkube.api.custom.validation_schema import ValidationSchema
 from mockkube.api.fields import invalid
 
 Number = int | float

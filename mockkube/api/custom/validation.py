@@ -10,11 +10,11 @@ objects.
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from mockkube.api.custom import formats, outcomes
+from mockkube.api.custom import formats, validation_result
 from mockkube.api.custom.correlation import CorrelatedObject, equal_json
 from mockkube.api.custom.numbers import check_number
-from mockkube.api.custom.outcomes import ValidationResult, ValuePath
-from mockkube.api.custom.schemas import ValidationSchema
+from mockkube.api.custom.validation_result import ValidationResult, ValuePath
+from mockkube.api.custom.validation_schema import ValidationSchema
 from mockkube.api.fields import FieldError, invalid
 
 _TYPE_FIELDS: Final = ("kind", "apiVersion")
@@ -91,7 +91,7 @@ def _check_type(value: Any, schema: ValidationSchema, place: ValuePath) -> Valid
     wanted = ",".join(types)
     if value is None:
         if types and not schema.is_nullable:
-            outcomes.add_type_error(outcome, place, wanted, "null")
+            validation_result.add_type_error(outcome, place, wanted, "null")
             return outcome
     else:
         kind, form = _json_type(value)
@@ -101,11 +101,11 @@ def _check_type(value: Any, schema: ValidationSchema, place: ValuePath) -> Valid
         fits = fits or (kind == "integer" and "number" in types)
         spelled = isinstance(value, str | list)
         if not spelled and schema.format and not (fits or form == schema.format):
-            outcomes.add_type_error(outcome, place, schema.format, form)
+            validation_result.add_type_error(outcome, place, schema.format, form)
             return outcome
         by_format = spelled and bool(schema.format) and "number" not in types and "integer" not in types
         if not fits and not by_format:
-            outcomes.add_type_error(outcome, place, wanted, kind)
+            validation_result.add_type_error(outcome, place, wanted, kind)
             return outcome
     outcome.matches += 1
     return outcome
@@ -116,18 +116,18 @@ def _check_string(value: str, schema: ValidationSchema, place: ValuePath) -> Val
     outcome, raw = ValidationResult(), schema.raw
     most, least, pattern = raw.get("maxLength"), raw.get("minLength"), raw.get("pattern")
     if most is not None and len(value) > most:
-        outcomes.add_too_long(outcome, place, most)
+        validation_result.add_too_long(outcome, place, most)
     elif least is not None and len(value) < least:
-        outcomes.add_invalid(outcome, place, value, f"should be at least {least} chars long")
+        validation_result.add_invalid(outcome, place, value, f"should be at least {least} chars long")
     elif pattern and not schema.matches_pattern(pattern, value):
-        outcomes.add_invalid(outcome, place, value, f"should match '{pattern}'")
+        validation_result.add_invalid(outcome, place, value, f"should match '{pattern}'")
     return outcome
 
 
 def _check_format(value: str, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
     outcome = ValidationResult()
     if not formats.matches_format(schema.format, value):
-        outcomes.add_type_error(outcome, place, schema.format, value)
+        validation_result.add_type_error(outcome, place, schema.format, value)
     return outcome
 
 
@@ -136,7 +136,7 @@ def _check_enum(value: Any, schema: ValidationSchema, place: ValuePath) -> Valid
     if not schema.enum or (isinstance(value, str) and value in schema.enum_strings):
         return outcome
     if value is None or isinstance(value, str) or not any(equal_json(value, one) for one in schema.enum):
-        outcomes.add_not_supported(outcome, place, value, schema.enum)
+        validation_result.add_not_supported(outcome, place, value, schema.enum)
     return outcome
 
 
@@ -150,9 +150,9 @@ def _check_items(
             outcome.merge(_validate_ratcheting(item, schema.items, place.item(index), known))
     least, most = raw.get("minItems"), raw.get("maxItems")
     if least is not None and count < least:
-        outcomes.add_invalid(outcome, place, count, f"should have at least {least} items")
+        validation_result.add_invalid(outcome, place, count, f"should have at least {least} items")
     if most is not None and count > most:
-        outcomes.add_too_many(outcome, place, count, most, "items")
+        validation_result.add_too_many(outcome, place, count, most, "items")
     outcome.matches += 1
     return outcome
 
@@ -163,9 +163,9 @@ def _check_properties(
     outcome, raw, count = ValidationResult(), schema.raw, len(value)
     least, most = raw.get("minProperties"), raw.get("maxProperties")
     if least is not None and count < least:
-        outcomes.add_invalid(outcome, place, count, f"should have at least {least} properties")
+        validation_result.add_invalid(outcome, place, count, f"should have at least {least} properties")
     if most is not None and count > most:
-        outcomes.add_too_many(outcome, place, count, most, "properties")
+        validation_result.add_too_many(outcome, place, count, most, "properties")
     others = [name for name in value if name not in schema.properties]
     for name in others:
         if schema.forbids_additional:
@@ -186,7 +186,7 @@ def _check_properties(
             )
     for name in schema.required:
         if name not in value:
-            outcomes.add_missing(outcome, place.entry(name))
+            validation_result.add_missing(outcome, place.entry(name))
     return outcome
 
 
@@ -212,7 +212,7 @@ def _check_combinations(
     if schema.all_of:
         _check_all_of(outcome, each(schema.all_of), place)
     if schema.not_schema is not None and _check(value, schema.not_schema, place, correlated).is_valid:
-        outcomes.add_without_field(outcome, place, f'"{place.path}" must not validate the schema (not)')
+        validation_result.add_without_field(outcome, place, f'"{place.path}" must not validate the schema (not)')
     outcome.matches += 1
     return outcome
 
@@ -220,7 +220,7 @@ def _check_combinations(
 def _check_any_of(outcome: ValidationResult, found: list[ValidationResult], place: ValuePath) -> None:
     fitting = next((one for one in found if one.is_valid), None)
     if fitting is None:
-        outcomes.add_without_field(outcome, place, f'"{place.path}" must validate at least one schema (anyOf)')
+        validation_result.add_without_field(outcome, place, f'"{place.path}" must validate at least one schema (anyOf)')
     outcome.merge(fitting or max(found, key=lambda one: one.matches))
 
 
@@ -230,7 +230,9 @@ def _check_one_of(outcome: ValidationResult, found: list[ValidationResult], plac
         outcome.merge(fitting[0])
         return
     why = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
-    outcomes.add_without_field(outcome, place, f'"{place.path}" must validate one and only one schema (oneOf). {why}')
+    validation_result.add_without_field(
+        outcome, place, f'"{place.path}" must validate one and only one schema (oneOf). {why}'
+    )
     if not fitting:
         outcome.merge(max(found, key=lambda one: one.matches))
 
@@ -241,4 +243,6 @@ def _check_all_of(outcome: ValidationResult, found: list[ValidationResult], plac
     fitting = sum(one.is_valid for one in found)
     if fitting < len(found):
         why = "" if fitting else ". None validated"
-        outcomes.add_without_field(outcome, place, f'"{place.path}" must validate all the schemas (allOf){why}')
+        validation_result.add_without_field(
+            outcome, place, f'"{place.path}" must validate all the schemas (allOf){why}'
+        )

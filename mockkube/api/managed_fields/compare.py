@@ -8,7 +8,7 @@ from typing import Any
 
 from mockkube.api.managed_fields.field_set import FieldSet, Path, make_field_element
 from mockkube.api.managed_fields.items import make_item_element
-from mockkube.api.managed_fields.reach import FieldFilter
+from mockkube.api.managed_fields.reset_fields import FieldFilter
 from mockkube.api.managed_fields.types import ABSENT, Form, ListType, MapType, Type
 
 

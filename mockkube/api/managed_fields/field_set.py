@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.managed_fields.errors import InvalidEntry
-from mockkube.api.patching.gotext import format_go_value
+from mockkube.api.patching.go_formatting import format_go_value
 
 Path = tuple[str, ...]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from mockkube.api.compiled import CompiledTable
+from mockkube.api.compiled_table import CompiledTable
 from mockkube.api.schema import Shape
 
 # No value at all; null is a value.

@@ -11,7 +11,7 @@ from mockkube.api.managed_fields.errors import TypeMismatch
 from mockkube.api.managed_fields.field_set import Path, format_path, make_field_element
 from mockkube.api.managed_fields.items import make_item_element
 from mockkube.api.managed_fields.types import ListType, MapType, Scalar, Type
-from mockkube.api.patching.gotext import format_go_value, go_type_name
+from mockkube.api.patching.go_formatting import format_go_value, go_type_name
 
 
 def validate_value(value: Any, expected: Type, *, allow_duplicates: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Patch errors: one class for each response; messages that a client gets are upstream's."""
 
-from mockkube.api.patching.gotext import json_kind_name
+from mockkube.api.patching.go_formatting import json_kind_name
 
 
 class PatchError(Exception):

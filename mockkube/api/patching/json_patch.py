@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.patching.errors import BadPatch, PatchRejected, TestFailed, TooManyOperations
-from mockkube.api.patching.gotext import json_kind_name
+from mockkube.api.patching.go_formatting import json_kind_name
 from mockkube.api.types import ReadOnlyObject
 
 OPERATIONS_MAX: Final = 10_000

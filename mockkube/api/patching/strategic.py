@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from mockkube.api.patching.errors import BadPatch, PatchFailed
-from mockkube.api.patching.gotext import format_go_value, go_type_name
+from mockkube.api.patching.go_formatting import format_go_value, go_type_name
 from mockkube.api.patching.merge_patch import drop_nulls
 from mockkube.api.patching.strategic_lists import (
     DIRECTIVE,

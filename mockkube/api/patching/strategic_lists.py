@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from mockkube.api.patching.errors import PatchFailed, PatchRejected
-from mockkube.api.patching.gotext import format_go_value, go_type_name
+from mockkube.api.patching.go_formatting import format_go_value, go_type_name
 from mockkube.api.types import ReadOnlyObject
 
 DIRECTIVE: Final = "$patch"

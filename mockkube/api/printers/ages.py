@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mockkube.api.printers.reading import string
+from mockkube.api.printers.accessors import string
 from mockkube.api.types import ReadOnlyObject
 
 UNKNOWN = "<unknown>"

@@ -8,9 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from mockkube.api.printers.accessors import name_of, number, string
 from mockkube.api.printers.ages import INVALID, format_time_since
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
-from mockkube.api.printers.reading import name_of, number, string
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer
 from mockkube.api.types import ReadOnlyObject
 

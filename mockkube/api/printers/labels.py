@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mockkube.api import names
-from mockkube.api.printers.reading import elements, section, sections, string
+from mockkube.api.printers.accessors import elements, section, sections, string
 from mockkube.api.printers.table import NONE
 from mockkube.api.types import ReadOnlyObject
 

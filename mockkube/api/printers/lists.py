@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mockkube.api.printers.reading import sections, string
+from mockkube.api.printers.accessors import sections, string
 from mockkube.api.printers.table import UNSET
 from mockkube.api.types import ReadOnlyObject
 

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mockkube.api.compiled import CompiledTable
+from mockkube.api.compiled_table import CompiledTable
 from mockkube.api.protobuf import leaves, wire
 from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
 from mockkube.api.protobuf.leaves import Leaf

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api import times
-from mockkube.api.compiled import CompiledTable
+from mockkube.api.compiled_table import CompiledTable
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
 from mockkube.api.protobuf.unions import find_union, from_json

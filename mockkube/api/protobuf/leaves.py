@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api import quantity, times
+from mockkube.api import times
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.wire import Malformed
+from mockkube.api.quantities import quantity
 from mockkube.api.schema import Shape
 
 # Decodes the value between two offsets.

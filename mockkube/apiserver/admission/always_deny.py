@@ -1,6 +1,6 @@
 """AlwaysDeny: reject every request that would change something."""
 
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mockkube.api.fields import not_supported
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 _ALWAYS = "Always"

@@ -3,7 +3,7 @@
 # upstream 1.36: plugin/pkg/admission/certificates/, pkg/certauthorization/authorization.go
 from typing import Final
 
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes

@@ -1,6 +1,6 @@
 """DenyServiceExternalIPs: reject new external IPs of services."""
 
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 

@@ -1,7 +1,7 @@
 """ExtendedResourceToleration: let pods tolerate the taints of the extended resources they request."""
 
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
-from mockkube.api.pod_amounts import iter_containers
+from mockkube.api.quantities.pod_quantities import iter_containers
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 

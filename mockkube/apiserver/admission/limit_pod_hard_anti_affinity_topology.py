@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 _HOSTNAME: Final = "kubernetes.io/hostname"

@@ -4,12 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from mockkube.api.pod_amounts import Quantities, calculate_pod_quantities, iter_containers, parse_resource_list
-from mockkube.api.quantity import Quantity, parse
+from mockkube.api.quantities.pod_quantities import (
+    Quantities,
+    calculate_pod_quantities,
+    iter_containers,
+    parse_resource_list,
+)
+from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.refusals import join_reasons, new_forbidden
+from mockkube.apiserver.admission.errors import join_reasons, new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
-from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 LIMIT_RANGER_ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _MILLI_MAX: Final = (2**63 - 1) // 1000

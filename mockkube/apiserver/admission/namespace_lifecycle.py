@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, NotFound
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 IMMORTAL_NAMESPACES: Final = frozenset(("default", "kube-system", "kube-public"))

@@ -11,7 +11,7 @@ from mockkube.api.errors import NotFound
 from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.api_references import find_api_reference
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.authorization.node import NODE_USER_PREFIX, node_name
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 

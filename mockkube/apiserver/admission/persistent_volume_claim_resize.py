@@ -1,9 +1,9 @@
 """PersistentVolumeClaimResize: allow a claim to grow only if its storage class does."""
 
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.default_classes import STORAGE_CLASS_ANNOTATION
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 

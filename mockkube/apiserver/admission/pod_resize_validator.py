@@ -3,10 +3,10 @@
 from typing import Final
 
 from mockkube.api.errors import Forbidden
-from mockkube.api.pod_amounts import add_quantities, calculate_pod_quantities, parse_resource_list
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.pod_quantities import add_quantities, calculate_pod_quantities, parse_resource_list
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.features.versions import Version
 

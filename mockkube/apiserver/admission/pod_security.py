@@ -9,8 +9,8 @@ from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import Invalid
 from mockkube.api.fields import FieldError, invalid, map_entry_path
 from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.pod_security_checks import Violation, checks_for, containers
-from mockkube.apiserver.admission.refusals import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 # Pods checked when the labels of a namespace become stricter; there are no warnings for more.

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
+from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.tolerations import are_allowed, merge_tolerations
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 

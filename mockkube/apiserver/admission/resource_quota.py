@@ -5,15 +5,15 @@ from typing import Final
 
 from mockkube.api import quota_usage
 from mockkube.api.errors import Conflict, NotFound
-from mockkube.api.pod_amounts import Quantities, add_quantities, parse_resource_list
+from mockkube.api.quantities.pod_quantities import Quantities, add_quantities, parse_resource_list
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 # Attempts to charge a quota against concurrent writes; then the last conflict is the response.
 CHARGE_TRIES_MAX: Final = 100

@@ -1,8 +1,8 @@
 """RuntimeClass: add the overhead, node selector and tolerations of a runtime class to its pods."""
 
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.tolerations import merge_tolerations
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 

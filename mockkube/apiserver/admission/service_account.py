@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.kinds.core.pod.secret_references import find_disallowed_reference, visit_pod_secret_names
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.refusals import new_forbidden
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 DEFAULT_ACCOUNT: Final = "default"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import aggregate_messages
-from mockkube.apiserver.authorization.grants import BindingIndex, UserRules
+from mockkube.apiserver.authorization.binding_index import BindingIndex, UserRules
 from mockkube.apiserver.authorization.node import NodeAuthorizer, node_name
 from mockkube.apiserver.authorization.roles import GROUP, MissingRole, Roles
 from mockkube.apiserver.authorization.rules import PolicyRule

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.errors import AlreadyExists, Conflict, NotFound
 from mockkube.api.types import Object
-from mockkube.apiserver.authorization import policy, reconciliation
+from mockkube.apiserver.authorization import bootstrap_policy, reconciliation
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
@@ -19,7 +19,7 @@ async def bootstrap_rbac(registry: Registry) -> None:
     """Create and reconcile the roles and bindings of this version. The namespaces must exist."""
     # upstream 1.36: pkg/registry/rbac/rest/storage_rbac.go
     work = []
-    for expected in policy.default_objects(registry.dependencies.capabilities):
+    for expected in bootstrap_policy.default_objects(registry.dependencies.capabilities):
         resource = registry.find_by_kind(expected["apiVersion"], expected["kind"])
         if resource is None:
             continue

@@ -8,7 +8,7 @@ from mockkube.api.errors import Forbidden, NotFound
 from mockkube.api.fields import quote
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.authorization.covering import find_missing
+from mockkube.apiserver.authorization.policy_comparator import find_missing
 from mockkube.apiserver.authorization.roles import GROUP, MissingRole
 from mockkube.apiserver.authorization.rules import ALL, PolicyRule, format_go_list
 from mockkube.apiserver.identity.user import MASTERS_GROUP

@@ -18,9 +18,9 @@ from mockkube.api import names
 from mockkube.api.errors import BadRequest, Forbidden
 from mockkube.api.fields import quote
 from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.authorization.impersonation_fields import find_extra_error
 from mockkube.apiserver.authorization.node import NODE_USER_PREFIX, NODES_GROUP
-from mockkube.apiserver.authorization.refusals import new_forbidden_request
 from mockkube.apiserver.authorization.rules import ALL
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS_USER, MASTERS_GROUP, User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes

@@ -3,8 +3,8 @@
 # upstream 1.36: plugin/pkg/auth/authorizer/node/node_authorizer.go
 from typing import Final
 
-from mockkube.apiserver.authorization.policy import node_rules
-from mockkube.apiserver.authorization.relations import NodeRelations
+from mockkube.apiserver.authorization.bootstrap_policy import node_rules
+from mockkube.apiserver.authorization.node_relations import NodeRelations
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes, Decision
 from mockkube.apiserver.registry.registry import Registry

@@ -8,7 +8,7 @@ is added again, unless they set the autoupdate annotation to "false".
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.authorization.covering import find_uncovered
+from mockkube.apiserver.authorization.policy_comparator import find_uncovered
 from mockkube.apiserver.authorization.rules import PolicyRule
 
 AUTO_UPDATE_ANNOTATION: Final = "rbac.authorization.kubernetes.io/autoupdate"

@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.authorization.rules import PolicyRule
-from mockkube.apiserver.registry.cache import CacheChange, CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject
 
 T = TypeVar("T")
 GROUP: Final = "rbac.authorization.k8s.io"

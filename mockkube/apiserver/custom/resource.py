@@ -3,18 +3,18 @@
 from typing import Any
 
 from mockkube.api.custom.codec import CustomResourceCodec
-from mockkube.api.custom.definition import Crd, CrdVersion
+from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.api.custom.metadata import MetadataTypeError
-from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
+from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Forbidden
-from mockkube.api.managed_fields.reach import ALL_FIELDS, FieldFilter, get_field_filter
+from mockkube.api.managed_fields.reset_fields import ALL_FIELDS, FieldFilter, get_field_filter
 from mockkube.api.printers.custom import make_custom_printer
 from mockkube.api.schema import Schema, TypeNode
 from mockkube.api.types import Object
-from mockkube.apiserver.custom.scaling import CustomScaleMapper
+from mockkube.apiserver.custom.scale_mapper import CustomScaleMapper
 from mockkube.apiserver.custom.strategy import CustomResourceStrategy
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
-from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.managed_fields import ManagedFieldsUpdaters
 from mockkube.apiserver.registry.resource import (
     PATCH_TYPES,
     RegistryDependencies,
@@ -23,7 +23,7 @@ from mockkube.apiserver.registry.resource import (
     error_without_reason,
     resets_managed_fields,
 )
-from mockkube.apiserver.registry.tracking import ManagedFieldsUpdaters
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 
 class CrdFieldsUpdaters(ManagedFieldsUpdaters):

@@ -3,11 +3,15 @@
 from dataclasses import replace
 
 from mockkube.api.custom.codec import CustomResourceCodec
-from mockkube.api.custom.definition import Crd, CrdVersion
+from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.apiserver.admission.chain import AdmissionChain
-from mockkube.apiserver.custom.conversion import ConversionWebhook
-from mockkube.apiserver.custom.converted import ConversionCache, WebhookConvertedResource, WebhookFieldsUpdaters
+from mockkube.apiserver.custom.conversion_webhook import ConversionWebhook
 from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CrdTerminating, CustomResource
+from mockkube.apiserver.custom.webhook_converted_resource import (
+    ConversionCache,
+    WebhookConvertedResource,
+    WebhookFieldsUpdaters,
+)
 from mockkube.apiserver.registry.resource import RegistryDependencies
 
 

@@ -8,20 +8,20 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.custom.correlation import CorrelatedObject
-from mockkube.api.custom.definition import Crd, CrdVersion
+from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.api.custom.list_types import validate_lists
 from mockkube.api.custom.metadata import validate_embedded
-from mockkube.api.custom.outcomes import NO_FIELD
 from mockkube.api.custom.validation import validate
+from mockkube.api.custom.validation_result import NO_FIELD
 from mockkube.api.fields import ErrorType, FieldError, invalid, quote
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
-from mockkube.apiserver.custom import rule_verdicts
-from mockkube.apiserver.custom.rule_verdicts import RuleResult
-from mockkube.apiserver.custom.rules import SchemaRules, compile_rules
+from mockkube.apiserver.custom import rule_evaluation
+from mockkube.apiserver.custom.rule_evaluation import RuleResult
 from mockkube.apiserver.custom.scale_paths import validate_scale
+from mockkube.apiserver.custom.validation_rules import SchemaRules, compile_rules
 from mockkube.runtime.heavy_work import spend
 
 # Estimated microseconds to compile the rules of a schema, for each of its bytes; charged to the request's budget.
@@ -154,7 +154,7 @@ class CustomResourceStrategy(Strategy):
             return RuleResult()
         if any(error.type in _BLOCKING_ERRORS for error in errors):
             return RuleResult([invalid(NO_FIELD, None, _RULES_SKIPPED)])
-        return rule_verdicts.evaluate_rules(self._rules, new, old, correlated=correlated)
+        return rule_evaluation.evaluate_rules(self._rules, new, old, correlated=correlated)
 
 
 def _without_metadata(obj: ReadOnlyObject) -> Object:

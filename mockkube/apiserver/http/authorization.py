@@ -10,9 +10,9 @@ from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.fields import FieldSelector
 from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.authorization.impersonation import Impersonator
-from mockkube.apiserver.authorization.refusals import new_forbidden_request
-from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.apiserver.registry.options import Query, first_value

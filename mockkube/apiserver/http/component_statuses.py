@@ -9,12 +9,12 @@ from aiohttp import web
 from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
-from mockkube.apiserver.http.asked import ResourceRequest
-from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.http.request_info import RequestInfo
+from mockkube.apiserver.http.resource_request import ResourceRequest
 from mockkube.apiserver.registry import encoding, listing, options
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.listing import ListResult
 from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 KIND: Final = ("", "componentstatuses")
 _HEALTHY: Final = "ok"

@@ -13,8 +13,8 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import ApiError, BadRequest, Forbidden, UnsupportedMediaType
+from mockkube.apiserver.http.connections import HttpHandler
 from mockkube.apiserver.http.negotiation import UNKNOWN_BODY_FORMAT
-from mockkube.apiserver.http.protocol import HttpHandler
 
 # Media types that a page may send to any site without a preflight request; the empty one is an untyped Blob's.
 _SIMPLE_MEDIA: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")

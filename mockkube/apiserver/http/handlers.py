@@ -7,9 +7,9 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
-from mockkube.apiserver.http import bodies, component_statuses, rendering, streaming
-from mockkube.apiserver.http.asked import ResourceRequest
-from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.http import component_statuses, rendering, request_bodies, watch_server
+from mockkube.apiserver.http.request_info import RequestInfo
+from mockkube.apiserver.http.resource_request import ResourceRequest
 from mockkube.apiserver.registry import creation, deletion, listing, options, patching, updating
 from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import RequestScope, Resource, plain_version_errors
@@ -55,7 +55,7 @@ async def watch(request: ResourceRequest) -> web.StreamResponse:
     representation = request.representation
     wanted = options.parse_list_options({**request.context.query, "watch": ["true"]})
     options.validate_list_options(wanted)
-    return await streaming.serve_watch(request.resource, request.scope, wanted, representation, request.context)
+    return await watch_server.serve_watch(request.resource, request.scope, wanted, representation, request.context)
 
 
 async def create(request: ResourceRequest) -> web.StreamResponse:
@@ -64,7 +64,7 @@ async def create(request: ResourceRequest) -> web.StreamResponse:
     _ = request.representation
     given = await request.context.read_body()
     wanted = options.parse_write_options(request.context.query, "CreateOptions")
-    obj = await bodies.decode_body(request, given, wanted)
+    obj = await request_bodies.decode_body(request, given, wanted)
     return await request.respond_object(await creation.create(request.resource, request.scope, obj, wanted), status=201)
 
 
@@ -73,7 +73,7 @@ async def update(request: ResourceRequest) -> web.StreamResponse:
     _ = request.representation
     given = await request.context.read_body()
     wanted = options.parse_write_options(request.context.query, "UpdateOptions")
-    obj = await bodies.decode_body(request, given, wanted)
+    obj = await request_bodies.decode_body(request, given, wanted)
     updated = await updating.replace(request.resource, request.scope, obj, wanted)
     return await request.respond_object(updated.record, status=201 if updated.is_created else 200)
 
@@ -85,7 +85,9 @@ async def patch(request: ResourceRequest) -> web.StreamResponse:
     given = await request.context.read_body()
     wanted = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
     write = patching.apply if kind is PatchType.APPLY else patching.patch
-    updated = await write(request.resource, request.scope, await bodies.decode_patch(request, kind, given), wanted)
+    updated = await write(
+        request.resource, request.scope, await request_bodies.decode_patch(request, kind, given), wanted
+    )
     return await request.respond_object(updated.record, status=201 if updated.is_created else 200)
 
 
@@ -105,7 +107,7 @@ def get_patch_type(request: ResourceRequest) -> PatchType:
 
 async def delete(request: ResourceRequest) -> web.StreamResponse:
     """Delete one object."""
-    wanted = options.parse_delete_options(request.context.query, await bodies.read_delete_options(request))
+    wanted = options.parse_delete_options(request.context.query, await request_bodies.read_delete_options(request))
     deleted = await deletion.delete(request.resource, request.scope, wanted)
     # upstream: 202 only if orphanDependents=false was given. Any object that stays for its dependents would deserve it,
     # but that would break clients.
@@ -120,7 +122,7 @@ async def delete_collection(request: ResourceRequest) -> web.StreamResponse:
     resource, scope = request.resource, request.scope
     selected = options.parse_list_options(request.context.query)
     options.validate_list_options(selected)
-    wanted = options.parse_delete_options(request.context.query, await bodies.read_delete_options(request))
+    wanted = options.parse_delete_options(request.context.query, await request_bodies.read_delete_options(request))
     listed = await listing.list_page(resource, scope.namespace, selected)
     for record in listed.records:
         # The scope names one object, so each deletion gets one of its own.

@@ -13,12 +13,12 @@ import orjson
 from mockkube.api.errors import BadRequest, NotAcceptable
 from mockkube.api.printers.table import Printer
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.http.messages import render_list_message, render_message
 from mockkube.apiserver.http.negotiation import JSON, PROTOBUF, YAML, Representation
-from mockkube.apiserver.registry.bulk import CompressibleBytes, join_chunks
-from mockkube.apiserver.registry.cache import CachedObject, ListRange
+from mockkube.apiserver.http.protobuf_rendering import render_list_message, render_message
+from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes, join_chunks
 from mockkube.apiserver.registry.listing import ListResult
 from mockkube.apiserver.registry.resource import Resource, error_without_reason
+from mockkube.apiserver.registry.watch_cache import CachedObject, ListRange
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
 # Joining that many objects takes long, however small they are, so it is done in a thread.

@@ -13,17 +13,17 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authorization import access_reviews
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.rules import PolicyRule
-from mockkube.apiserver.http import bodies, subresources
-from mockkube.apiserver.http.asked import ResourceRequest
+from mockkube.apiserver.http import request_bodies, subresources
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.http.exchange import RequestContext
-from mockkube.apiserver.http.paths import RequestInfo
-from mockkube.apiserver.http.plain import ReviewHandler
+from mockkube.apiserver.http.non_resource_paths import ReviewHandler
+from mockkube.apiserver.http.request_context import RequestContext
+from mockkube.apiserver.http.request_info import RequestInfo
+from mockkube.apiserver.http.resource_request import ResourceRequest
 from mockkube.apiserver.identity.user import InvalidCredentials, User
-from mockkube.apiserver.registry import creation, encoding, options, tracking
-from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry import creation, encoding, managed_fields, options
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 _AUTHENTICATION: Final = "authentication.k8s.io"
 _AUTHORIZATION: Final = "authorization.k8s.io"
@@ -70,12 +70,12 @@ def _make_review_handler(registry: Registry, kind: KindInfo, answer: ReviewFunct
         _ = asked.representation
         text = await context.read_body()
         wanted = options.parse_write_options(context.query, "CreateOptions")
-        given = await bodies.decode_body(asked, text, wanted)
+        given = await request_bodies.decode_body(asked, text, wanted)
         _normalize_metadata(given["metadata"], info.namespace)
 
         def build_review() -> CachedObject:
             # upstream stores nothing, but managedFields of a review come back as for a stored object.
-            question = tracking.update_managed_fields(resource, asked.scope, None, given, wanted)
+            question = managed_fields.update_managed_fields(resource, asked.scope, None, given, wanted)
             return _encode_review(resource, answer(question, context.user))
 
         return await asked.respond_object(await asked.run_heavy_work(len(text), build_review), status=201)

@@ -7,26 +7,26 @@ from typing import Final
 from aiohttp import web
 from mockkube_storage import errors as store_errors
 
-from mockkube.api import documents
+from mockkube.api.decoding import documents
 from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
-from mockkube.apiserver.http import handlers, paths, subresources
-from mockkube.apiserver.http.aggregated_apis import ProxyHandler
-from mockkube.apiserver.http.asked import ResourceRequest
+from mockkube.apiserver.http import handlers, request_info, subresources
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import RequestAuthorizer, get_path_attributes, get_resource_attributes
-from mockkube.apiserver.http.exchange import RequestContext, parse_query
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
-from mockkube.apiserver.http.paths import RequestInfo
-from mockkube.apiserver.http.plain import NonResourcePaths
+from mockkube.apiserver.http.non_resource_paths import NonResourcePaths
+from mockkube.apiserver.http.open_watches import OpenWatches
+from mockkube.apiserver.http.proxy_handler import ProxyHandler
+from mockkube.apiserver.http.request_context import RequestContext, parse_query
+from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.http.request_metrics import RequestLabels
-from mockkube.apiserver.http.streams import OpenWatches
+from mockkube.apiserver.http.resource_request import ResourceRequest
 from mockkube.apiserver.identity.user import ANONYMOUS_USER, InvalidCredentials, User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.apiserver.registry.options import Query, parse_bool, validate_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.random import Random
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
@@ -71,7 +71,7 @@ class Router:
             # upstream refuses a malformed `timeout` before it authenticates (filter WithRequestDeadline).
             validate_timeout(query)
             context.user = self._authenticate(request)
-            target = paths.parse_request_info(
+            target = request_info.parse_request_info(
                 request.method, _decode_path(path, request), watch="watch" in query and parse_bool(query, "watch")
             )
             response = await self._dispatch(context, target, path)

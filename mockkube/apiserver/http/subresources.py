@@ -9,11 +9,11 @@ from mockkube.api.catalogue import STATUS
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavailable
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.http import bodies, handlers, rendering, tokens
-from mockkube.apiserver.http.asked import ResourceRequest
-from mockkube.apiserver.http.exchange import TEXT, status_success
+from mockkube.apiserver.http import handlers, rendering, request_bodies, token_request
 from mockkube.apiserver.http.handlers import ResourceHandler
-from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.http.request_context import TEXT, status_success
+from mockkube.apiserver.http.request_info import RequestInfo
+from mockkube.apiserver.http.resource_request import ResourceRequest
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import RequestScope, Resource
@@ -31,18 +31,18 @@ async def read_scale(request: ResourceRequest) -> web.StreamResponse:
 async def update_scale(request: ResourceRequest) -> web.StreamResponse:
     """Set the replicas of a workload."""
     wanted = options.parse_write_options(request.context.query, "UpdateOptions")
-    given = await bodies.read_body_as(request, scale.SCALE_SCHEMA, "Scale", ("autoscaling/v1",))
+    given = await request_bodies.read_body_as(request, scale.SCALE_SCHEMA, "Scale", ("autoscaling/v1",))
     return _respond_scale(request, await scale.replace_scale(request.resource, request.scope, given, wanted))
 
 
 async def patch_scale(request: ResourceRequest) -> web.StreamResponse:
     """Apply a patch to the Scale of a workload."""
     kind = handlers.get_patch_type(request)
-    given = await bodies.decode_patch(request, kind, await request.context.read_body())
+    given = await request_bodies.decode_patch(request, kind, await request.context.read_body())
     wanted = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
 
     def decode(value: Any) -> Object:
-        return bodies.decode_as(request, scale.SCALE_SCHEMA, value)
+        return request_bodies.decode_as(request, scale.SCALE_SCHEMA, value)
 
     return _respond_scale(request, await scale.patch_scale(request.resource, request.scope, given, wanted, decode))
 
@@ -60,7 +60,7 @@ def _respond_scale(request: ResourceRequest, shown: Object) -> web.Response:
 async def create_binding(request: ResourceRequest) -> web.StreamResponse:
     """Bind a pod to a node."""
     wanted = options.parse_write_options(request.context.query, "CreateOptions")
-    given = await bodies.read_body_as(request, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
+    given = await request_bodies.read_body_as(request, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
     name = given["metadata"].get("name", "")
     # A Binding posted to the namespace's `bindings` has no name in its path.
     if request.scope.name and name != request.scope.name:
@@ -73,7 +73,7 @@ async def create_binding(request: ResourceRequest) -> web.StreamResponse:
 async def create_eviction(request: ResourceRequest) -> web.StreamResponse:
     """Delete a pod if its disruption budgets allow it."""
     write = options.parse_write_options(request.context.query, "CreateOptions")
-    given = await bodies.read_body_as(request, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
+    given = await request_bodies.read_body_as(request, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
     if given["metadata"].get("name", "") != request.scope.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     body = dict(given.get("deleteOptions") or {})
@@ -159,7 +159,7 @@ SUBRESOURCE_HANDLERS: Final[Mapping[str, Mapping[str, ResourceHandler]]] = {
     "attach": _CONNECT_HANDLERS,
     "portforward": _CONNECT_HANDLERS,
     "proxy": _CONNECT_HANDLERS,
-    "token": {"create": tokens.create_token},
+    "token": {"create": token_request.create_token},
     "flagz": _READ_EXTRA,
     "metrics": _READ_EXTRA,
     "statusz": _READ_EXTRA,

@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 from cachetools import LRUCache
 
-from mockkube.api import documents
+from mockkube.api.decoding import documents
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 

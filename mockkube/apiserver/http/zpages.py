@@ -14,8 +14,8 @@ from aiohttp import web
 from mockkube.api.errors import NotAcceptable
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
-from mockkube.apiserver.http.exchange import TEXT, RequestContext
 from mockkube.apiserver.http.negotiation import JSON, YAML, AcceptClause, Representation, parse_accept
+from mockkube.apiserver.http.request_context import TEXT, RequestContext
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version, binary_version

@@ -15,22 +15,22 @@ from mockkube_storage import errors as store_errors
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.fields import quote
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.authorization.refusals import new_forbidden_request
+from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.local import reviews, subresources
 from mockkube.apiserver.local.endpoint import LocalEndpoint, LocalServer
-from mockkube.apiserver.local.view import KindView, LocalWatch
+from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, parse_list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
 

@@ -5,10 +5,10 @@ import asyncio
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.schema import Schema
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.local.view import KindView, LocalWatch
+from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
-from mockkube.client.sight import VersionedDecoder, keep_all_fields
+from mockkube.client.versioned_decoder import VersionedDecoder, keep_all_fields
 from mockkube.runtime.component_log import ComponentLog
 
 

@@ -6,7 +6,7 @@ from mockkube.api.errors import Invalid
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authorization import access_reviews
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.authorization.refusals import new_forbidden_request
+from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 

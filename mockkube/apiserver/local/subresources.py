@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from mockkube.api import complaints
-from mockkube.api.codec import DecodingError, DecodingState
+from mockkube.api.decoding import decoding_errors
+from mockkube.api.decoding.codec import DecodingError, DecodingState
 from mockkube.api.errors import BadRequest, MethodNotAllowed
 from mockkube.api.types import Object
-from mockkube.apiserver.http.exchange import status_success
+from mockkube.apiserver.http.request_context import status_success
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch
@@ -50,6 +50,6 @@ def _decode(resource: Resource, definition: str, value: Any) -> Object:
     try:
         obj = codec.decode(node, value, DecodingState())
     except DecodingError as error:
-        raise BadRequest(complaints.find_decoding_error(node, value)) from error
+        raise BadRequest(decoding_errors.find_decoding_error(node, value)) from error
     obj.setdefault("metadata", {})
     return obj

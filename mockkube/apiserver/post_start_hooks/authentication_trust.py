@@ -8,13 +8,13 @@ import orjson
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.types import Object
-from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
+from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
-from mockkube.apiserver.registry.cache import CacheChange
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"

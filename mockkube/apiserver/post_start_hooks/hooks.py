@@ -3,12 +3,12 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from mockkube.apiserver.post_start_hooks.api_service_registration import ApiServiceRegistration
 from mockkube.apiserver.post_start_hooks.authentication_trust import AuthenticationTrustController
 from mockkube.apiserver.post_start_hooks.identity_lease import IdentityLease
 from mockkube.apiserver.post_start_hooks.ip_addresses import IPAddressController
 from mockkube.apiserver.post_start_hooks.legacy_tokens import LegacyTokenController
-from mockkube.apiserver.post_start_hooks.registrations import ApiServiceRegistration
-from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
+from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry.registry import Registry
 
 

@@ -9,13 +9,13 @@ from mockkube.api.kinds.core.service import allocation as wants
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import parse_ip
-from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
+from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, deletion
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
-from mockkube.apiserver.registry.cache import CacheChange, ChangeType
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 
 IP_ADDRESSES: Final = ("networking.k8s.io", "ipaddresses")
 FAMILY_LABEL: Final = "ipaddress.kubernetes.io/ip-family"

@@ -16,13 +16,13 @@ from mockkube.api.kinds.core.secret import SERVICE_ACCOUNT_NAME_ANNOTATION
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authentication.legacy_tokens import TOKEN_KEY, read_token
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, InvalidCredentials, User
-from mockkube.apiserver.post_start_hooks.rounds import RetryQueue
+from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
-from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 
 TOKEN_SECRET_TYPE: Final = "kubernetes.io/service-account-token"
 SERVICE_ACCOUNT_UID_ANNOTATION: Final = "kubernetes.io/service-account.uid"

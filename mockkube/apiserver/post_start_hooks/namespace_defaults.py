@@ -12,10 +12,10 @@ from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Forbidden, No
 from mockkube.api.types import Object
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
 from mockkube.apiserver.registry import creation, updating
-from mockkube.apiserver.registry.cache import CacheChange, CachedObject, ChangeListener, ChangeType, Collection
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeListener, ChangeType, Collection
 
 DEFAULT_ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"

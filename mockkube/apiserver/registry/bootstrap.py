@@ -9,7 +9,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import creation, patching
-from mockkube.apiserver.registry.flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS
+from mockkube.apiserver.registry.bootstrap_flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.registry import Registry

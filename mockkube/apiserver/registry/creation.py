@@ -14,11 +14,11 @@ from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.api.validation.metadata import validate_metadata
-from mockkube.apiserver.registry import encoding, tracking
+from mockkube.apiserver.registry import encoding, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 # Attempts with different random suffixes before a generated name counts as taken.
 NAME_TRIES_MAX: Final = 8
@@ -46,7 +46,7 @@ async def create(
     _prepare_metadata(resource, scope, obj)
     if not managers_updated:
         obj = await resource.run_with_conversions(
-            partial(tracking.update_managed_fields, resource, scope, None, obj, options), scope.body_bytes
+            partial(managed_fields.update_managed_fields, resource, scope, None, obj, options), scope.body_bytes
         )
     stem = "" if metadata.get("name") else metadata.get("generateName", "")
     if not stem:

@@ -10,16 +10,16 @@ from typing import Final
 
 from mockkube_storage import errors as store_errors
 
-from mockkube.api.custom.conditions import mark_for_deletion
+from mockkube.api.custom.crd_conditions import mark_for_deletion
 from mockkube.api.errors import Conflict, Forbidden, NotFound, make_details
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.creation import CRDS, SERVICES, dry_run_result, find_written
 from mockkube.apiserver.registry.options import DeleteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 ORPHAN_FINALIZER: Final = "orphan"
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"

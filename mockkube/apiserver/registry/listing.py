@@ -10,11 +10,11 @@ from typing import Any, Final
 import orjson
 from mockkube_storage import errors as store_errors
 
-from mockkube.api import go_json
+from mockkube.api.decoding import go_json_errors
 from mockkube.api.errors import BadRequest, Expired, Timeout
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
 # Selecting from this many objects runs off the event loop even if all of them are decoded already.
@@ -207,7 +207,7 @@ def _decode_token(text: str) -> ContinueToken:
     try:
         value: Any = orjson.loads(plain)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(problem + go_json.find_syntax_error(plain)) from error
+        raise BadRequest(problem + go_json_errors.find_syntax_error(plain)) from error
     version = value.get("v", "") if isinstance(value, dict) else ""
     if version != _FORMAT:
         raise BadRequest(f"{problem}server does not recognize this encoded version {version}")

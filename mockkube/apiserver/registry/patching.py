@@ -12,17 +12,17 @@ from typing import Any
 
 import orjson
 
-from mockkube.api import complaints, documents
-from mockkube.api.codec import DecodingError, DecodingState
-from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
+from mockkube.api.decoding import decoding_errors, documents
+from mockkube.api.decoding.codec import DecodingError, DecodingState
+from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
-from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
-from mockkube.api.patching.gotext import json_kind_name
+from mockkube.api.patching import go_formatting, json_patch, merge_patch, strategic
+from mockkube.api.patching.go_formatting import json_kind_name
 from mockkube.api.schema import TypeNode
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry import creation, tracking, updating
+from mockkube.apiserver.registry import creation, managed_fields, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason, resets_managed_fields
 from mockkube.apiserver.registry.updating import UpdateResult
@@ -125,7 +125,7 @@ def _apply_document(
     resource: Resource, scope: RequestScope, old: Object | None, given: Patch, options: WriteOptions
 ) -> Object:
     """Merge the applied document into the object and decode the result."""
-    merged = tracking.apply_object(resource, scope, old, given.document, options)
+    merged = managed_fields.apply_object(resource, scope, old, given.document, options)
     # Unknown fields were reported while the document was merged, by the typed conversion.
     new = resource.decode(merged, scope, "Ignore")
     updating.check_identity(resource, scope, new["metadata"])
@@ -218,12 +218,14 @@ def _find_kind_error(resource: Resource, patched: Any) -> str | None:
 def _decoding_error_text(resource: Resource, given: Patch, patched: Any) -> str:
     """Return the decoding error in the words of the patch type."""
     if given.type is PatchType.STRATEGIC:
-        return complaints.find_conversion_error(resource.node, patched)
-    return complaints.find_decoding_error(resource.node, patched)
+        return decoding_errors.find_conversion_error(resource.node, patched)
+    return decoding_errors.find_decoding_error(resource.node, patched)
 
 
 def _patch_error(given: Patch, patched: Any, why: str) -> Invalid:
-    shown = gotext.format_go_value(given.document) if given.type is PatchType.STRATEGIC else _render_json(patched)
+    shown = (
+        go_formatting.format_go_value(given.document) if given.type is PatchType.STRATEGIC else _render_json(patched)
+    )
     return Invalid("", "", "", [invalid("patch", shown, why)])
 
 

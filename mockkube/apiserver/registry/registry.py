@@ -8,7 +8,7 @@ from typing import Any, Final
 from mockkube_storage.store import Store
 
 from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version, load_kind
-from mockkube.api.codec import Codec
+from mockkube.api.decoding.codec import Codec
 from mockkube.api.errors import Timeout
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.strategies import Strategies
@@ -18,16 +18,16 @@ from mockkube.api.strategy import Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.registry.admission import Admission
-from mockkube.apiserver.registry.allocators import ServiceIpAllocator
-from mockkube.apiserver.registry.cache import WatchCache
 from mockkube.apiserver.registry.elsewhere import AggregatedApi
+from mockkube.apiserver.registry.managed_fields import ManagedFieldsUpdaters
 from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
-from mockkube.apiserver.registry.tracking import ManagedFieldsUpdaters
+from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
+from mockkube.apiserver.registry.watch_cache import WatchCache
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.heavy_work import InlineRunner, ThreadedRunner
-from mockkube.runtime.loop_board import HotLoops
+from mockkube.runtime.hot_loops import HotLoops
+from mockkube.runtime.random import Random
 
 
 @dataclass(frozen=True, slots=True)

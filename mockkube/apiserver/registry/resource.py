@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from mockkube_storage.model import Entry
 from mockkube_storage.store import Store
 
-from mockkube.api import complaints, conversions
+from mockkube.api import conversions
 from mockkube.api.catalogue import KindInfo
-from mockkube.api.codec import Codec, DecodingError, DecodingState
-from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
+from mockkube.api.decoding import decoding_errors
+from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
+from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.api.kind import Kind
-from mockkube.api.printers.plain import CREATED_AT_PRINTER
+from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
 from mockkube.api.printers.table import Printer
 from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import TypeNode
@@ -35,18 +36,18 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry import webhook_calls as webhook_calls
 from mockkube.apiserver.registry.admission import Admission
-from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.authorizer import Decision
-from mockkube.apiserver.registry.cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
-from mockkube.apiserver.registry.scaling import ScaleMapper
+from mockkube.apiserver.registry.scale_mapper import ScaleMapper
+from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
+from mockkube.apiserver.registry.watch_cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.heavy_work import HeavyWorkRunner, InlineRunner
+from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
-    from mockkube.apiserver.registry.tracking import ManagedFieldsUpdaters
+    from mockkube.apiserver.registry.managed_fields import ManagedFieldsUpdaters
 
 T = TypeVar("T")
 PATCH_TYPES: Final = (
@@ -347,7 +348,7 @@ class Resource:
 
     def find_unknown_fields(self, value: Any) -> list[str]:
         """Return the paths of fields that this version does not have."""
-        return list(complaints.find_unknown_fields(self.node, value))
+        return list(decoding_errors.find_unknown_fields(self.node, value))
 
     def decode(
         self, value: Any, scope: RequestScope, validation: str, repeats: DuplicateFields = NO_DUPLICATES
@@ -362,7 +363,7 @@ class Resource:
         except DecodingError as error:
             # The decoder is fast because it does not track paths; the error text comes from a second, slower walk.
             raise BadRequest(
-                self.cannot_handle_message(value, complaints.find_decoding_error(self.node, value))
+                self.cannot_handle_message(value, decoding_errors.find_decoding_error(self.node, value))
             ) from error
         if found.has_unknown_fields or repeats:
             self._report_field_errors(value, scope, validation, repeats)

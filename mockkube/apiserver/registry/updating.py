@@ -12,20 +12,20 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api import fields, names
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
-from mockkube.api.managed_fields.tracking import keep_timestamps
+from mockkube.api.managed_fields.updater import keep_timestamps
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import (
     validate_metadata,
     validate_metadata_update,
     validate_native_metadata_update,
 )
-from mockkube.apiserver.registry import creation, tracking
+from mockkube.apiserver.registry import creation, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.creation import dry_run_result, find_written, set_namespace
 from mockkube.apiserver.registry.deletion import after_delete, revision_of_conflict
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, equals_except_version, error_without_reason
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 # Attempts of an update without a resourceVersion against concurrent writes.
 UPDATE_TRIES_MAX: Final = 100
@@ -132,7 +132,9 @@ def _apply_change(
     new = change(resource.to_served_version(record.load()))
     if not managers_updated:
         # Loaded again, because the change may have modified its copy in place.
-        new = tracking.update_managed_fields(resource, scope, resource.to_served_version(record.load()), new, options)
+        new = managed_fields.update_managed_fields(
+            resource, scope, resource.to_served_version(record.load()), new, options
+        )
     return resource.to_storage_version(new)
 
 

@@ -10,9 +10,9 @@ from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
 from mockkube.apiserver.registry.registry import KindSet
-from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.control import clock, component, fault, snapshot
-from mockkube.cluster.control.definitions import GROUP, VERSION, make_published_schema
+from mockkube.cluster.control.schemas import GROUP, VERSION, make_published_schema
 
 _READ: Final = ("get",)
 # Subresources of a component: pages that its binary serves on a port of its own.

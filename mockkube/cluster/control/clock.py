@@ -11,7 +11,7 @@ from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, 
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import parse_time, render_micro_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.cluster.readings import REAL_CLOCK, VIRTUAL_CLOCK
+from mockkube.cluster.configuration.values import REAL_CLOCK, VIRTUAL_CLOCK
 
 # Name of the only clock.
 CLOCK_NAME: Final = "cluster"

@@ -13,11 +13,16 @@ from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Col
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
-from mockkube.cluster.components import REQUIRED_COMPONENTS, ComponentSettings, find_skews, resolve_settings
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.definitions import GROUP
-from mockkube.cluster.control.reading import get_condition
-from mockkube.cluster.readings import check_component, parse_version_up_to
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.component_settings import (
+    REQUIRED_COMPONENTS,
+    ComponentSettings,
+    find_skews,
+    resolve_settings,
+)
+from mockkube.cluster.configuration.values import check_component, parse_version_up_to
+from mockkube.cluster.control.conditions import get_condition
+from mockkube.cluster.control.schemas import GROUP
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, is_api_server
 from mockkube.features.errors import FlagError

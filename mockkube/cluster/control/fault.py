@@ -9,7 +9,7 @@ from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, integer_column, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.cluster.readings import check_component
+from mockkube.cluster.configuration.values import check_component
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 DELAY_SECONDS_MAX: Final = 3600.0

@@ -12,7 +12,7 @@ from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
 from mockkube.controllers.certificates.rate_limits import csr_rate_limiter
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
-from mockkube.runtime.rate_limits import RateLimiter
+from mockkube.runtime.rate_limiters import RateLimiter
 
 _KIND: Final = "CertificateSigningRequest"
 # Message of the approval, by the subresource that the requester must be allowed to create.

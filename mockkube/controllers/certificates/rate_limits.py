@@ -4,7 +4,7 @@
 from typing import Final
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import (
+from mockkube.runtime.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     MaxOfRateLimiter,

@@ -17,7 +17,7 @@ from mockkube.controllers.certificates import requests
 from mockkube.controllers.certificates.authority import CertificateAuthority, SigningPolicy, signing_duration
 from mockkube.controllers.certificates.rate_limits import csr_rate_limiter
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
-from mockkube.runtime.rate_limits import RateLimiter
+from mockkube.runtime.rate_limiters import RateLimiter
 
 SIGNERS: Final = (
     requests.KUBELET_SERVING,

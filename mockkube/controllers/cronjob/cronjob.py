@@ -15,8 +15,8 @@ from mockkube.api.fields import quote
 from mockkube.api.kinds.batch.cron_schedule import is_time_zone
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING, reference_to
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
 from mockkube.controllers.cronjob.missed_times import (
     MissedSchedules,
@@ -28,7 +28,7 @@ from mockkube.controllers.cronjob.schedule import Schedule, ScheduleParseError, 
 from mockkube.controllers.framework import controller_ref_manager
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.owner_index import resolve_controller_ref
-from mockkube.controllers.job.rules import finished_type
+from mockkube.controllers.job.job_properties import finished_type
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
 KIND: Final = "CronJob"

@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.daemonset.placement import (
     DaemonPlacement,
@@ -37,11 +37,11 @@ from mockkube.controllers.framework.owner_index import (
     selector_of,
 )
 from mockkube.controllers.framework.slow_start import slow_start_batch
-from mockkube.controllers.history import RevisionHistory, revision_hash
+from mockkube.controllers.history.controller_history import RevisionHistory, revision_hash
 from mockkube.controllers.pods.by_node import pods_by_node
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
 from mockkube.controllers.pods.readiness import is_finished, is_ready, min_ready_delay
-from mockkube.proposals.lending import make_selector_operators
+from mockkube.proposals.component_extensions import make_selector_operators
 
 # Most pods that one reconciliation creates, and most that it deletes.
 BURST_MAX: Final = 250

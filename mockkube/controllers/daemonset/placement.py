@@ -9,11 +9,11 @@ from typing import Final
 
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.pods.template_hash import HASH_LABEL
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, find_untolerated
 
-HASH_LABEL: Final = "controller-revision-hash"
 GENERATION_LABEL: Final = "pod-template-generation"
 GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 _NAME: Final = "metadata.name"

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.controllers.daemonset.placement import GENERATION_LABEL, HASH_LABEL, NodeFit, template_generation
+from mockkube.controllers.daemonset.placement import GENERATION_LABEL, NodeFit, template_generation
 from mockkube.controllers.deployment.scaling import resolve_int_or_percent
 from mockkube.controllers.pods.readiness import is_available, is_ready
+from mockkube.controllers.pods.template_hash import HASH_LABEL
 
 # The pods of a set by the node they are bound or pinned to.
 Daemons = Mapping[str, Sequence[ReadOnlyObject]]

@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.deployment import scaling as sizes
 from mockkube.controllers.deployment import status as statuses

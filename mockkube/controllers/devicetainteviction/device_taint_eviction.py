@@ -12,7 +12,7 @@ from prometheus_client import Counter, Histogram
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, key_of
 from mockkube.controllers.devicetainteviction.device_taints import (
     DeviceTaints,
@@ -26,9 +26,9 @@ from mockkube.controllers.devicetainteviction.rule_status import DeviceTaintRule
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.status_writer import PodDisruptionWriter
-from mockkube.controllers.resourceclaim.claim_names import owner_pod_uid
+from mockkube.controllers.resourceclaim.pod_resource_claims import owner_pod_uid
 from mockkube.matching.pod_claims import device_claim
-from mockkube.proposals.lending import make_device_taint_rules
+from mockkube.proposals.component_extensions import make_device_taint_rules
 
 RULES_GATE: Final = "DRADeviceTaintRules"
 _REASON: Final = "DeviceTaintManagerEviction"

@@ -14,7 +14,7 @@ from mockkube.api.selectors import labels
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.disruption.budget_counts import (
     DisruptedPods,
@@ -25,11 +25,11 @@ from mockkube.controllers.disruption.budget_counts import (
     disruption_allowed_condition,
     needs_scale,
 )
-from mockkube.controllers.disruption.pod_scales import ScaleFinder
+from mockkube.controllers.disruption.scale_finder import ScaleFinder
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.selector_text import format_selector
-from mockkube.controllers.garbagecollector.served_kinds import CRD_KIND
+from mockkube.controllers.framework.served_kinds import CRD_KIND
 from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET, FINISHED, PodDisruptionWriter
 
 # A pod with condition DisruptionTarget that is not deleted within this time is no longer about to be disrupted.

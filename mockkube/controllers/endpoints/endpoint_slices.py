@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
@@ -30,7 +30,7 @@ from mockkube.controllers.endpoints.slice_plan import (
     ports_key,
     sort_ports,
 )
-from mockkube.controllers.endpoints.topology_hints import effective_traffic_distribution, reconcile_hints
+from mockkube.controllers.endpoints.traffic_distribution import effective_traffic_distribution, reconcile_hints
 from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimeTracker
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp, new_controller_ref
@@ -38,7 +38,7 @@ from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_ready
 from mockkube.matching.node_selectors import aggregate_errors
-from mockkube.runtime.rate_limits import (
+from mockkube.runtime.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     MaxOfRateLimiter,

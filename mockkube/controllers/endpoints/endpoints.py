@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,

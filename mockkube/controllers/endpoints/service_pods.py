@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Informer, ObjectChange
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.readiness import is_ready

@@ -12,23 +12,23 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.bad_objects import find_suspects
-from mockkube.client.cache import EventHandler, Informer, InformerFactory, ObjectChange
+from mockkube.client.event_recorder import EventRecorder
+from mockkube.client.filtered_informer import FilteredInformer
+from mockkube.client.informer import EventHandler, Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
-from mockkube.client.recorder import EventRecorder
-from mockkube.client.screened import FilteredInformer
 from mockkube.controllers.framework.hot_loops import HotLoopDetector
+from mockkube.controllers.framework.options import Options
 from mockkube.controllers.framework.queue_metrics import QueueMetrics
 from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
-from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
-from mockkube.controllers.options import Options
+from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.taints import TaintRules
+from mockkube.proposals.component_extensions import make_taint_rules
 from mockkube.proposals.expression_metrics import make_measured_cache
-from mockkube.proposals.lending import make_taint_rules
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
-from mockkube.runtime.rate_limits import BucketRateLimiter, RateLimiter, default_controller_rate_limiter
+from mockkube.runtime.random import Random
+from mockkube.runtime.rate_limiters import BucketRateLimiter, RateLimiter, default_controller_rate_limiter
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 

@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import HotLoop
+from mockkube.runtime.hot_loops import HotLoop
 from mockkube.runtime.steps import Signal
 
 WINDOW_SECONDS: Final = 60.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mockkube.client.cache import Informer
+from mockkube.client.informer import Informer
 from mockkube.runtime.steps import Signal
 
 

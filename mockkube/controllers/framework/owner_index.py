@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Informer, ObjectChange
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_of, controller_uid
 

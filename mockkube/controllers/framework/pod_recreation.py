@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Informer, ObjectChange
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.framework.hot_loops import WINDOW_SECONDS, HotLoopDetector

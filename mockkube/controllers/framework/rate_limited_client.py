@@ -17,7 +17,7 @@ from mockkube.client.protocol import (
     Watch,
 )
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import RateLimiter
+from mockkube.runtime.rate_limiters import RateLimiter
 
 
 class RateLimitedClient:

@@ -6,7 +6,7 @@ upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller_base.go, sto
 from collections.abc import Iterator
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Informer, ObjectChange
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 
 

@@ -6,9 +6,9 @@ from typing import Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
-from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
+from mockkube.controllers.framework.resource_monitors import ResourceMonitors
+from mockkube.controllers.framework.served_kinds import BUILT_IN, ServedKind
 from mockkube.controllers.garbagecollector.owner_graph import ObjectReference, has_finalizer
-from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, ServedKind
 from mockkube.controllers.nodelifecycle.node_writer import retry_on_conflict
 
 _BUILT_IN: Final = frozenset(kind.name for kind in BUILT_IN)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key
 
 FOREGROUND: Final = "foregroundDeletion"

@@ -12,10 +12,7 @@ from mockkube.api.conditions import find_condition
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
-from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, JobPodCounts
-from mockkube.controllers.job.pods import index_of, phase_of, valid_index_of
-from mockkube.controllers.job.policies import match_pod_failure_policy, match_success_policy
-from mockkube.controllers.job.rules import (
+from mockkube.controllers.job.job_properties import (
     JobFeatures,
     completions_of,
     has_backoff_limit_per_index,
@@ -23,6 +20,9 @@ from mockkube.controllers.job.rules import (
     is_suspended,
     true_condition,
 )
+from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, JobPodCounts
+from mockkube.controllers.job.pods import index_of, phase_of, valid_index_of
+from mockkube.controllers.job.policies import match_pod_failure_policy, match_success_policy
 
 SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"

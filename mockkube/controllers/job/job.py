@@ -9,8 +9,8 @@ from typing import ClassVar
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
 from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
@@ -34,12 +34,7 @@ from mockkube.controllers.job.completion import (
     select_pods_to_untrack,
     set_condition,
 )
-from mockkube.controllers.job.metrics import JobMetrics
-from mockkube.controllers.job.orphan_pods import JobOrphanPodController
-from mockkube.controllers.job.pod_control import BATCH_SECONDS, JobPodControl, JobSyncContext
-from mockkube.controllers.job.pod_counts import count_job_pods
-from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, TRACKING_FINALIZER, is_tracked
-from mockkube.controllers.job.rules import (
+from mockkube.controllers.job.job_properties import (
     API_VERSION,
     BACKOFF_SECONDS,
     BACKOFF_SECONDS_MAX,
@@ -48,9 +43,14 @@ from mockkube.controllers.job.rules import (
     finished_type,
     is_suspended,
 )
+from mockkube.controllers.job.metrics import JobMetrics
+from mockkube.controllers.job.orphan_pods import JobOrphanPodController
+from mockkube.controllers.job.pod_control import BATCH_SECONDS, JobPodControl, JobSyncContext
+from mockkube.controllers.job.pod_counts import count_job_pods
+from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, TRACKING_FINALIZER, is_tracked
 from mockkube.controllers.job.state import JobState
 from mockkube.controllers.pods.pod_control import PodControl
-from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter, RateLimiter
+from mockkube.runtime.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
 
 
 class JobController(Controller):

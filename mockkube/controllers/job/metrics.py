@@ -9,9 +9,14 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.job.indexes import OrderedIntervals
+from mockkube.controllers.job.job_properties import (
+    JOB_CONTROLLER_NAME,
+    completions_of,
+    has_backoff_limit_per_index,
+    is_indexed,
+)
 from mockkube.controllers.job.pod_counts import JobPodCounts
 from mockkube.controllers.job.pods import is_tracked, phase_of
-from mockkube.controllers.job.rules import JOB_CONTROLLER_NAME, completions_of, has_backoff_limit_per_index, is_indexed
 from mockkube.controllers.pods.status_writer import FINISHED
 
 _SUBSYSTEM: Final = "job_controller"

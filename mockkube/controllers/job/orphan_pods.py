@@ -8,13 +8,12 @@ from typing import ClassVar
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.framework.owner_index import resolve_controller_ref, selector_of
-from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, is_tracked
-from mockkube.controllers.job.rules import (
+from mockkube.controllers.job.job_properties import (
     API_VERSION,
     BACKOFF_SECONDS,
     BACKOFF_SECONDS_MAX,
@@ -22,7 +21,8 @@ from mockkube.controllers.job.rules import (
     JobFeatures,
     finished_type,
 )
-from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter, RateLimiter
+from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, is_tracked
+from mockkube.runtime.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
 
 
 class JobOrphanPodController(Controller):

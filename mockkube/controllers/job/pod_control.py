@@ -14,6 +14,7 @@ from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.framework.expectations import Expectations
 from mockkube.controllers.framework.slow_start import slow_start_batch
 from mockkube.controllers.job.backoff import BackoffRecord, index_remaining_backoff_seconds
+from mockkube.controllers.job.job_properties import has_backoff_limit_per_index, is_indexed, is_suspended
 from mockkube.controllers.job.metrics import JobMetrics
 from mockkube.controllers.job.pod_counts import JobPodCounts
 from mockkube.controllers.job.pods import (
@@ -25,7 +26,6 @@ from mockkube.controllers.job.pods import (
     new_pod,
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
-from mockkube.controllers.job.rules import has_backoff_limit_per_index, is_indexed, is_suspended
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_ready
 from mockkube.runtime.clock import Clock

@@ -12,6 +12,7 @@ from typing import Final
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.job.backoff import finished_at
 from mockkube.controllers.job.indexes import OrderedIntervals
+from mockkube.controllers.job.job_properties import JobFeatures, completions_of, has_backoff_limit_per_index, is_indexed
 from mockkube.controllers.job.pods import (
     all_index_failures,
     index_failures,
@@ -22,7 +23,6 @@ from mockkube.controllers.job.pods import (
     valid_index_of,
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
-from mockkube.controllers.job.rules import JobFeatures, completions_of, has_backoff_limit_per_index, is_indexed
 from mockkube.controllers.pods.readiness import is_active, is_ready, is_terminating
 
 # Most uids of uncounted pods in a status (upstream: MaxUncountedPods).

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.job.indexes import parse_integer
-from mockkube.controllers.job.rules import API_VERSION, KIND, completions_of, is_indexed
+from mockkube.controllers.job.job_properties import API_VERSION, KIND, completions_of, is_indexed
 from mockkube.controllers.pods.pod_control import pod_from_template
 from mockkube.controllers.pods.readiness import is_ready, ready_since
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.controllers.job.indexes import OrderedIntervals
-from mockkube.controllers.job.rules import completions_of
+from mockkube.controllers.job.job_properties import completions_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.pods.pod_control import is_namespace_terminating

@@ -9,14 +9,14 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, Selection, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
-from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, CRD_KIND, ServedKind, custom_kinds
+from mockkube.controllers.framework.served_kinds import BUILT_IN, CRD_KIND, ServedKind, custom_kinds
 from mockkube.controllers.namespace.conditions import RemainingContent, updated_conditions
 from mockkube.controllers.pods.status_writer import FINISHED
-from mockkube.runtime.rate_limits import (
+from mockkube.runtime.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     MaxOfRateLimiter,

@@ -10,7 +10,7 @@ from typing import Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.options import NodeOptions
+from mockkube.controllers.framework.options import NodeOptions
 
 READY: Final = "Ready"
 _KUBELET_CONDITIONS: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import (
     DONE,
@@ -26,7 +26,7 @@ from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREAC
 from mockkube.controllers.nodelifecycle.node_monitor import NodeHealthMonitor
 from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
 from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
-from mockkube.controllers.pods.taint_eviction import TaintEvictionController
+from mockkube.controllers.tainteviction.taint_eviction import TaintEvictionController
 
 NAME: Final = "node-lifecycle-controller"
 SEPARATE_GATE: Final = "SeparateTaintEvictionController"

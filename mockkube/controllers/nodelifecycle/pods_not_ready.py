@@ -10,8 +10,8 @@ from mockkube.api.conditions import find_condition, with_condition
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.protocol import Client
-from mockkube.client.recorder import EventRecorder
 
 
 async def mark_pods_not_ready(

@@ -5,7 +5,7 @@ upstream 1.36: pkg/controller/ttl/ttl_controller.go
 
 from typing import ClassVar, Final, NamedTuple
 
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 

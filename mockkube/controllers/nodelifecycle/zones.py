@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.controllers.options import NodeOptions
+from mockkube.controllers.framework.options import NodeOptions
 
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")

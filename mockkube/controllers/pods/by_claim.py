@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/volume/common/common.go, component-helpers/storage
 """
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Indexer, Informer
+from mockkube.client.informer import Indexer, Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_uid
 from mockkube.matching.pod_claims import volume_claims

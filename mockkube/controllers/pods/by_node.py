@@ -1,7 +1,7 @@
 """Index of pods by the node they are bound to."""
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Indexer, Informer
+from mockkube.client.informer import Indexer, Informer
 
 
 def pods_by_node(pods: Informer) -> Indexer:

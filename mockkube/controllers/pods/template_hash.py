@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.runtime.chance import NAME_ALPHABET
+from mockkube.runtime.random import NAME_ALPHABET
 
 _OFFSET: Final = 0x811C9DC5
 _PRIME: Final = 0x01000193
@@ -48,3 +48,6 @@ def safe_encode_string(number: int) -> str:
     """Return a number encoded in characters that form no words."""
     # As SafeEncodeString: each decimal digit is mapped by its character code, so only ten of the characters occur.
     return "".join(NAME_ALPHABET[ord(digit) % len(NAME_ALPHABET)] for digit in str(number))
+
+
+HASH_LABEL: Final = "controller-revision-hash"

@@ -12,12 +12,12 @@ from cachetools import LRUCache
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.write_through_cache import WriteThroughCache
-from mockkube.controllers.resourceclaim.claim_names import (
+from mockkube.controllers.resourceclaim.pod_resource_claims import (
     can_reserve,
     claim_name_prefix,
     is_pod_done,

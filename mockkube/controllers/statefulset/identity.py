@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.daemonset.placement import HASH_LABEL
 from mockkube.controllers.pods.pod_control import pod_from_template
+from mockkube.controllers.pods.template_hash import HASH_LABEL
 
 KIND: Final = "StatefulSet"
 API_VERSION: Final = "apps/v1"

@@ -9,10 +9,10 @@ from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Informer
+from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, key_of
-from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.statefulset.claims import (
     CLAIM,

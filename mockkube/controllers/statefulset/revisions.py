@@ -11,13 +11,13 @@ from typing import ClassVar, Final
 from mockkube.api.errors import Internal
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.sight import VersionedDecoder
-from mockkube.controllers.history import RevisionHistory, revision_patch, sort_revisions
+from mockkube.client.versioned_decoder import VersionedDecoder
+from mockkube.controllers.history.controller_history import RevisionHistory, revision_patch, sort_revisions
 from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_encode_string
 from mockkube.controllers.statefulset.identity import KIND
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import make_schema
-from mockkube.proposals.outside import trains_for
+from mockkube.proposals.component_extensions import make_schema
+from mockkube.proposals.loading import trains_for
 
 # Label of a revision with its hash; pods carry the revision's name in `controller-revision-hash`.
 REVISION_HASH_LABEL: Final = "controller.kubernetes.io/hash"

@@ -32,7 +32,7 @@ from mockkube.controllers.statefulset.revisions import (
     apply_revision,
     semantic_comparison,
 )
-from mockkube.controllers.statefulset.rollout import (
+from mockkube.controllers.statefulset.stateful_set_plan import (
     PodNeed,
     RevisionedSets,
     StatefulSetFeatures,

@@ -6,11 +6,11 @@ upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import Informer
+from mockkube.client.event_recorder import EventRecorder
+from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client
-from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, bind_to_claim, has_annotation

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.volume.bindings import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBindings

@@ -20,9 +20,9 @@ from mockkube.kubelet.stages.expressions import (
     find_seconds,
     find_weight,
 )
-from mockkube.kubelet.stages.functions import TemplateFactory
 from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import TemplateError
+from mockkube.kubelet.stages.template_functions import TemplateFactory
 
 STAGE_KIND: Final = "Stage.kwok.x-k8s.io"
 

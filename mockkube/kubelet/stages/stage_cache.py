@@ -7,12 +7,12 @@ from typing import Final
 from mockkube.api.errors import ApiError, Forbidden
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
-from mockkube.client.cache import Informer, ObjectChange
-from mockkube.client.outages import UnreachableServers
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Client, EventType, Selection
-from mockkube.kubelet.stages.definition import CRD_NAME
-from mockkube.kubelet.stages.functions import TemplateFactory
+from mockkube.client.unreachable_servers import UnreachableServers
+from mockkube.kubelet.stages.crd import CRD_NAME
 from mockkube.kubelet.stages.stage import STAGE_KIND, Stage, StageError, parse_stage
+from mockkube.kubelet.stages.template_functions import TemplateFactory
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal, Worker
 

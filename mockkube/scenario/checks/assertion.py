@@ -13,8 +13,8 @@ from mockkube.scenario.bindings import resolve
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.matching import Difference, find_differences
-from mockkube.scenario.outcomes import format_error
 from mockkube.scenario.references import adapt_manifests, find_candidates, load_manifests
+from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import RequestOptions, World
 

@@ -6,15 +6,15 @@ from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError, Unavailable
 from mockkube.scenario.errors import StepFailed
-from mockkube.scenario.outcomes import format_error
 from mockkube.scenario.references import with_namespace
+from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.steps.apply import ApplyStep
 from mockkube.scenario.steps.create import CreateStep
 from mockkube.scenario.steps.delete import DeleteStep
 from mockkube.scenario.steps.patch import PatchStep
 from mockkube.scenario.steps.update import UpdateStep
-from mockkube.scenario.steps.writing import WriteStep
+from mockkube.scenario.steps.write import WriteStep
 from mockkube.scenario.world import World
 
 

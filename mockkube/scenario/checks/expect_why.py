@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
 from mockkube.explain.scheduling import SchedulingExplanation, explain, record_case
-from mockkube.explain.what_if import add_remedies
+from mockkube.explain.scheduling_remedies import add_remedies
 from mockkube.features.components import SCHEDULER
 from mockkube.scenario.errors import StepFailed
-from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

@@ -15,8 +15,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Deletion, Key, PatchType, Propagation, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind
-from mockkube.scenario.kubectl.applying import make_patch, with_last_applied
-from mockkube.scenario.kubectl.line import parse_command_line
+from mockkube.scenario.kubectl.command_line import parse_command_line
+from mockkube.scenario.kubectl.last_applied import make_patch, with_last_applied
 from mockkube.scenario.kubectl.objects import KubectlCommand, TargetObject
 from mockkube.scenario.references import key_of_kind
 from mockkube.scenario.steps.taint import TaintStep

@@ -8,7 +8,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind, find_kind_by_name
-from mockkube.scenario.kubectl.line import CommandLine
+from mockkube.scenario.kubectl.command_line import CommandLine
 from mockkube.scenario.references import key_of_kind, load_manifests, with_namespace
 from mockkube.scenario.world import World
 

@@ -8,7 +8,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import key_of_kind
-from mockkube.scenario.steps.writing import WriteStep
+from mockkube.scenario.steps.write import WriteStep
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.scenario.kinds import ResourceKind
-from mockkube.scenario.steps.writing import WriteStep
+from mockkube.scenario.steps.write import WriteStep
 
 
 @dataclass(frozen=True)

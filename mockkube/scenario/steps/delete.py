@@ -9,8 +9,8 @@ from mockkube.features.components import API_SERVER
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.kinds import ResourceKind
-from mockkube.scenario.outcomes import Expectation, check_response
 from mockkube.scenario.references import TargetReference, adapt_manifests, key_of_kind, load_manifests, with_namespace
+from mockkube.scenario.responses import Expectation, check_response
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import RequestOptions, World
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from mockkube.api.errors import ApiError
 from mockkube.scenario.errors import StepFailed
-from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

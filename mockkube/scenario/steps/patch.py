@@ -7,9 +7,9 @@ from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType
 from mockkube.scenario.kinds import ResourceKind
-from mockkube.scenario.outcomes import bind_outputs, check_response
 from mockkube.scenario.references import TargetReference, key_of_kind
-from mockkube.scenario.steps.writing import WriteStep
+from mockkube.scenario.responses import bind_outputs, check_response
+from mockkube.scenario.steps.write import WriteStep
 from mockkube.scenario.world import World
 
 _PATCH_TYPES: Final = {"merge": PatchType.MERGE, "json": PatchType.JSON, "strategic": PatchType.STRATEGIC}

@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.cluster.components import ComponentSettings
-from mockkube.cluster.readings import parse_version
+from mockkube.cluster.configuration.component_settings import ComponentSettings
+from mockkube.cluster.configuration.values import parse_version
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import gate_registry
 from mockkube.features.versions import Version
-from mockkube.proposals.impact import ScanFinding
-from mockkube.proposals.scanning import COMPONENTS, RESOURCES, scan_objects
+from mockkube.proposals.scan import COMPONENTS, RESOURCES, scan_objects
+from mockkube.proposals.server_impact import ScanFinding
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World

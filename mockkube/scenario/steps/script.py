@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final
 from mockkube.scenario.errors import StepFailed, StepNotSupported, StepTimedOut
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.matching import find_differences
-from mockkube.scenario.outcomes import Output, bind_outputs
+from mockkube.scenario.responses import Output, bind_outputs
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

@@ -7,7 +7,7 @@ from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType, Selection
 from mockkube.scenario.errors import StepFailed
-from mockkube.scenario.outcomes import format_error
+from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

@@ -13,7 +13,7 @@ from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_s
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.node_selectors import compile_preferred, compile_terms
-from mockkube.proposals.lending import make_selector_operators
+from mockkube.proposals.component_extensions import make_selector_operators
 
 Defaulter = Callable[[Object, Capabilities], None]
 Validator = Callable[[ReadOnlyObject, str, Capabilities], Sequence[FieldError | str]]

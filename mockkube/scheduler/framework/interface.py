@@ -15,14 +15,14 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import InformerFactory
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogLine
+from mockkube.runtime.random import Random
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo

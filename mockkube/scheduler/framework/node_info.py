@@ -7,7 +7,7 @@ Decisions are synchronous, so they read the scheduler's live snapshot, and no co
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from mockkube.api.resources import Resources
+from mockkube.api.quantities.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.pod_info import PodInfo
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from mockkube.api.requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
-from mockkube.api.resources import Resources
+from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
+from mockkube.api.quantities.resources import Resources
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.pod_info import PodInfo
 

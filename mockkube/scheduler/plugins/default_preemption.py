@@ -11,8 +11,8 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.fit_error import format_reasons
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from mockkube.scheduler.framework.fit_error import format_reasons
 from mockkube.scheduler.framework.interface import (
     CycleState,
     Handle,

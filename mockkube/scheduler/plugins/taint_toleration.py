@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated, iterate_untolerated
-from mockkube.proposals.answers import explain_near_misses
+from mockkube.proposals.evaluation import explain_near_misses
 from mockkube.scheduler.framework.events import (
     ActionType,
     ClusterEvent,

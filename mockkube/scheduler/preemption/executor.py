@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.client.cache import Informer
 from mockkube.client.events import NORMAL
+from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Deletion
-from mockkube.client.series import SeriesRecorder
+from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.runtime.steps import Signal
+from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.metrics import SchedulerMetrics
-from mockkube.scheduler.nominator import Nominator
-from mockkube.scheduler.pod_status import PodCondition, PodStatusWriter
+from mockkube.scheduler.framework.pod_status_writer import PodCondition, PodStatusWriter
 from mockkube.scheduler.preemption.candidates import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from mockkube.scheduler.queue.nominator import Nominator
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 

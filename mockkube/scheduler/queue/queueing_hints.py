@@ -12,7 +12,7 @@ from typing import Final
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import Plugin
-from mockkube.scheduler.metrics import SchedulerMetrics
+from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")

@@ -15,8 +15,8 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.interface import PreEnqueuePlugin, SortablePod
+from mockkube.scheduler.framework.metrics import Labels, SchedulerMetrics
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.metrics import Labels, SchedulerMetrics
 from mockkube.scheduler.queue.heap import Heap
 from mockkube.scheduler.queue.in_flight_events import InFlightEvents
 from mockkube.scheduler.queue.queued_pod_info import Backoff, QueuedPodInfo

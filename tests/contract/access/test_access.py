@@ -35,11 +35,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.certificates import Certificates
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.servers import ApiServerDependencies, Server, build_api_server
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, build_api_server
+from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.state.certificates import Certificates
+from mockkube.cluster.state.state_directory import StateDirectory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 Object = dict[str, Any]

@@ -19,9 +19,9 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from mockkube.api.catalogue import KindInfo
-from mockkube.cluster.assembly import ApiServerDependencies, Cluster, Server, build_api_server
-from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.cluster import ApiServerDependencies, Cluster, Server, build_api_server
+from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
+from mockkube.cluster.state.state_directory import StateDirectory
 
 Object = dict[str, Any]
 JSON = "application/json"

@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from mockkube.cluster.certificates import ensure_certificates
-from mockkube.cluster.listener import make_tls_context
+from mockkube.cluster.api_servers.tcp_listener import make_tls_context
+from mockkube.cluster.state.certificates import ensure_certificates
 
 if TYPE_CHECKING:
     from tests.contract.api.conftest import Api

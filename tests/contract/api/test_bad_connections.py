@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import pytest_asyncio
 
-from mockkube.apiserver.http import exchange, protocol, streaming
+from mockkube.apiserver.http import connections, request_context, watch_server
 
 if TYPE_CHECKING:
     from tests.contract.api.conftest import Api
@@ -196,7 +196,7 @@ async def fill(api: "Api", path: str, changes: int) -> None:
 async def test_a_client_that_never_reads_its_watch_is_ended(
     api: "Api", lab: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "_WRITE_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(watch_server, "_WRITE_SECONDS_MAX", 0.05)
     await api.create(f"{lab}/secrets", {"metadata": {"name": "large"}, "stringData": {"key": "x" * (512 << 10)}})
     async with connected(api) as connection:
         await connection.send(f"GET {lab}/secrets?watch=true HTTP/1.1\r\nHost: [::1]\r\n\r\n".encode())
@@ -221,14 +221,14 @@ HALF_A_BODY = (
 
 
 async def test_a_body_that_does_not_go_on_is_given_up(api: "Api", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "BODY_PAUSE_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(request_context, "BODY_PAUSE_SECONDS_MAX", 0.05)
     async with connected(api) as connection:
         await connection.send(HALF_A_BODY)
         assert await connection.status() == 504
 
 
 async def test_a_body_that_comes_drop_by_drop_is_given_up(api: "Api", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "BODY_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(request_context, "BODY_SECONDS_MAX", 0.0)
     async with connected(api) as connection:
         await connection.send(HALF_A_BODY + b" ")
         await connection.send(b" ")
@@ -246,14 +246,14 @@ async def test_a_body_that_comes_drop_by_drop_is_given_up(api: "Api", monkeypatc
 async def test_a_head_that_is_not_completed_ends_the_connection(
     api: "Api", monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    monkeypatch.setattr(protocol, "HEADER_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(connections, "HEADER_SECONDS_MAX", 0.2)
     async with connected(api) as connection:
         await connection.send(data)
         assert await connection.rest() == b""
 
 
 async def test_the_head_of_a_second_request_must_be_completed_too(api: "Api", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEADER_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(connections, "HEADER_SECONDS_MAX", 0.2)
     async with connected(api) as connection:
         await connection.send(READY)
         assert await connection.status() == 200

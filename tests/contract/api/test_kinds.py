@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version
-from mockkube.api.codec import Codec, DecodingState
+from mockkube.api.decoding.codec import Codec, DecodingState
 from mockkube.api.protobuf.envelope import MEDIA_TYPE, ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.features.versions import DEFAULT

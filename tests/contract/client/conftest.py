@@ -8,7 +8,7 @@ from aiohttp import web
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.http.streams import OpenWatches
+from mockkube.apiserver.http.open_watches import OpenWatches
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
@@ -17,12 +17,12 @@ from mockkube.client.http import HttpClient
 from mockkube.client.identity import controller_manager
 from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.protocol import Client, Watch, WatchEvent
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.lending import make_schema
-from mockkube.runtime.chance import Random
+from mockkube.proposals.component_extensions import make_schema
 from mockkube.runtime.clock import RealClock
+from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
 
 COMPACTED = 4

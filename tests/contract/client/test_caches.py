@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired
-from mockkube.client.cache import Indexer, Informer, InformerFactory, ObjectChange
+from mockkube.client.informer import Indexer, Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import DELETE_NOW, Client, Key, Selection, Watch, key_of
 from mockkube.runtime.steps import Signal
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 DEFAULT = Selection("default", labels="cached=yes")
 

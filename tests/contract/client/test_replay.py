@@ -10,17 +10,17 @@ from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
-from mockkube.client.cache import Informer, ObjectChange
+from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL
 from mockkube.client.identity import controller_manager
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key, Selection, key_of
-from mockkube.client.recorder import EventRecorder
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Random
-from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter
+from mockkube.runtime.random import Random
+from mockkube.runtime.rate_limiters import ItemExponentialFailureRateLimiter
 from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.steps import SeededChooser, Worker
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
 
 NAMES = ("a", "b", "c")

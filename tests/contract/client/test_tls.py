@@ -7,9 +7,9 @@ import pytest
 from mockkube.api.errors import Unavailable
 from mockkube.client.http import HttpClient
 from mockkube.client.kubeconfig import RestConfig, load
-from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
+from mockkube.cluster.state.state_directory import StateDirectory
 
 
 async def test_a_kubeconfig_opens_the_door(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
+from mockkube.cluster.state.state_directory import StateDirectory
 
 Object = dict[str, Any]
 CONTROL = "/apis/control.mockkube.dev/v1alpha1"

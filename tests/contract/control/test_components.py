@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.cluster.state import RunningRecord, StateDirectory
+from mockkube.cluster.state.state_directory import RunningRecord, StateDirectory
 
 COMPONENTS = "/apis/control.mockkube.dev/v1alpha1/components"
 API_SERVER = f"{COMPONENTS}/kube-apiserver"

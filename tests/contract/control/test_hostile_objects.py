@@ -23,10 +23,10 @@ from mockkube_storage.store import Store
 
 from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.schema import Schema, Shape, TypeNode
-from mockkube.cluster import servers
-from mockkube.cluster.assembly import Cluster
-from mockkube.cluster.configuration import resolve_configuration
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.api_servers import api_server
+from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
+from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.features.versions import DEFAULT
 
 Object = dict[str, Any]
@@ -161,11 +161,11 @@ class Lab:
 @asynccontextmanager
 async def lab(folder: Path) -> AsyncIterator[Lab]:
     """Run a cluster with a node."""
-    made: list[servers.ApiServerDependencies] = []
+    made: list[api_server.ApiServerDependencies] = []
 
-    def build(given: servers.ApiServerDependencies) -> servers.Server:
+    def build(given: api_server.ApiServerDependencies) -> api_server.Server:
         made.append(given)
-        return servers.build_api_server(given)
+        return api_server.build_api_server(given)
 
     settings = {"name": "hostile", "port": 0, "ephemeral": True, "tls": False, "nodes": 1}
     cluster = Cluster(resolve_configuration(settings, {}), StateDirectory(folder / "hostile"), make_api_server=build)

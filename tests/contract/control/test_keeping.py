@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.cluster.readings import ComponentConfiguration
+from mockkube.cluster.configuration.values import ComponentConfiguration
 from mockkube.features.versions import Version
 
 COMPONENTS = "/apis/control.mockkube.dev/v1alpha1/components"

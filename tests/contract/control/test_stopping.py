@@ -20,7 +20,7 @@ POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 STUCK = """
 import sys
-from mockkube.cluster.configuration import resolve_configuration
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
 from mockkube.cluster.foreground import run_in_foreground
 
 def ready(running):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mockkube.cluster.readings import ComponentConfiguration
+from mockkube.cluster.configuration.values import ComponentConfiguration
 
 CONTROL = "/apis/control.mockkube.dev/v1alpha1"
 PODS = "/api/v1/namespaces/default/pods"

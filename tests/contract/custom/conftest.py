@@ -12,9 +12,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from mockkube.cluster.assembly import Cluster, build_api_server
-from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.cluster import Cluster, build_api_server
+from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
+from mockkube.cluster.state.state_directory import StateDirectory
 
 Object = dict[str, Any]
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

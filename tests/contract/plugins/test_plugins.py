@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.client.cache import InformerFactory
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import ObjectList, Selection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
@@ -31,8 +31,8 @@ from mockkube.scheduler.framework.interface import (
 )
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.framework.status import Code
-from mockkube.scheduler.snapshot import Snapshot
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "scheduler.md").read_text()
 ENTRIES = [pytest.param(entry, id=entry.name) for entry in PLUGINS]

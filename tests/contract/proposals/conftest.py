@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.proposals import outside
+from mockkube.proposals import loading
 
 TEXT = '''
 """A proposal that brings something of each kind."""
@@ -119,4 +119,4 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trains(file: Path):
     """Release trains that bring it."""
-    return outside.add_to_trains(outside.TRAINS, outside.load_file(file))
+    return loading.add_to_trains(loading.TRAINS, loading.load_file(file))

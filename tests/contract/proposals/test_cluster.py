@@ -15,9 +15,9 @@ from mockkube.api.errors import Invalid
 from mockkube.client import kubeconfig
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Key
-from mockkube.cluster.configuration import resolve_configuration
-from mockkube.cluster.errors import StartError
-from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
+from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.codec import DecodingError
-from mockkube.api.complaints import find_unknown_fields
+from mockkube.api.decoding.codec import DecodingError
+from mockkube.api.decoding.decoding_errors import find_unknown_fields
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
-from mockkube.proposals.impact import find_server_impact
-from mockkube.proposals.view import ComponentView
+from mockkube.proposals.component_view import ComponentView
+from mockkube.proposals.server_impact import find_server_impact
 
 GATE = "QuietNodes"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

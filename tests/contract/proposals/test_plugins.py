@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.cluster.configuration import resolve_configuration
-from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
-from mockkube.proposals import outside
+from mockkube.proposals import loading
 from mockkube.proposals.proposal import SchedulerPlugin
 from mockkube.scheduler.catalogue import default_plugins, find_plugin
-from mockkube.scheduler.configuration.configuration import SchedulerConfigurationError, parse_configuration
+from mockkube.scheduler.configuration.kube_scheduler_configuration import (
+    SchedulerConfigurationError,
+    parse_configuration,
+)
 from mockkube.scheduler.framework.interface import FilterPlugin
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
@@ -37,9 +40,9 @@ def caps(file):
     """A scheduler whose proposal brings these plugins: `caps(SchedulerPlugin(...), on=True)`."""
 
     def make(*plugins, on=True, version="1.36"):
-        [proposal] = outside.load_file(file)
+        [proposal] = loading.load_file(file)
         own = replace(proposal, scheduler_plugins=plugins or proposal.scheduler_plugins, origin="")
-        trains = outside.add_to_trains(outside.TRAINS, (own,))
+        trains = loading.add_to_trains(loading.TRAINS, (own,))
         release = Version.parse(version)
         return Capabilities(release, enabled_gates(release, {GATE: on}, trains, component="kube-scheduler"), trains)
 

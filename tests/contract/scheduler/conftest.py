@@ -20,10 +20,10 @@ from mockkube.client.protocol import DELETE_NOW, Key, PatchType, Selection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
-from mockkube.runtime.chance import Random
-from mockkube.runtime.part import ComponentDependencies
+from mockkube.runtime.component import ComponentDependencies
+from mockkube.runtime.random import Random
 from mockkube.runtime.simulation import Simulation
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.scheduler import Scheduler, build
 
 JSON = dict[str, Any]

@@ -7,7 +7,7 @@ import pytest
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key
 from mockkube.explain.scheduling import SchedulingExplanation, explain, record_case
-from mockkube.explain.what_if import add_remedies
+from mockkube.explain.scheduling_remedies import add_remedies
 
 NUMERIC = "TaintTolerationComparisonOperators"
 P = Key("default", "p")

@@ -17,14 +17,14 @@ from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selection
 from mockkube.controllers import controller_manager
-from mockkube.controllers.options import Options
+from mockkube.controllers.framework.options import Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.runtime.chance import Random
-from mockkube.runtime.part import ComponentDependencies
+from mockkube.runtime.component import ComponentDependencies
+from mockkube.runtime.random import Random
 from mockkube.runtime.steps import InOrderChooser, settle
-from mockkube.runtime.virtual import VirtualClock, advance
+from mockkube.runtime.virtual_time import VirtualClock, advance
 
 TURNS_MAX = 1000
 GRACE_NONE = Deletion(grace_seconds=0)

@@ -12,8 +12,8 @@ from cryptography.x509.oid import NameOID
 
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.client import identity
-from mockkube.cluster.certificates import ensure_certificates
-from mockkube.controllers.options import Options
+from mockkube.cluster.state.certificates import ensure_certificates
+from mockkube.controllers.framework.options import Options
 from mockkube.features.versions import DEFAULT
 
 KEY = ec.generate_private_key(ec.SECP256R1())

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mockkube.client.protocol import DELETE_DEFAULT, Key
-from mockkube.controllers.options import Options
+from mockkube.controllers.framework.options import Options
 
 GC = "pod-garbage-collector-controller"
 

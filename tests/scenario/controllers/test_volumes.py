@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mockkube.client.protocol import DELETE_DEFAULT, Key
-from mockkube.controllers.options import Options
+from mockkube.controllers.framework.options import Options
 
 VOLUMES = (
     "persistentvolume-binder-controller",

@@ -11,8 +11,8 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.apiserver.registry.subresources import logs
 from mockkube.client.protocol import Deletion, Key, PatchType
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.components import API_SERVER
 
 

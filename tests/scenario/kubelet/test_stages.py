@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.api.errors import Invalid
 from mockkube.client.protocol import Key
-from mockkube.kubelet.stages.definition import CRD_NAME, STAGE_CRD
+from mockkube.kubelet.stages.crd import CRD_NAME, STAGE_CRD
 
 STAGE = "Stage.kwok.x-k8s.io"
 TURNS_MAX = 1000

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import pytest
 
 from mockkube.client.protocol import Deletion, Key, PatchType
-from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.laboratory import SimulatedCluster, SimulatedClusterConfig
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.explain.explanation import PodExplanation
 
 GT = "TaintTolerationComparisonOperators"

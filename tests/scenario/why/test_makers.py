@@ -3,7 +3,7 @@
 from typing import Any
 
 from mockkube.client.protocol import Key, PatchType
-from mockkube.cluster.explained_components import make_cluster_components
+from mockkube.cluster.components.explained_components import make_cluster_components
 from mockkube.explain.owner_explanation import OwnerExplanation, explain_owner
 from mockkube.explain.owners import find_workload
 

@@ -9,11 +9,11 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.schema import Schema
 from mockkube.apiserver.admission.chain import AdmissionChain
-from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
+from mockkube.runtime.random import Random
 
 
 @pytest.fixture

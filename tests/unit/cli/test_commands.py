@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from mockkube.cli.catalogue import COMMANDS
-from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
-from mockkube.cluster.state import ComponentSummary, RunningRecord, StateDirectory, StateLock
+from mockkube.cluster.state.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.state.state_directory import ComponentSummary, RunningRecord, StateDirectory, StateLock
 
 Mockkube = Callable[..., Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mockkube.cli.examples import FOLDERS
-from mockkube.cli.shipped import find_shipped, shipped_directory
+from mockkube.cli.shipped_files import find_shipped, shipped_directory
 
 Mockkube = Callable[..., Any]
 

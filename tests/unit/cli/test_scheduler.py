@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.state.kubeconfig import KubeconfigEntries, render_kubeconfig
 
 Mockkube = Callable[..., Any]
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

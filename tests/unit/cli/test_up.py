@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from mockkube.cli.up import format_path_line
-from mockkube.cluster.files import write_atomically
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.state.atomic_files import write_atomically
+from mockkube.cluster.state.state_directory import StateDirectory
 
 COMMAND = [sys.executable, "-m", "mockkube.cli"]
 AT_EXIT = "import atexit; from mockkube.cli.main import main; atexit.register(print, 'taken apart'); main()"

@@ -11,9 +11,9 @@ import orjson
 import pytest
 import yaml
 
-from mockkube.cluster.kubeconfig import KubeconfigEntries, render_kubeconfig
-from mockkube.cluster.listener import bind, get_url
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.api_servers.tcp_listener import bind, get_url
+from mockkube.cluster.state.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.state.state_directory import StateDirectory
 
 Mockkube = Callable[..., Any]
 TAINT = {"key": "sla", "value": "950", "effect": "NoSchedule"}

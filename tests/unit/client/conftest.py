@@ -8,8 +8,8 @@ import pytest
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object
 from mockkube.client.protocol import Key, PatchType, key_of
-from mockkube.runtime.chance import Random
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
 
 
 class Shelf:

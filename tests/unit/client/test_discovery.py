@@ -6,9 +6,9 @@ import pytest
 
 from mockkube.client.discovery import ServedResource, parse_discovery
 from mockkube.client.protocol import Key
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import make_schema
+from mockkube.proposals.component_extensions import make_schema
 
 
 def resource(kind: str, plural: str, *, namespaced: bool = True, **subresources: tuple[str, str, str]) -> Any:

@@ -3,8 +3,8 @@
 import pytest
 
 from mockkube.client.events import EventNames, namespace_of, reference_to
-from mockkube.runtime.chance import Random
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
 
 POD = {
     "kind": "Pod",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aiohttp.web import BaseRequest, Response, StreamResponse
 
-from mockkube.cluster.credentials import make_authenticator
-from mockkube.cluster.servers import ApiServerDependencies, Server
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
+from mockkube.cluster.api_servers.credentials import make_authenticator
 
 Object = dict[str, Any]
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from mockkube.cluster.watchdog import BLOCKED_EXIT_CODE, Watchdog, WatchdogLimits
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 
 class Kennel:

@@ -10,7 +10,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.proposals.catalogue import TRAINS
-from mockkube.proposals.view import ComponentView
+from mockkube.proposals.component_view import ComponentView
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from mockkube.features.gates import enabled_gates
 from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import make_device_taint_rules, make_validation_extensions
+from mockkube.proposals.component_extensions import make_device_taint_rules, make_validation_extensions
 
 GATE = "TaintTolerationComparisonOperators"
 V135, V136 = Version(1, 35), Version(1, 36)

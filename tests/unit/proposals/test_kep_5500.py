@@ -5,7 +5,7 @@ import pytest
 from mockkube.api.kinds.core.pod.options import pod_validation_options, validate_with_ratcheting
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import make_validation_extensions
+from mockkube.proposals.component_extensions import make_validation_extensions
 
 V136 = Version(1, 36)
 ON = Capabilities(V136, frozenset({"TaintTolerationCEL"}))

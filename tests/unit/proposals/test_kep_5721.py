@@ -8,7 +8,7 @@ from mockkube.api.kinds.core.pod.options import pod_validation_options
 from mockkube.api.validation.node_selector import NodeSelectorOptions
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import make_validation_extensions
+from mockkube.proposals.component_extensions import make_validation_extensions
 
 GATE = "TaintTolerationNodeAffinitySemverComparisonOperators"
 V136 = Version(1, 36)

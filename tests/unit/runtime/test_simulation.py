@@ -1,7 +1,7 @@
 """A simulation goes as far as it is told, and no further."""
 
 from mockkube.runtime.simulation import Simulation
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
 
 

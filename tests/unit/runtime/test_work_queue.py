@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter
+from mockkube.runtime.rate_limiters import ItemExponentialFailureRateLimiter
 from mockkube.runtime.steps import Signal
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
 
 

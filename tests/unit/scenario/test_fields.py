@@ -8,8 +8,8 @@ import pytest
 
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.fields import Seconds, SourceLocation, Tree, read
-from mockkube.scenario.located import read_text
-from mockkube.scenario.schema import make_schema
+from mockkube.scenario.json_schema import make_schema
+from mockkube.scenario.yaml_lines import read_text
 
 
 @dataclass(frozen=True)

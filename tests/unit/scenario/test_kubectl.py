@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mockkube.scenario.errors import StepFailed
-from mockkube.scenario.kubectl.applying import LAST_APPLIED, make_patch, with_last_applied
-from mockkube.scenario.kubectl.line import CommandLine, parse_command_line
+from mockkube.scenario.kubectl.command_line import CommandLine, parse_command_line
+from mockkube.scenario.kubectl.last_applied import LAST_APPLIED, make_patch, with_last_applied
 
 
 @pytest.mark.parametrize(

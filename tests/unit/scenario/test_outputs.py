@@ -3,12 +3,12 @@
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from mockkube.scenario import junit
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.console import render_table
-from mockkube.scenario.playing import RunOptions
-from mockkube.scenario.results import RunOutcome, RunResult, StepResult, worst_outcome
-from mockkube.scenario.running import replay_command
+from mockkube.scenario.output import junit
+from mockkube.scenario.output.console import render_table
+from mockkube.scenario.runner.results import RunOutcome, RunResult, StepResult, worst_outcome
+from mockkube.scenario.runner.run_pool import replay_command
+from mockkube.scenario.runner.scenario_runner import RunOptions
 
 STEP = StepResult("script", "", "b", 7, RunOutcome.FAILED, "no", 0.0, 1.5, ("said \x1b[1mthis",))
 RESULTS = (

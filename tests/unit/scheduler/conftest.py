@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Random
-from mockkube.runtime.part import ComponentDependencies
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.component import ComponentDependencies
+from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.scheduler import Scheduler, build
 

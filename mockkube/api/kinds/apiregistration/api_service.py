@@ -10,8 +10,8 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import condition, name_of, section, string, value_at
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import condition, name_of, section, string, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time

@@ -5,9 +5,9 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import name_of, sections, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import join_shortened
-from mockkube.api.printers.reading import name_of, sections, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 

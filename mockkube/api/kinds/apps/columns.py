@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from mockkube.api.printers.accessors import name_of, number, section
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import container_cells
-from mockkube.api.printers.reading import name_of, number, section
 from mockkube.api.printers.table import (
     AGE_COLUMN,
     NAME_COLUMN,

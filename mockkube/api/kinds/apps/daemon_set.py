@@ -22,9 +22,9 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_restart_policy_always,
 )
 from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.accessors import name_of, section
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.labels import format_labels, format_selector
-from mockkube.api.printers.reading import name_of, section
 from mockkube.api.printers.table import (
     AGE_COLUMN,
     NAME_COLUMN,

@@ -19,8 +19,8 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_required_selector,
 )
 from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.accessors import section
 from mockkube.api.printers.labels import format_selector
-from mockkube.api.printers.reading import section
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

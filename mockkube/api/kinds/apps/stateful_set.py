@@ -26,8 +26,8 @@ from mockkube.api.kinds.core.persistent_volume_claim import default_claim
 from mockkube.api.kinds.core.persistent_volume_claim_validation import claim_validation_options, validate_claim_spec
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
+from mockkube.api.printers.accessors import name_of
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, WORKLOAD_COLUMNS, Cell, Printer
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

@@ -22,10 +22,10 @@ from mockkube.api.kinds.autoscaling.metrics import (
     validate_reference,
 )
 from mockkube.api.kinds.autoscaling.versions import to_v1, to_v2
+from mockkube.api.printers.accessors import name_of, number, section, sections, string, value_at
 from mockkube.api.printers.ages import UNKNOWN, format_age
-from mockkube.api.printers.reading import name_of, number, section, sections, string, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, text_column
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_one_of

@@ -8,10 +8,10 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
-from mockkube.api.quantity import parse
+from mockkube.api.kinds.core.resource_names import validate_container_resource_name
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_label
-from mockkube.api.validation.resource_names import validate_container_resource_name
 
 # The field that each metric type uses. Upstream reads the fields in this order and validates only the first that is
 # set.

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from mockkube.api.printers.accessors import name_of, number
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, number
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer, integer_column
 from mockkube.api.types import ReadOnlyObject
 

@@ -8,7 +8,7 @@ Metrics are written in types of v1, the behavior in Go's internal type.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mockkube.api import quantity
+from mockkube.api.quantities import quantity
 from mockkube.api.types import Object, ReadOnlyObject
 
 

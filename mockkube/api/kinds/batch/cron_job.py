@@ -12,10 +12,10 @@ from mockkube.api.kinds.batch.cron_schedule import find_schedule_error, is_time_
 from mockkube.api.kinds.batch.job_spec import default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields
+from mockkube.api.printers.accessors import elements, name_of, section, string, value_at
 from mockkube.api.printers.ages import format_age, format_time_since
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.lists import container_cells
-from mockkube.api.printers.reading import elements, name_of, section, string, value_at
 from mockkube.api.printers.table import (
     AGE_COLUMN,
     NAME_COLUMN,

@@ -23,10 +23,10 @@ from mockkube.api.kinds.apps.pod_owners import (
 from mockkube.api.kinds.batch.job_spec import INDEXED, default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.batch.job_status import validate_job_status
 from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.accessors import has_condition, is_deleting, name_of, number, section, string, value_at
 from mockkube.api.printers.ages import format_age, human_duration, parse_time
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.lists import container_cells
-from mockkube.api.printers.reading import has_condition, is_deleting, name_of, number, section, string, value_at
 from mockkube.api.printers.table import (
     AGE_COLUMN,
     NAME_COLUMN,

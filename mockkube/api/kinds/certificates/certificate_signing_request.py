@@ -24,8 +24,8 @@ from mockkube.api.fields import (
 )
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
+from mockkube.api.printers.accessors import name_of, number, sections, string, value_at
 from mockkube.api.printers.ages import format_age, human_duration
-from mockkube.api.printers.reading import name_of, number, sections, string, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time

@@ -13,7 +13,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, too_long
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
-from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject

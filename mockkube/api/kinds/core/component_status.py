@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.kind import Kind
-from mockkube.api.printers.reading import name_of, sections, string
+from mockkube.api.printers.accessors import name_of, sections, string
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 

@@ -7,8 +7,8 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

@@ -10,10 +10,10 @@ from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.node_validation import validate_node, validate_node_update
 from mockkube.api.kinds.core.pod.options import is_feature_enabled
+from mockkube.api.printers.accessors import name_of, section, sections, string, truth
 from mockkube.api.printers.ages import UNKNOWN, format_age
-from mockkube.api.printers.reading import name_of, section, sections, string, truth
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column, wide_column
-from mockkube.api.resource_lists import round_up_resource_list
+from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api import names
+from mockkube.api.decoding.go_json_errors import find_syntax_error
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
-from mockkube.api.go_json import find_syntax_error
 from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
 from mockkube.api.kinds.core.pod.tolerations import validate_taint_effect
 from mockkube.api.types import ReadOnlyObject

@@ -18,10 +18,10 @@ from mockkube.api.kinds.core.persistent_volume_validation import (
 )
 from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
 from mockkube.api.kinds.core.volume_columns import format_access_modes, format_phase, storage_class_of
+from mockkube.api.printers.accessors import name_of, string, value_at
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, string, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column, wide_column
-from mockkube.api.resource_lists import round_up_resource_list
+from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject

@@ -36,7 +36,7 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     require_fields,
     validate_sources,
 )
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form

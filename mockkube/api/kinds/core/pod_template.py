@@ -8,9 +8,9 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields, pod_template_warnings
+from mockkube.api.printers.accessors import name_of, section
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.lists import container_cells
-from mockkube.api.printers.reading import name_of, section
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

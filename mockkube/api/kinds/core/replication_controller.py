@@ -20,8 +20,8 @@ from mockkube.api.kinds.apps.pod_owners import (
 )
 from mockkube.api.kinds.apps.replica_set import STATUS_BOUNDS, STATUS_COUNTS
 from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.accessors import section
 from mockkube.api.printers.labels import format_labels
-from mockkube.api.printers.reading import section
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

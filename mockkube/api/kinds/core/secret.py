@@ -6,12 +6,12 @@ from base64 import b64encode
 from datetime import datetime
 from typing import Final
 
-from mockkube.api import go_json
+from mockkube.api.decoding import go_json_errors
 from mockkube.api.fields import FieldError, invalid, map_entry_path, required, too_long
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_length, validate_data_key, validate_immutable
+from mockkube.api.printers.accessors import name_of, section, string
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, section, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
@@ -116,7 +116,7 @@ def find_json_object_error(text: bytes) -> str | None:
     try:
         value = json.loads(text)
     except ValueError:
-        return go_json.find_syntax_error(text)
+        return go_json_errors.find_syntax_error(text)
     if value is None or isinstance(value, dict):
         return None
     kind = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")

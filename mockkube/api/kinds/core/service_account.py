@@ -5,7 +5,7 @@ from typing import Final
 from mockkube.api.catalogue import Subresource
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
-from mockkube.api.printers.plain import NAME_AND_AGE_PRINTER
+from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 

@@ -1,6 +1,6 @@
 """Table cells that PersistentVolume and PersistentVolumeClaim share."""
 
-from mockkube.api.printers.reading import elements, is_deleting, string, value_at
+from mockkube.api.printers.accessors import elements, is_deleting, string, value_at
 from mockkube.api.types import ReadOnlyObject
 
 STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"

@@ -20,8 +20,8 @@ from mockkube.api.fields import (
 )
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA_FORM, PRIORITY_LEVEL_FORM
+from mockkube.api.printers.accessors import condition, name_of, number, string, value_at
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import condition, name_of, number, string, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

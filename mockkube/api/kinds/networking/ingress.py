@@ -13,9 +13,9 @@ from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
 from mockkube.api.kinds.core.service.service import RELAXED_SERVICE_NAMES_GATE
+from mockkube.api.printers.accessors import elements, name_of, sections, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import SHOWN_MAX
-from mockkube.api.printers.reading import elements, name_of, sections, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

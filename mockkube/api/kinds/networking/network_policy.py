@@ -7,9 +7,9 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import name_of, section
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.labels import format_selector
-from mockkube.api.printers.reading import name_of, section
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

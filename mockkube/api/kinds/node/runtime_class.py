@@ -9,8 +9,8 @@ from mockkube.api.fields import FieldError, duplicate, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
+from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject

@@ -8,8 +8,8 @@ from mockkube.api.fields import FieldError, too_many
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource.device_fields import validate_pool_name, validate_taint
 from mockkube.api.kinds.resource.taint_times import set_taint_rule_time
+from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age, format_time_since
-from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time

@@ -17,7 +17,7 @@ from mockkube.api.kinds.resource.device_fields import (
     validate_taint,
 )
 from mockkube.api.kinds.resource.device_forms import ATTRIBUTE
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_label, validate_subdomain
 from mockkube.api.validation.internal_form import to_internal

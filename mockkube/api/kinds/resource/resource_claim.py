@@ -15,9 +15,9 @@ from mockkube.api.kinds.resource.device_allocations import (
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept_expression
 from mockkube.api.kinds.resource.device_forms import CLAIM_SPEC
 from mockkube.api.kinds.resource.device_requests import DeviceClaimValidator, drop_disabled_request_fields
+from mockkube.api.printers.accessors import elements, is_deleting, name_of, value_at
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.plain import NAME_AND_AGE_PRINTER
-from mockkube.api.printers.reading import elements, is_deleting, name_of, value_at
+from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

@@ -6,8 +6,8 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import elements, name_of, number, sections, string, value_at
 from mockkube.api.printers.ages import format_time_since
-from mockkube.api.printers.reading import elements, name_of, number, sections, string, value_at
 from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer, integer_column, text_column
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities

@@ -10,8 +10,8 @@ from mockkube.api.kinds.resource.device_fields import drop_fields, name_key, val
 from mockkube.api.kinds.resource.device_forms import TERMS
 from mockkube.api.kinds.resource.devices import LIST_ATTRIBUTES, validate_counters, validate_device
 from mockkube.api.kinds.resource.taint_times import set_slice_taint_times
+from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

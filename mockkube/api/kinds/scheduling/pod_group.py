@@ -7,7 +7,7 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required, too_many
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.scheduling.pod_group_terms import (
+from mockkube.api.kinds.scheduling.pod_group_spec import (
     CLAIMS_GATE,
     CLAIMS_MAX,
     drop_disabled_pod_group_fields,
@@ -19,8 +19,8 @@ from mockkube.api.kinds.scheduling.pod_group_terms import (
     validate_unique_names,
 )
 from mockkube.api.kinds.scheduling.priority_class import PREEMPT_LOWER_PRIORITY
+from mockkube.api.printers.accessors import name_of, sections, string, value_at
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, sections, string, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import name_of, number, string, truth
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, number, string, truth
 from mockkube.api.printers.table import (
     AGE_COLUMN,
     NAME_COLUMN,

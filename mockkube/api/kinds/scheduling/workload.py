@@ -6,14 +6,14 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required, too_many
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.scheduling.pod_group_terms import (
+from mockkube.api.kinds.scheduling.pod_group_spec import (
     drop_disabled_pod_group_fields,
     validate_pod_group_spec,
     validate_required_label,
     validate_unchanged,
     validate_unique_names,
 )
-from mockkube.api.printers.plain import NAME_AND_AGE_PRINTER
+from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_subdomain

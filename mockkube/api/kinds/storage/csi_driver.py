@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import elements, name_of, sections, string, truth
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import elements, name_of, sections, string, truth
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, boolean_column, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

@@ -4,7 +4,7 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kind import Kind
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field, validate_subdomain

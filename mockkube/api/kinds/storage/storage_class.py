@@ -16,8 +16,8 @@ from mockkube.api.fields import (
     too_long,
 )
 from mockkube.api.kind import Kind
+from mockkube.api.printers.accessors import name_of, string, truth, value_at
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, string, truth, value_at
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject

@@ -10,10 +10,10 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import validate_access_modes
 from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
 from mockkube.api.kinds.core.pod.volumes.sources import check_csi_persistent_volume
+from mockkube.api.printers.accessors import name_of, string, truth
 from mockkube.api.printers.ages import format_age
-from mockkube.api.printers.reading import name_of, string, truth
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer, boolean_column, text_column
-from mockkube.api.resource_lists import round_up_resource_list
+from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_csi_driver_name, validate_subdomain

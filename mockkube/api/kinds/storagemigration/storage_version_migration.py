@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.kind import Kind
-from mockkube.api.printers.reading import name_of, sections, string
+from mockkube.api.printers.accessors import name_of, sections, string
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 

@@ -12,7 +12,7 @@ from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
 from mockkube.apiserver.admission.policies.matching import RequestMatcher, find_matching_resource
 from mockkube.apiserver.admission.policies.parameters import ParametersError, collect_params, find_param_resource
 from mockkube.apiserver.registry.admission import AdmissionAttributes
-from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.runtime.heavy_work import spend
 
 # Estimated microseconds to compile a policy, for each of its bytes; charged to the request's budget.

@@ -10,11 +10,11 @@ from mockkube_cel.values import CelError
 
 from mockkube.api.errors import ApiError, Internal
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.policies.authorizer_variables import authorizer_variables
 from mockkube.apiserver.admission.policies.matching import RequestMatcher
-from mockkube.apiserver.admission.policies.rights import authorizer_variables
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.matching.cel.metered import evaluate_metered
+from mockkube.matching.cel.metered_evaluation import evaluate_metered
 
 # Cost limit of one expression, in units of CEL's cost model.
 EXPRESSION_COST_MAX: Final = 1_000_000

@@ -9,8 +9,8 @@ from mockkube.api.errors import NotFound
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
-from mockkube.apiserver.registry.cache import CachedObject, read_labels
 from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject, read_labels
 
 GROUP: Final = "admissionregistration.k8s.io"
 _ALL: Final = "*"

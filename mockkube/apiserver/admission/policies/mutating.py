@@ -10,6 +10,7 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.policies.bindings import (
     CompiledPolicies,
     PolicyEvaluation,
@@ -21,9 +22,8 @@ from mockkube.apiserver.admission.policies.evaluation import CelBudgetExceeded, 
 from mockkube.apiserver.admission.policies.expressions import BOOL, compile_expression, compile_variables, policy_scope
 from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
 from mockkube.apiserver.admission.policies.mutations import CompiledMutation
-from mockkube.apiserver.admission.refusals import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
-from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 _GATE: Final = "MutatingAdmissionPolicy"
 

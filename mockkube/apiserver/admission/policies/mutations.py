@@ -10,7 +10,7 @@ from mockkube_cel.object_literals import NotJson, to_json, type_name_errors
 from mockkube_cel.values import ObjectLiteral
 
 from mockkube.api.managed_fields.errors import TypeMismatch
-from mockkube.api.managed_fields.merge import merge_values
+from mockkube.api.managed_fields.merge_values import merge_values
 from mockkube.api.managed_fields.types import ListType, MapType, Type
 from mockkube.api.managed_fields.validate import validate_value
 from mockkube.api.patching import json_patch

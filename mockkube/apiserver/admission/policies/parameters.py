@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.cache import CachedObject
 from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 
 class ParametersError(Exception):

@@ -9,6 +9,7 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.policies.bindings import CompiledPolicies, PolicyMisconfiguration, find_evaluations
 from mockkube.apiserver.admission.policies.conditions import conditions_match
 from mockkube.apiserver.admission.policies.evaluation import (
@@ -29,7 +30,6 @@ from mockkube.apiserver.admission.policies.expressions import (
     policy_scope,
 )
 from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
-from mockkube.apiserver.admission.refusals import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 MESSAGE_BYTES_MAX: Final = 5 * 1024

@@ -10,7 +10,7 @@ from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchRejected
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
-from mockkube.apiserver.admission.webhooks.hooks import AdmissionWebhook, list_webhooks
+from mockkube.apiserver.admission.webhooks.webhook import AdmissionWebhook, list_webhooks
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 _OPERATIONS = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)

@@ -12,11 +12,11 @@ from mockkube.api.errors import Invalid, NotFound
 from mockkube.api.fields import invalid
 from mockkube.api.managed_fields.scale import to_parent_entries, to_scale_entries
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry import patching, tracking, updating
-from mockkube.apiserver.registry.cache import CachedObject
+from mockkube.apiserver.registry import managed_fields, patching, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CachedObject
 
 SCALE_SCHEMA: Final = "io.k8s.api.autoscaling.v1.Scale"
 ScaleChange = Callable[[Object], Object]
@@ -96,16 +96,16 @@ def _with_managed_fields(
 ) -> ScaleChange:
     """Return the change, extended to update the managedFields of the Scale."""
     tracker = resource.dependencies.managed_fields_updaters.for_scale()
-    write_now = tracking.write_info(resource, scope, options)
+    write_now = managed_fields.write_info(resource, scope, options)
     return lambda current: tracker.update(current, change(deepcopy(current)), write_now)
 
 
 def _apply_document(resource: Resource, scope: RequestScope, document: Any, options: WriteOptions) -> ScaleChange:
     """Return the change that applies a document server-side."""
     tracker = resource.dependencies.managed_fields_updaters.for_scale()
-    write_now = tracking.write_info(resource, scope, options)
+    write_now = managed_fields.write_info(resource, scope, options)
     given = document if isinstance(document, dict) else {}
-    return lambda current: tracking.apply_with(tracker, resource, scope, current, given, write_now, options)
+    return lambda current: managed_fields.apply_with(tracker, resource, scope, current, given, write_now, options)
 
 
 def _validate(resource: Resource, scope: RequestScope, old: ReadOnlyObject, wanted: ReadOnlyObject) -> None:

@@ -14,8 +14,8 @@ from mockkube_cel.declarations import Function, Implementation, global_overload,
 from mockkube_cel.types import BOOL, DOUBLE, INT, STRING, CelType
 from mockkube_cel.values import CelError
 
-from mockkube.api import quantity
-from mockkube.api.quantity import Format, Quantity
+from mockkube.api.quantities import quantity
+from mockkube.api.quantities.quantity import Format, Quantity
 
 _QUANTITY: Final = types.struct("kubernetes.Quantity")
 _NOT_INTEGER: Final = CelError("cannot convert value to integer")

@@ -6,8 +6,8 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 
 from decimal import Decimal
 
+from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import AllocatedDevices
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, PoolId
-from mockkube.scheduler.plugins.dynamic_resources.ledger import AllocatedDevices
 from mockkube.scheduler.plugins.dynamic_resources.pools import ResourcePool
 
 Amounts = dict[str, dict[str, Decimal]]

@@ -32,23 +32,23 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.device_resources import ExtendedResourceClasses
 from mockkube.scheduler.plugins.dynamic_resources import hints
-from mockkube.scheduler.plugins.dynamic_resources.classes import DeviceClassSelection
-from mockkube.scheduler.plugins.dynamic_resources.filtering import NodeFilter
-from mockkube.scheduler.plugins.dynamic_resources.gathering import ClaimCollector
-from mockkube.scheduler.plugins.dynamic_resources.ledger import ClaimTracker
-from mockkube.scheduler.plugins.dynamic_resources.note import STATE, DynamicResourcesState
+from mockkube.scheduler.plugins.dynamic_resources.binding_conditions import needs_preparation
+from mockkube.scheduler.plugins.dynamic_resources.claim_collector import ClaimCollector
+from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimCompiler as DeviceRequestReader
+from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriteError, ClaimWriter
+from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import DeviceClassSelection
+from mockkube.scheduler.plugins.dynamic_resources.device_preparation import DevicePreparation
+from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
+from mockkube.scheduler.plugins.dynamic_resources.node_filter import NodeFilter
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import ClaimNotUsable, is_reserved_for, pod_resource_claims
 from mockkube.scheduler.plugins.dynamic_resources.pools import PoolCache
-from mockkube.scheduler.plugins.dynamic_resources.preparation import DevicePreparation
-from mockkube.scheduler.plugins.dynamic_resources.readiness import needs_preparation
-from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimCompiler as DeviceRequestReader
-from mockkube.scheduler.plugins.dynamic_resources.rules import DynamicResourcesFeatures
+from mockkube.scheduler.plugins.dynamic_resources.resource_slice_tracker import ResourceSliceTracker
 from mockkube.scheduler.plugins.dynamic_resources.scoring import score_alternatives
 from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
-from mockkube.scheduler.plugins.dynamic_resources.slices import ResourceSliceTracker
-from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriteError, ClaimWriter
+from mockkube.scheduler.plugins.dynamic_resources.state import STATE, DynamicResourcesState
+from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses
 
 # Shared state of pods without claims; nothing is ever stored in it.
 NO_STATE: Final = DynamicResourcesState()

@@ -7,7 +7,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.matching.pod_claims import device_claim
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.assumed import AssumeCache
+from mockkube.scheduler.plugins.assume_cache import AssumeCache
 
 
 class ClaimNotUsable(Exception):

@@ -5,8 +5,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 
 from typing import Final
 
-from mockkube.scheduler.plugins.dynamic_resources.note import DynamicResourcesState
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
+from mockkube.scheduler.plugins.dynamic_resources.state import DynamicResourcesState
 
 _ALTERNATIVES_MAX: Final = 8
 

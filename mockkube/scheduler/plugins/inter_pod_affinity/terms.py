@@ -13,7 +13,7 @@ import orjson
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import InformerFactory
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.node_info import NodeInfo

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
-from mockkube.api.requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
-from mockkube.api.resources import Resources
+from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
+from mockkube.api.quantities.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import (
@@ -33,7 +33,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.plugins.device_resources import ExtendedResourceClasses, extended_resources_of_class
+from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses, extended_resources_of_class
 from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, scorer_for
 
 # From this version on a request larger than the whole node is unresolvable: no eviction would help.

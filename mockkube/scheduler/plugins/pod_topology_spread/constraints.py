@@ -16,7 +16,7 @@ from mockkube.api.selectors.labels import (
     from_label_selector,
 )
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import InformerFactory
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.node_info import NodeInfo

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Informer
+from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key
 from mockkube.matching.volumes import ClaimRequirements, is_fully_bound, storage_class_of
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.assumed import AssumeCache
+from mockkube.scheduler.plugins.assume_cache import AssumeCache
 from mockkube.scheduler.plugins.volume_binding.volumes import CandidateVolumes, VolumeLister
 from mockkube.scheduler.plugins.volumes.pod_claims import ownership_error, pod_volume_claims
 

@@ -25,13 +25,13 @@ from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import build_broken_linear_function
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.assumed import AssumeCache
-from mockkube.scheduler.plugins.volume_binding.binding import VolumeBinder, VolumeBindingError, VolumeBindingPlan
+from mockkube.scheduler.plugins.assume_cache import AssumeCache
+from mockkube.scheduler.plugins.volume_binding.binder import VolumeBinder, VolumeBindingError, VolumeBindingPlan
 from mockkube.scheduler.plugins.volume_binding.claims import ClaimClassifier, ClassifiedClaims
-from mockkube.scheduler.plugins.volume_binding.finding import PodVolumes, VolumeFinder
 from mockkube.scheduler.plugins.volume_binding.hints import EVENTS
 from mockkube.scheduler.plugins.volume_binding.provisioning import ProvisioningChecker
 from mockkube.scheduler.plugins.volume_binding.scoring import score_storage
+from mockkube.scheduler.plugins.volume_binding.volume_finder import PodVolumes, VolumeFinder
 from mockkube.scheduler.plugins.volume_binding.volumes import VolumeLister
 from mockkube.scheduler.plugins.volumes.pod_claims import pod_volume_claims
 

@@ -10,7 +10,7 @@ from math import floor
 from typing import Final
 
 from mockkube.matching.volumes import parse_amount
-from mockkube.scheduler.plugins.volume_binding.finding import PodVolumes
+from mockkube.scheduler.plugins.volume_binding.volume_finder import PodVolumes
 
 _UTILIZATION_MAX: Final = 100
 

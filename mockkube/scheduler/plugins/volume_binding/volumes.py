@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Informer, ObjectChange
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.matching.csi_migration import Migration, is_migrated_on, migration_of, translate_topology, volume_handle
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.volumes import ClaimRequirements, CompiledVolume, satisfies, storage_class_of
 from mockkube.scheduler.framework.node_info import NodeInfo
-from mockkube.scheduler.plugins.assumed import AssumeCache
+from mockkube.scheduler.plugins.assume_cache import AssumeCache
 
 
 class CandidateVolumes:

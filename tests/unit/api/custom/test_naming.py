@@ -6,7 +6,7 @@ import pytest
 
 from mockkube.api.custom import formats
 from mockkube.api.custom.naming import accept_names
-from mockkube.api.custom.versions import sort_by_preference
+from mockkube.api.custom.version_order import sort_by_preference
 
 NOW = "2030-01-01T00:00:00Z"
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from mockkube.api.custom.correlation import CorrelatedObject
-from mockkube.api.custom.schemas import ValidationSchemaReader
 from mockkube.api.custom.structural import parse_structural
 from mockkube.api.custom.validation import validate
+from mockkube.api.custom.validation_schema import ValidationSchemaReader
 from mockkube.features.versions import Version
 
 READER = ValidationSchemaReader(Version(1, 36), lambda pattern, text: text.startswith(pattern.lstrip("^")))

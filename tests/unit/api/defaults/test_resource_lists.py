@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.resource_lists import round_up_resource_list, round_up_resources
+from mockkube.api.quantities.rounding import round_up_resource_list, round_up_resources
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.codec import Codec, DecodingState
+from mockkube.api.decoding.codec import Codec, DecodingState
 from mockkube.api.kinds.every_kind import KINDS
 from mockkube.api.schema import Schema, Shape
 from mockkube.features.capabilities import Capabilities

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.managed_fields.compare import compare
-from mockkube.api.managed_fields.extent import ensure_named_fields, to_field_set
 from mockkube.api.managed_fields.field_set import FieldSet, format_path
-from mockkube.api.managed_fields.merge import merge_values
-from mockkube.api.managed_fields.prune import remove_fields
-from mockkube.api.managed_fields.reach import get_field_filter
+from mockkube.api.managed_fields.merge_values import merge_values
+from mockkube.api.managed_fields.remove_fields import remove_fields
+from mockkube.api.managed_fields.reset_fields import get_field_filter
+from mockkube.api.managed_fields.value_field_set import ensure_named_fields, to_field_set
 
 names = st.sampled_from("abc")
 containers = st.lists(

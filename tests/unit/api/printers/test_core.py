@@ -5,7 +5,7 @@ import pytest
 from mockkube.api.kinds.core import component_status, config_map, resource_quota
 from mockkube.api.kinds.core.namespace import NAMESPACE
 from mockkube.api.kinds.core.secret import SECRET
-from mockkube.api.printers import plain
+from mockkube.api.printers import default_printers
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.types import Object
 
@@ -16,7 +16,7 @@ META = {"name": "x", "creationTimestamp": "2026-03-14T11:00:00Z"}
 @pytest.mark.parametrize(
     ("printer", "obj", "cells"),
     [
-        pytest.param(plain.NAME_AND_AGE_PRINTER, {}, ["x", "60m"], id="nothing but an age"),
+        pytest.param(default_printers.NAME_AND_AGE_PRINTER, {}, ["x", "60m"], id="nothing but an age"),
         pytest.param(NAMESPACE, {"status": {"phase": "Active"}}, ["x", "Active", "60m"], id="namespace"),
         pytest.param(
             config_map.CONFIG_MAP,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.codec import Codec
+from mockkube.api.decoding.codec import Codec
 from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.features.versions import Version

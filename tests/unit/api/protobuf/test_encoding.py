@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.codec import DecodingState
+from mockkube.api.decoding.codec import DecodingState
 
 
 def content(codec, protobuf, obj):

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mockkube.api.catalogue import KINDS
-from mockkube.api.codec import DecodingState
+from mockkube.api.decoding.codec import DecodingState
 from mockkube.api.protobuf.envelope import (
     MAGIC,
     GroupVersionKind,

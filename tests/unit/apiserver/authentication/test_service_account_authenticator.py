@@ -44,7 +44,9 @@ def issue(registry):
     now = registry.dependencies.clock.now()
 
     def issue(account, *, audiences=(DEFAULT_AUDIENCE,), issued=now, lasts=HOUR, **terms):
-        return registry.dependencies.token_issuer.issue(account, TokenTerms(audiences, issued, issued + lasts, "id", **terms))
+        return registry.dependencies.token_issuer.issue(
+            account, TokenTerms(audiences, issued, issued + lasts, "id", **terms)
+        )
 
     return issue
 

@@ -17,7 +17,9 @@ async def new(registry):
 
 
 def names(registry, plural):
-    return {(one.namespace, one.name) for one in registry.find_storage_resource(GROUP, plural).collection.records.values()}
+    return {
+        (one.namespace, one.name) for one in registry.find_storage_resource(GROUP, plural).collection.records.values()
+    }
 
 
 def load(registry, plural, name):
@@ -28,7 +30,9 @@ async def change(registry, plural, name, **fields):
     def changed(current):
         return {**current, **fields}
 
-    await updating.update(registry.find_storage_resource(GROUP, plural), RequestScope(ADMIN, name=name), changed, WriteOptions())
+    await updating.update(
+        registry.find_storage_resource(GROUP, plural), RequestScope(ADMIN, name=name), changed, WriteOptions()
+    )
 
 
 def test_a_new_cluster_has_roles_and_bindings(new):
@@ -45,7 +49,9 @@ async def test_starting_again_changes_nothing(new):
 
 
 async def test_what_is_missing_comes_back(new):
-    await deletion.delete(new.find_storage_resource(GROUP, "clusterroles"), RequestScope(ADMIN, name="view"), DeleteOptions())
+    await deletion.delete(
+        new.find_storage_resource(GROUP, "clusterroles"), RequestScope(ADMIN, name="view"), DeleteOptions()
+    )
     await bootstrap_rbac(new)
     assert ("", "view") in names(new, "clusterroles")
 
@@ -71,7 +77,10 @@ async def test_what_an_administrator_keeps_stays(new):
 
 
 async def test_a_binding_to_another_role_is_made_anew(new):
-    bindings, call = new.find_storage_resource(GROUP, "clusterrolebindings"), RequestScope(ADMIN, name="system:discovery")
+    bindings, call = (
+        new.find_storage_resource(GROUP, "clusterrolebindings"),
+        RequestScope(ADMIN, name="system:discovery"),
+    )
     before = load(new, "clusterrolebindings", "system:discovery")
     await deletion.delete(bindings, call, DeleteOptions())
     reference = {**before["roleRef"], "name": "view"}

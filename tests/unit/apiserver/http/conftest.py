@@ -10,9 +10,9 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from mockkube.apiserver.http import paths
-from mockkube.apiserver.http.exchange import RequestContext
-from mockkube.apiserver.http.paths import RequestInfo
+from mockkube.apiserver.http import request_info
+from mockkube.apiserver.http.request_context import RequestContext
+from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 
 ADMIN = User("admin", groups=(MASTERS_GROUP, "system:authenticated"))
@@ -44,7 +44,7 @@ class Post:
         self, path: str, body: Any, *, user: User = ADMIN, query: dict[str, list[str]] | None = None, **headers: str
     ) -> tuple[RequestContext, RequestInfo]:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        target = paths.parse_request_info("POST", path)
+        target = request_info.parse_request_info("POST", path)
         assert target is not None
         return RequestContext(cast("BaseRequest", Request(body, sent)), user, query or {}), target
 

@@ -3,7 +3,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.http import paths
+from mockkube.apiserver.http import request_info
 from mockkube.apiserver.http.authorization import RequestAuthorizer, get_path_attributes, get_resource_attributes
 from mockkube.apiserver.identity.user import ANONYMOUS_USER, MASTERS_GROUP, User
 
@@ -13,7 +13,7 @@ NO_HEADERS = CIMultiDictProxy(CIMultiDict())
 
 
 def asked(method, path, query=None, user=JANE):
-    target = paths.parse_request_info(method, path, watch="watch" in (query or {}))
+    target = request_info.parse_request_info(method, path, watch="watch" in (query or {}))
     return (
         get_path_attributes(user, method, path)
         if target is None

@@ -8,7 +8,7 @@ import pytest
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi.edition import OpenApiDocuments
+from mockkube.apiserver.http.openapi.openapi_documents import OpenApiDocuments
 from mockkube.features.versions import Version
 
 GIZMO = KindInfo("kc.example.com", "Gizmo", "gizmos", namespaced=False, versions=("v1",))

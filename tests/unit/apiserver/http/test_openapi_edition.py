@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.api.catalogue import KINDS, is_stable_version
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi.edition import OpenApiDocuments
+from mockkube.apiserver.http.openapi.openapi_documents import OpenApiDocuments
 from mockkube.features.versions import Version
 
 POD = "/api/v1/namespaces/{namespace}/pods/{name}"

@@ -12,14 +12,14 @@ from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.admission.chain import AdmissionChain
-from mockkube.apiserver.http.exchange import RequestContext, parse_query
-from mockkube.apiserver.http.openapi.serving import OpenApiHandler
+from mockkube.apiserver.http.openapi.openapi_handler import OpenApiHandler
+from mockkube.apiserver.http.request_context import RequestContext, parse_query
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
-from mockkube.apiserver.registry.allocators import ServiceIpAllocator
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import RealClock
+from mockkube.runtime.random import Random
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

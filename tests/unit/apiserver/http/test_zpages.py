@@ -9,12 +9,12 @@ from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.api.errors import NotAcceptable
-from mockkube.apiserver.http.exchange import RequestContext
+from mockkube.apiserver.http.request_context import RequestContext
 from mockkube.apiserver.http.zpages import Zpages, ZpagesComponent
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 STARTED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 WARNING = (

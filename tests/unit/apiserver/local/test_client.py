@@ -12,17 +12,17 @@ from mockkube.api.errors import Expired, Forbidden, Internal, NotFound, Unavaila
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
-from mockkube.apiserver.local.view import REPLACED_MAX
-from mockkube.apiserver.registry.cache import CacheChange, ChangeType
+from mockkube.apiserver.local.kind_view import REPLACED_MAX
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 from mockkube.apiserver.registry.watching import PENDING_MAX
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.identity import controller, controller_manager, kubelet, scheduler
 from mockkube.client.protocol import EVERYTHING, Key, Selection, WatchEnded
-from mockkube.client.sight import VersionedDecoder
+from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.lending import make_schema
-from mockkube.runtime.chance import Random
+from mockkube.proposals.component_extensions import make_schema
 from mockkube.runtime.clock import RealClock
+from mockkube.runtime.random import Random
 
 POD = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 BINDING = {"metadata": {"name": "p", "namespace": "default"}, "target": {"kind": "Node", "name": "n1"}}

@@ -9,7 +9,7 @@ from mockkube.apiserver.post_start_hooks.event_expiry import CHECK_SECONDS, TTL_
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 
 def events(registry):

@@ -17,7 +17,7 @@ from mockkube.apiserver.post_start_hooks.ip_addresses import (
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 USER = User("somebody")
 SERVICES = ("", "services")

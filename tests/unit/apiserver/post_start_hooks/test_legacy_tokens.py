@@ -32,7 +32,9 @@ async def make_secret(registry, account="robot", **data):
 
 async def change(registry, plural, name, **changed):
     call = RequestScope(USER, "ns", name)
-    await updating.update(registry.find_storage_resource("", plural), call, lambda now: {**now, **changed}, WriteOptions())
+    await updating.update(
+        registry.find_storage_resource("", plural), call, lambda now: {**now, **changed}, WriteOptions()
+    )
 
 
 async def delete(registry, plural, name):

@@ -19,7 +19,9 @@ async def make_namespace(registry, name):
 
 
 async def delete(registry, plural, namespace, name):
-    await deletion.delete(registry.find_storage_resource("", plural), RequestScope(USER, namespace, name), DeleteOptions())
+    await deletion.delete(
+        registry.find_storage_resource("", plural), RequestScope(USER, namespace, name), DeleteOptions()
+    )
 
 
 def account(registry, namespace):

@@ -45,7 +45,9 @@ async def test_flow_schemas_lead_to_levels_that_exist(registry):
     await bootstrap(registry)
     group = "flowcontrol.apiserver.k8s.io"
     levels = names(registry, group, "prioritylevelconfigurations")
-    schemas = [record.load() for record in registry.find_storage_resource(group, "flowschemas").collection.records.values()]
+    schemas = [
+        record.load() for record in registry.find_storage_resource(group, "flowschemas").collection.records.values()
+    ]
     assert len(schemas) == 11
     assert {schema["spec"]["priorityLevelConfiguration"]["name"] for schema in schemas} <= {*levels}
     assert {schema["status"]["conditions"][0]["status"] for schema in schemas} == {"False"}

@@ -11,7 +11,7 @@ from mockkube.controllers.daemonset.placement import (
 )
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import make_selector_operators, make_taint_rules
+from mockkube.proposals.component_extensions import make_selector_operators, make_taint_rules
 
 GATE = "TaintTolerationComparisonOperators"
 FENCE = {"key": "level", "value": "900", "effect": "NoExecute"}

@@ -3,10 +3,10 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockkube.client.cache import ObjectChange
+from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 KEY = Key("default", "s")
 

@@ -1,5 +1,5 @@
 from mockkube.controllers.framework.expectations import EXPIRY_SECONDS, Expectations
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 
 def test_who_expects_nothing_is_satisfied():

@@ -1,5 +1,5 @@
 from mockkube.controllers.framework.hot_loops import HOT_LOOP_MIN, METRIC, WINDOW_SECONDS, HotLoopCause, HotLoopDetector
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 
 def failing(clock, times=HOT_LOOP_MIN):

@@ -11,8 +11,8 @@ from mockkube.controllers.job.completion import (
     find_finished_condition,
     select_pods_to_untrack,
 )
+from mockkube.controllers.job.job_properties import JobFeatures
 from mockkube.controllers.job.pod_counts import count_job_pods
-from mockkube.controllers.job.rules import JobFeatures
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LATE, AT_ONCE = JobFeatures(True, True, True), JobFeatures(False, False, False)

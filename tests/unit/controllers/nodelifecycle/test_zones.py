@@ -1,5 +1,6 @@
 import pytest
 
+from mockkube.controllers.framework.options import NodeOptions
 from mockkube.controllers.nodelifecycle.zones import (
     RateLimitedTimedQueue,
     ZoneState,
@@ -7,8 +8,7 @@ from mockkube.controllers.nodelifecycle.zones import (
     eviction_rate,
     zone_key,
 )
-from mockkube.controllers.options import NodeOptions
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from textwrap import dedent
 
 import pytest
 
-from mockkube.kubelet.stages.functions import TemplateDependencies, TemplateFactory
 from mockkube.kubelet.stages.stage import StageError, apply_finalizers, parse_stage
-from mockkube.kubelet.stages.stage_player import choose_stage
-from mockkube.runtime.chance import Random
+from mockkube.kubelet.stages.stage_controller import choose_stage
+from mockkube.kubelet.stages.template_functions import TemplateDependencies, TemplateFactory
+from mockkube.runtime.random import Random
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MACHINE = TemplateDependencies(

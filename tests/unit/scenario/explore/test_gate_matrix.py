@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.orders import ChangeMove, DisturbanceMove
-from mockkube.scenario.explore.plan import Direction
-from mockkube.scenario.explore.stepping import PathRunner
+from mockkube.explore.path_runner import PathRunner
+from mockkube.explore.plans.loading import parse
+from mockkube.explore.plans.orders import ChangeMove, DisturbanceMove
+from mockkube.explore.plans.plan import Direction
 
 GATE = "TaintTolerationComparisonOperators"
 PLAN = f"""\

@@ -1,16 +1,16 @@
 """What a journey remembers, explains and proves, on plans too small to explore."""
 
-from mockkube.scenario.explore import invariants
-from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.orders import ChangeMove, Moves, RolloutPath
-from mockkube.scenario.explore.plan import Direction, RolloutPlan
-from mockkube.scenario.explore.proofs import make_checks
-from mockkube.scenario.explore.retelling import render_counterexample
-from mockkube.scenario.explore.stepping import PathRunner, replay_path
-from mockkube.scenario.explore.verdict import Counterexample
-from mockkube.scenario.loading import parse as parse_scenarios
-from mockkube.scenario.playing import ScenarioRun, play
-from mockkube.scenario.results import RunOutcome, RunResult
+from mockkube.explore.counterexample_checks import make_checks
+from mockkube.explore.counterexample_scenario import render_counterexample
+from mockkube.explore.exploration import Counterexample
+from mockkube.explore.path_runner import PathRunner, replay_path
+from mockkube.explore.plans import invariants
+from mockkube.explore.plans.loading import parse
+from mockkube.explore.plans.orders import ChangeMove, Moves, RolloutPath
+from mockkube.explore.plans.plan import Direction, RolloutPlan
+from mockkube.scenario.runner.loading import parse as parse_scenarios
+from mockkube.scenario.runner.results import RunOutcome, RunResult
+from mockkube.scenario.runner.scenario_runner import ScenarioRun, play
 
 HEAD = """\
 apiVersion: mockkube.dev/v1alpha1

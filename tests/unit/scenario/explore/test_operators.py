@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.scenario.explore import invariants
-from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.plan import Direction
-from mockkube.scenario.explore.playing import SequentialPlayer
-from mockkube.scenario.explore.replay import collect_evidence
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, SafetyVerdict, explore_plan
-from mockkube.scenario.report import review, summary
-from mockkube.scenario.report.exploration_page import render
+from mockkube.explore.exploration import Exploration, OrderVerdict, SafetyVerdict, explore_plan
+from mockkube.explore.plans import invariants
+from mockkube.explore.plans.loading import parse
+from mockkube.explore.plans.plan import Direction
+from mockkube.explore.players import SequentialPlayer
+from mockkube.explore.replay import collect_evidence
+from mockkube.report import review, summary
+from mockkube.report.exploration_page import render
 
 pytestmark = pytest.mark.heavy  # explores
 

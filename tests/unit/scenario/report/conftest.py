@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockkube.scenario.explore.loading import parse
-from mockkube.scenario.explore.playing import SequentialPlayer
-from mockkube.scenario.explore.verdict import Exploration, explore_plan
+from mockkube.explore.exploration import Exploration, explore_plan
+from mockkube.explore.plans.loading import parse
+from mockkube.explore.players import SequentialPlayer
 
 GATE = "TaintTolerationComparisonOperators"
 PLAN = f"""\

@@ -13,26 +13,26 @@ from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
-from mockkube.client.cache import InformerFactory
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.identity import scheduler as scheduler_identity
+from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key, ObjectList, PatchType, Selection, key_of
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import make_device_taint_rules, make_selector_operators, make_taint_rules
-from mockkube.runtime.chance import Random
+from mockkube.proposals.component_extensions import make_device_taint_rules, make_selector_operators, make_taint_rules
 from mockkube.runtime.clock import RealClock
+from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.configuration.arguments import set_defaults
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.interface import CycleState, PluginDependencies
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.framework.status import Code, Status
-from mockkube.scheduler.snapshot import Snapshot
 
 
 class Shelf:

@@ -7,8 +7,8 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.plugins.domain_counts import CACHED_QUERIES_MAX, DomainCounts, DomainCountsCache
-from mockkube.scheduler.snapshot import Snapshot
 
 _NAMES, _ZONES = ("n1", "n2", "n3"), ("a", "b")
 _STEPS = st.lists(

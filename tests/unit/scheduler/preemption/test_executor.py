@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from mockkube.api.errors import Unavailable
-from mockkube.client.series import SeriesRecorder
+from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Random
-from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.metrics import SchedulerMetrics
-from mockkube.scheduler.nominator import Nominator
-from mockkube.scheduler.pod_status import PodStatusWriter
+from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
+from mockkube.scheduler.framework.metrics import SchedulerMetrics
+from mockkube.scheduler.framework.pod_status_writer import PodStatusWriter
 from mockkube.scheduler.preemption.executor import Executor, ExecutorDependencies, Preemption
+from mockkube.scheduler.queue.nominator import Nominator
 
 UID = "preemptor"
 

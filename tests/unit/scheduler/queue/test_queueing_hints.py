@@ -2,11 +2,11 @@
 
 import pytest
 
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import Plugin
+from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 from mockkube.scheduler.queue.queueing_hints import QueueingHints, QueueingStrategy, event_label, match_event
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import PreEnqueuePlugin
+from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.metrics import SchedulerMetrics
 from mockkube.scheduler.queue.queueing_hints import QueueingHints
 from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue, SchedulingQueueConfig
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from mockkube.api.kinds.core.pod.containers.defaults import default_container
 from mockkube.api.kinds.core.pod.volumes.defaults import default_volume
-from mockkube.api.quantity import Quantity, parse
-from mockkube.api.resource_lists import round_up_resource_list, round_up_resources
+from mockkube.api.quantities.quantity import Quantity, parse
+from mockkube.api.quantities.rounding import round_up_resource_list, round_up_resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 

@@ -20,11 +20,11 @@ from mockkube.api.kinds.core.pod.affinity import (
     required_node_selector_terms,
     validate_affinity_term_selectors,
 )
+from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.containers import ContainerValidationOptions, is_sidecar
 from mockkube.api.kinds.core.pod.containers.env import EnvValidationOptions
 from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_multiple_of_huge_page
 from mockkube.api.kinds.core.pod.containers.security import uses_host_sysctls
-from mockkube.api.kinds.core.pod.containers.walk import all_containers
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
 from mockkube.api.kinds.core.pod.topology_spread import (
     SpreadValidationOptions,

@@ -10,15 +10,15 @@ from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
+from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.profiles import (
     APP_ARMOR_ANNOTATION_PREFIX,
     to_app_armor_field,
     validate_app_armor_profile,
 )
-from mockkube.api.kinds.core.pod.containers.walk import all_containers
 from mockkube.api.kinds.core.pod.defaults import default_pod
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
-from mockkube.api.kinds.core.pod.disabled_status import drop_disabled_pod_status
+from mockkube.api.kinds.core.pod.disabled_status_fields import drop_disabled_pod_status
 from mockkube.api.kinds.core.pod.options import (
     PodValidationOptions,
     is_feature_enabled,
@@ -26,7 +26,7 @@ from mockkube.api.kinds.core.pod.options import (
     validate_with_ratcheting,
 )
 from mockkube.api.kinds.core.pod.printer import POD
-from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
+from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.kinds.core.pod.resize import validate_pod_resize
 from mockkube.api.kinds.core.pod.status import validate_pod_status
 from mockkube.api.kinds.core.pod.update import (

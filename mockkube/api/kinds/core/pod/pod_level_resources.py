@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, validate_pod_resources
-from mockkube.api.quantity import Quantity, parse
+from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 
 

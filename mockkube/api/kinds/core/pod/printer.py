@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mockkube.api.printers.ages import format_age, human_duration, parse_time
-from mockkube.api.printers.reading import (
+from mockkube.api.printers.accessors import (
     elements,
     has_condition,
     is_deleting,
@@ -17,6 +16,7 @@ from mockkube.api.printers.reading import (
     truth,
     value_at,
 )
+from mockkube.api.printers.ages import format_age, human_duration, parse_time
 from mockkube.api.printers.table import (
     AGE_COLUMN,
     NAME_COLUMN,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.options import PodValidationOptions, is_feature_enabled
-from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
+from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
 from mockkube.api.kinds.core.pod.update import validate_pod_with_metadata
 from mockkube.api.types import ReadOnlyObject

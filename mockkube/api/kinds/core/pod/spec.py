@@ -20,6 +20,7 @@ from mockkube.api.fields import (
     required,
 )
 from mockkube.api.kinds.core.pod.affinity import validate_affinity
+from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.containers import (
     ContainerValidationContext,
     validate_containers,
@@ -29,7 +30,6 @@ from mockkube.api.kinds.core.pod.containers.containers import (
 from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationContext
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.containers.security import validate_os, validate_pod_security_context
-from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.dns import validate_dns_config, validate_dns_policy
 from mockkube.api.kinds.core.pod.host_access import validate_host_access, validate_host_ports
 from mockkube.api.kinds.core.pod.options import PodValidationOptions

@@ -7,9 +7,9 @@ disabled gates with `drop_disabled_template_fields`, and warns with `pod_templat
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec; pkg/api/pod/util.go
 
 from mockkube.api.fields import FieldError, forbidden
+from mockkube.api.kinds.core.pod.annotations import validate_pod_annotations
 from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
-from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations
 from mockkube.api.kinds.core.pod.options import PodValidationOptions, pod_validation_options, validate_with_ratcheting
 from mockkube.api.kinds.core.pod.spec import validate_pod_spec
 from mockkube.api.kinds.core.pod.warnings import pod_warnings

@@ -8,9 +8,9 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quote, required
 from mockkube.api.kinds.core.pod.affinity import required_node_selector_terms
+from mockkube.api.kinds.core.pod.annotations import validate_pod_annotations, validate_pod_annotations_update
 from mockkube.api.kinds.core.pod.containers.containers import validate_trimmed_image
 from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
-from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations, validate_pod_annotations_update
 from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.spec import ACTIVE_DEADLINE_SECONDS_MAX, MIRROR_ANNOTATION, validate_pod_spec
 from mockkube.api.kinds.core.pod.tolerations import validate_only_added_tolerations

@@ -7,15 +7,15 @@ from typing import Final
 
 from mockkube.api.fields import quote
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
+from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.profiles import (
     APP_ARMOR_ANNOTATION_PREFIX,
     SECCOMP_CONTAINER_ANNOTATION_PREFIX,
     SECCOMP_POD_ANNOTATION,
     to_app_armor_field,
 )
-from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import get_ip_warnings

@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, find_duplicate_indexes, invalid, not_supported, required
-from mockkube.api.printers.reading import sections, string
+from mockkube.api.printers.accessors import sections, string
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import is_ipv6, validate_ip_for_legacy_field
 

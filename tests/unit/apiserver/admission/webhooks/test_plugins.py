@@ -8,8 +8,8 @@ import pytest
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
-from mockkube.apiserver.admission.webhooks.hooks import AdmissionWebhook
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
+from mockkube.apiserver.admission.webhooks.webhook import AdmissionWebhook
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.admission import AdmissionPlugin
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError

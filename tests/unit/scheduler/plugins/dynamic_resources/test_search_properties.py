@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockkube.scheduler.framework.interface import CycleState
-from mockkube.scheduler.plugins.dynamic_resources.note import STATE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
+from mockkube.scheduler.plugins.dynamic_resources.state import STATE
 
 GPU = "gpu.example.com"
 MEMORY = 4

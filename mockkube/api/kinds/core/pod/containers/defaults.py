@@ -1,7 +1,7 @@
 """Defaults of containers."""
 
 from mockkube.api.kinds.core.pod.containers.images import default_pull_policy
-from mockkube.api.resource_lists import round_up_resources
+from mockkube.api.quantities.rounding import round_up_resources
 from mockkube.api.types import Object
 
 

@@ -18,7 +18,7 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 
 HUGE_PAGES_PREFIX: Final = "hugepages-"

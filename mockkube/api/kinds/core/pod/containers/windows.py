@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
-from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
+from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.types import ReadOnlyObject
 
 _CREDENTIAL_SPEC_KIB_MAX: Final = 64

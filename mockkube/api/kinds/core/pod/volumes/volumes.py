@@ -34,7 +34,7 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     require_fields,
     validate_sources,
 )
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mockkube.api.fields import quote
-from mockkube.api.quantity import parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
-from mockkube.api.kinds.core.pod.disabled_status import drop_disabled_pod_status
+from mockkube.api.kinds.core.pod.disabled_status_fields import drop_disabled_pod_status
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version

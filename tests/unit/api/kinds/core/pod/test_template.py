@@ -11,7 +11,7 @@ from mockkube.api.kinds.core.pod.template import (
 )
 from mockkube.api.strategy import StrategyContext
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import make_validation_extensions
+from mockkube.proposals.component_extensions import make_validation_extensions
 
 JUDGE = StrategyContext(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
 AT = "spec.template"

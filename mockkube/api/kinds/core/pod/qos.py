@@ -1,0 +1,45 @@
+"""Compute the QoS class of a pod."""
+
+# upstream 1.36: pkg/apis/core/helper/qos/qos.go
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from mockkube.api.quantities.quantity import Quantity, parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+
+_QOS_RESOURCES: Final = ("cpu", "memory")
+
+
+def compute_pod_qos(spec: ReadOnlyObject, caps: Capabilities) -> str:
+    """Return the QoS class: Guaranteed, Burstable or BestEffort."""
+    # Pod-level resources replace those of the containers altogether.
+    if "resources" in spec and caps.enabled("PodLevelResources"):
+        holders = [spec["resources"]]
+        guaranteed = "limits" not in holders[0] or _limits_all_resources(holders[0])
+    else:
+        containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
+        holders = [container.get("resources", {}) for container in containers]
+        guaranteed = all(_limits_all_resources(resources) for resources in holders)
+    requests = _sum_amounts(resources.get("requests", {}) for resources in holders)
+    limits = _sum_amounts(resources.get("limits", {}) for resources in holders)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _limits_all_resources(resources: ReadOnlyObject) -> bool:
+    limits: Mapping[str, str] = resources.get("limits", {})
+    return all(name in limits and parse(limits[name]).sign > 0 for name in _QOS_RESOURCES)
+
+
+def _sum_amounts(parts: Iterable[Mapping[str, str]]) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for part in parts:
+        for name in _QOS_RESOURCES:
+            amount = parse(part.get(name, "0"))
+            # A request of zero counts as none, so a pod with only zeros is BestEffort.
+            if amount.sign > 0:
+                total[name] = total[name] + amount if name in total else amount
+    return total

@@ -1,0 +1,176 @@
+"""Index of role bindings by subject, kept up to date by the watch cache."""
+
+# upstream 1.36: pkg/registry/rbac/validation/rule.go
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.fields import quote
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.authorization.roles import MissingRole, Roles, rbac_resource
+from mockkube.apiserver.authorization.rules import PolicyRule
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.runtime.heavy_work import in_worker_thread
+
+# Users whose rules are cached; beyond it the whole cache is dropped.
+CACHED_USERS_MAX: Final = 1024
+
+# `User` or `Group`, and a name; a service account is a user.
+SubjectKey = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRole:
+    """Binding of one subject to a role."""
+
+    binding: str
+    position: int
+    role_ref: ReadOnlyObject
+    namespace: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedRule:
+    """Rule of a user, with the binding and role it comes from."""
+
+    rule: PolicyRule
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserRules:
+    """Rules of a user in one namespace, and bound roles that do not exist."""
+
+    rules: tuple[GrantedRule, ...]
+    missing_roles: tuple[MissingRole, ...]
+
+
+class BindingIndex:
+    """Index of the bindings of a registry. It follows the watch cache from the first request on."""
+
+    def __init__(self, registry: Registry, roles: Roles) -> None:
+        self._roles = roles
+        self._collections = tuple(
+            rbac_resource(registry, plural).collection for plural in ("clusterrolebindings", "rolebindings")
+        )
+        self._is_following = False
+        self._index: dict[str, dict[SubjectKey, dict[str, BoundRole]]] = {}
+        self._cache: dict[tuple[str, tuple[str, ...], str], UserRules] = {}
+        self._cache_revision = 0
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        """Return the rules of a user in a namespace, those of cluster role bindings first."""
+        self._follow()
+        if in_worker_thread():  # the index may change meanwhile, so what is found now is not remembered
+            return self._resolve(user, namespace)
+        revision = max(self._roles.revision, *(collection.revision for collection in self._collections))
+        # Any change of a role or binding invalidates all cached rules: such changes are rare, requests are not.
+        if revision != self._cache_revision or len(self._cache) >= CACHED_USERS_MAX:
+            self._cache, self._cache_revision = {}, revision
+        key = (user.name, user.groups, namespace)
+        if key not in self._cache:
+            self._cache[key] = self._resolve(user, namespace)
+        return self._cache[key]
+
+    def _resolve(self, user: User, namespace: str) -> UserRules:
+        held: list[GrantedRule] = []
+        missing: list[MissingRole] = []
+        for grant in self._bound_roles(user, namespace):
+            try:
+                rules = self._roles.get_rules(grant.role_ref, grant.namespace)
+            except MissingRole as error:
+                missing.append(error)
+            else:
+                held += [GrantedRule(rule, grant.source) for rule in rules]
+        return UserRules(tuple(held), tuple(missing))
+
+    def _bound_roles(self, user: User, namespace: str) -> Iterator[BoundRole]:
+        """Yield the bindings of a user by name, each for the first of its subjects that matches."""
+        subjects = [("User", user.name), *(("Group", group) for group in user.groups)]
+        for scope in ("", namespace) if namespace else ("",):
+            index = self._index.get(scope, {})
+            found: dict[str, BoundRole] = {}
+            for subject in subjects:
+                for key, grant in list(index.get(subject, {}).items()):
+                    if key not in found or grant.position < found[key].position:
+                        found[key] = grant
+            yield from (found[key] for key in sorted(found))
+
+    def _follow(self) -> None:
+        if self._is_following:
+            return
+        self._is_following = True
+        for collection in self._collections:
+            for record in tuple(collection.records.values()):
+                self._add(record)
+            collection.listeners[self._on_change] = None
+
+    def _on_change(self, change: CacheChange) -> None:
+        if change.previous is not None:
+            index = self._index.get(change.previous.namespace, {})
+            for subject, _ in _previous_grants(change.previous):
+                index[subject].pop(change.previous.key, None)
+        if change.type is not ChangeType.DELETED:
+            self._add(change.record)
+
+    def _add(self, record: CachedObject) -> None:
+        index = self._index.setdefault(record.namespace, {})
+        for subject, grant in self._read_safely(record):
+            index.setdefault(subject, {}).setdefault(record.key, grant)
+
+    def _read_safely(self, record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+        """Return the grants of a binding; none if it cannot be read."""
+        collection = self._collections[1 if record.namespace else 0]
+        return collection.bad_objects.attempt(
+            "RBAC", collection.plural, record.display_name, lambda: _read_bound_roles(record), []
+        )
+
+
+def _previous_grants(record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+    try:
+        return _read_bound_roles(record)
+    except Exception:  # it has granted nothing
+        return []
+
+
+def _read_bound_roles(record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+    grants = list(_iter_bound_roles(record))
+    # A malformed subject may be unhashable; it must fail here, before the index is changed.
+    hash(tuple(subject for subject, _ in grants))
+    return grants
+
+
+def _iter_bound_roles(record: CachedObject) -> Iterator[tuple[SubjectKey, BoundRole]]:
+    """Yield each subject of a binding with its grant."""
+    binding = record.load()
+    reference, namespace = binding.get("roleRef") or {}, record.namespace
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    name = f"{record.name}/{namespace}" if namespace else record.name
+    title = f"{kind} {quote(name)} of {reference.get('kind', '')} {quote(reference.get('name', ''))}"
+    for position, subject in enumerate(binding.get("subjects") or ()):
+        named = _subject_key(subject, namespace)
+        if named is not None:
+            source = f"{title} to {_describe_subject(subject, namespace)}"
+            yield named, BoundRole(record.key, position, reference, namespace, source)
+
+
+def _subject_key(subject: ReadOnlyObject, namespace: str) -> SubjectKey | None:
+    kind, name = subject.get("kind", ""), subject.get("name", "")
+    if kind in ("User", "Group"):
+        return kind, name
+    account_namespace = subject.get("namespace") or namespace
+    return (
+        ("User", f"system:serviceaccount:{account_namespace}:{name}")
+        if kind == "ServiceAccount" and account_namespace
+        else None
+    )
+
+
+def _describe_subject(subject: ReadOnlyObject, namespace: str) -> str:
+    kind, name = subject["kind"], subject.get("name", "")
+    if kind == "ServiceAccount":
+        name = f"{name}/{subject.get('namespace') or namespace}"
+    return f"{kind} {quote(name)}"

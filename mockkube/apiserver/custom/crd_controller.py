@@ -1,0 +1,283 @@
+"""CRD controller: accept names of CRDs, serve established ones, finalize deleted ones."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/controller/{status,establish,finalizer},
+# apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from mockkube.api.conditions import make_condition
+from mockkube.api.custom import naming
+from mockkube.api.custom.crd import Crd
+from mockkube.api.custom.crd_conditions import (
+    ESTABLISHED,
+    TERMINATING,
+    is_condition_true,
+    needs_finalization,
+    with_condition,
+    without_finalizer,
+)
+from mockkube.api.custom.validation_schema import ValidationSchemaReader
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.protobuf.envelope import GroupVersionKind
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.custom.patterns import matches_pattern
+from mockkube.apiserver.custom.resource import CustomResource
+from mockkube.apiserver.custom.resources import build_resources
+from mockkube.apiserver.registry import deletion, encoding, updating
+from mockkube.apiserver.registry.bootstrap import APISERVER_USER
+from mockkube.apiserver.registry.creation import CRDS
+from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeListener, ChangeType, Collection
+from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
+
+# Time that watches stay open after their resource changed, so that clients see why they end.
+GRACE_SECONDS: Final = 1.0
+_USER_AGENT: Final = "kube-apiserver"
+_LOG: Final = logging.getLogger("mockkube.apiserver")
+
+
+class CrdController:
+    """Controller of the stored CRDs of a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._reader = ValidationSchemaReader(registry.dependencies.capabilities.version, matches_pattern)
+        # Resource in the storage version, by the name of its CRD.
+        self._served: dict[str, CustomResource] = {}
+        # Listeners for the deletion of the last objects of CRDs that are being deleted.
+        self._deletion_listeners: dict[str, ChangeListener] = {}
+        # Functions that end watches on resources that changed or are gone.
+        self._watches_to_end: list[Sequence[Callable[[], None]]] = []
+        self._pending: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def openapi_schemas(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
+        """Return the OpenAPI schemas of the served versions."""
+        return {
+            GroupVersionKind(storage.group, version.name, storage.kind.kind): version.schema
+            for storage in self._served.values()
+            for version in storage.crd.served_versions()
+            if version.schema
+        }
+
+    async def start(self) -> None:
+        """Serve the existing CRDs, and follow changes from now on."""
+        collection = self._crds.collection
+        collection.listeners[self._on_change] = None
+        for record in tuple(collection.records.values()):
+            await self._try(record.name)
+
+    async def run(self) -> None:
+        """Reconcile changed CRDs until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._wake.wait()
+                while self._watches_to_end:
+                    group.create_task(self._end_watches(self._watches_to_end.pop()))
+                await self.step()
+
+    async def _end_watches(self, watches: Sequence[Callable[[], None]]) -> None:
+        """End watches after the grace period."""
+        await self._registry.dependencies.clock.sleep(GRACE_SECONDS)
+        for end in watches:
+            end()
+
+    def is_ready(self) -> bool:
+        """Return whether a CRD is queued."""
+        return bool(self._pending)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a CRD is queued or being processed."""
+        return self._wake.is_set()
+
+    async def step(self) -> None:
+        """Reconcile one CRD."""
+        name = next(iter(self._pending), None)
+        if name is not None:
+            del self._pending[name]
+            await self._try(name)
+        if not self._pending:
+            self._wake.clear()
+
+    async def _try(self, name: str) -> None:
+        """Reconcile a CRD; log errors, so that a bad CRD does not keep others from being served."""
+        try:
+            await self.sync(name)
+        except ApiError as error:
+            _LOG.warning("CustomResourceDefinition %s cannot be served: %s", name, error)
+        except Exception as error:
+            self._registry.dependencies.watch_cache.bad_objects.record_failure(
+                "Definitions", "customresourcedefinitions", name, error
+            )
+
+    async def sync(self, name: str) -> None:
+        """Reconcile one CRD: accept its names and serve it, or finalize it."""
+        obj = self._load(name)
+        if obj is None:
+            return
+        if needs_finalization(obj):
+            await self._finalize(name)
+            return
+        settled = naming.accept_names(obj, self._other_crds(obj), self._now())
+        if settled != obj:
+            settled = await self._update_status(name, self._with_accepted_names) or settled
+        await self._serve(settled)
+
+    @property
+    def _crds(self) -> Resource:
+        resource = self._registry.find_storage_resource(*CRDS)
+        assert resource is not None, "every server has definitions"
+        return resource
+
+    def _now(self) -> str:
+        return render_time(self._registry.dependencies.clock.now())
+
+    def _load(self, name: str) -> Object | None:
+        record = self._crds.get_cached("", name)
+        return record.load() if record is not None else None
+
+    def _other_crds(self, obj: ReadOnlyObject) -> list[Object]:
+        """Return the other CRDs of the same group."""
+        suffix, name = f".{obj['spec']['group']}", obj["metadata"]["name"]
+        records = self._crds.collection.records.values()
+        return [one.load() for one in records if one.name != name and one.name.endswith(suffix)]
+
+    def _with_accepted_names(self, obj: Object) -> Object:
+        return naming.accept_names(obj, self._other_crds(obj), self._now())
+
+    async def _update_status(self, name: str, change: updating.ObjectUpdate) -> Object | None:
+        """Update the status of a CRD; return None if it is gone or was changed meanwhile."""
+        scope = RequestScope(APISERVER_USER, "", name, "status", _USER_AGENT)
+        try:
+            updated = await updating.update(self._crds, scope, change, WriteOptions())
+        except (NotFound, Conflict):
+            return None
+        return updated.record.load()
+
+    # What is served
+
+    async def _serve(self, obj: ReadOnlyObject) -> None:
+        """Serve an established CRD, unless this state of it is served already."""
+        if not is_condition_true(obj, ESTABLISHED):
+            return
+        definition = Crd(obj, self._reader)
+        if not (definition.plural and definition.kind):
+            return  # a client has emptied the accepted names in the status; they are about to be settled again
+        size = len(encoding.dumps(obj))
+        resources = await self._registry.dependencies.heavy_work.run(
+            size, partial(self._build_resources, definition, obj)
+        )
+        own = self._registry.find_storage_resource(definition.group, definition.plural)
+        if own is not None and not isinstance(own, CustomResource):
+            return  # a built-in kind of that name comes first
+        if resources:
+            storage = resources[0]
+            name = f"{definition.group}/{definition.plural}"
+            # The collection must be loaded before the resource is installed: requests are served from it immediately.
+            await storage.dependencies.watch_cache.open_collection(name, storage.decode_entry)
+            self._install(definition, resources)
+
+    def _build_resources(self, definition: Crd, obj: ReadOnlyObject) -> list[CustomResource]:
+        """Return the resources of a CRD; none if this state of it is served already."""
+        ending = is_condition_true(obj, TERMINATING)
+        known = self._served.get(definition.name)
+        if known is not None and known.crd.digest == definition.digest and known.is_terminating == ending:
+            return []
+        return build_resources(definition, self._registry.dependencies, is_terminating=ending)
+
+    def _install(self, definition: Crd, resources: list[CustomResource]) -> None:
+        """Serve these resources, and convert the cached objects to their schema."""
+        storage, known = resources[0], self._served.get(definition.name)
+        collection = storage.collection
+        # Nothing is awaited here, so no request sees the new resource with objects of the old schema.
+        if collection.decode_entry != storage.decode_entry:
+            collection.replace_reader(storage.decode_entry, storage.recode)
+        if known is not None and known.crd.digest != definition.digest:
+            self._schedule_watch_end(collection)
+        self._served[definition.name] = storage
+        self._registry.serve_crd(storage, [one for one in resources if one.custom_version.is_served])
+
+    def _stop_serving(self, name: str) -> None:
+        storage = self._served.pop(name, None)
+        if storage is not None:
+            self._registry.remove_crd(storage.group, storage.plural)
+            self._schedule_watch_end(storage.collection)
+            storage.collection.listeners.pop(self._deletion_listeners.pop(name, self._on_change), None)
+            # A CRD of the same name may come back with another schema and reads its objects again.
+            self._registry.dependencies.watch_cache.drop_collection(f"{storage.group}/{storage.plural}")
+
+    def _schedule_watch_end(self, collection: Collection) -> None:
+        if collection.watch_stoppers:
+            self._watches_to_end.append(tuple(collection.watch_stoppers))
+            self._wake.set()
+
+    def _on_change(self, change: CacheChange) -> None:
+        """Handle a change of a CRD: update served resources immediately, queue everything else."""
+        name = change.record.name
+        if change.type is ChangeType.DELETED:
+            self._stop_serving(name)
+            self._enqueue_group(change.record.load())
+            return
+        obj = change.record.load()
+        # A large schema takes long to compile, so it is left to the queue, which compiles off the event loop.
+        if name in self._served and is_condition_true(obj, ESTABLISHED) and len(change.record.tail) < HEAVY_BYTES_MIN:
+            definition = Crd(obj, self._reader)
+            if resources := self._build_resources(definition, obj):
+                self._install(definition, resources)
+        self._enqueue(name)
+
+    def _enqueue(self, name: str) -> None:
+        self._pending[name] = None
+        self._wake.set()
+
+    def _enqueue_group(self, obj: ReadOnlyObject) -> None:
+        """Queue the CRDs of the group of a deleted one, whose names may now be free for them."""
+        for one in self._other_crds(obj):
+            self._enqueue(one["metadata"]["name"])
+
+    # What goes with a definition
+
+    async def _finalize(self, name: str) -> None:
+        """Delete the objects of a CRD; remove its finalizer once they are gone."""
+        storage = self._served.get(name)
+        if storage is None:
+            await self._remove_finalizer(name, reason="NeverEstablished", message="resource was never established")
+            return
+        if name not in self._deletion_listeners:
+            message = "CustomResource deletion is in progress"
+            begun = make_condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
+            await self._update_status(name, lambda one: with_condition(one, begun, self._now()))
+            self._deletion_listeners[name] = listener = self._make_deletion_listener(name)
+            storage.collection.listeners[listener] = None
+            await self._delete_objects(storage)
+        if not storage.collection.records:
+            await self._remove_finalizer(name, reason="InstanceDeletionCompleted", message="removed all instances")
+
+    def _make_deletion_listener(self, name: str) -> ChangeListener:
+        """Return a listener that queues the CRD when one of its objects is deleted."""
+
+        def listen(change: CacheChange) -> None:
+            if change.type is ChangeType.DELETED:
+                self._enqueue(name)
+
+        return listen
+
+    async def _delete_objects(self, storage: CustomResource) -> None:
+        for record in tuple(storage.collection.records.values()):
+            scope = RequestScope(APISERVER_USER, record.namespace, record.name, user_agent=_USER_AGENT)
+            try:
+                await deletion.delete(storage, scope, DeleteOptions())
+            except NotFound:
+                continue
+
+    async def _remove_finalizer(self, name: str, *, reason: str, message: str) -> None:
+        done = make_condition(TERMINATING, holds=False, reason=reason, message=message)
+        await self._update_status(name, lambda one: without_finalizer(with_condition(one, done, self._now())))

@@ -1,0 +1,185 @@
+"""Custom resource with a conversion webhook.
+
+Each version validates its own objects. Stored objects stay in the version in which they were written until they are
+read in another one.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import orjson
+
+from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.custom.codec import CustomResourceCodec
+from mockkube.api.custom.crd import Crd, CrdVersion
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object
+from mockkube.apiserver.custom.conversion_webhook import ConversionWebhook
+from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CustomResource
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.resource import RegistryDependencies, T
+from mockkube.apiserver.registry.watch_cache import CachedObject
+
+# Converted records that are cached, so that lists and watches do not call the webhook again for each client.
+_CACHED_RECORDS_MAX: Final = 16_384
+# Objects converted for a decision that are cached, until the decision is repeated with them.
+_CACHED_OBJECTS_MAX: Final = 256
+
+
+class ConversionNeeded(ApiError):
+    """Signal that an object is needed in another version, and must be converted first."""
+
+    def __init__(self, obj: Object, target: str) -> None:
+        super().__init__(f"{obj['apiVersion']}, Kind={obj['kind']} has not been converted to {target}")
+        self.obj, self.target = obj, target
+
+
+class ConversionCache:
+    """Cache of objects converted by the webhook of a CRD."""
+
+    def __init__(self, converter: ConversionWebhook, codec: CustomResourceCodec) -> None:
+        self._webhook = converter
+        self._codec = codec
+        self._records: BoundedCache[tuple[str, str, int], CachedObject] = BoundedCache(
+            _CACHED_RECORDS_MAX, size_of=lambda record: len(record.tail)
+        )
+        self._objects: BoundedCache[tuple[str, bytes], bytes] = BoundedCache(_CACHED_OBJECTS_MAX, size_of=len)
+
+    async def convert(self, objects: Sequence[Object], target: str) -> list[Object]:
+        """Convert objects to another version, and drop fields that it does not have."""
+        return [self._codec.prune(one, []) for one in await self._webhook.convert(objects, target)]
+
+    def get_cached(self, record: CachedObject, target: str) -> CachedObject | None:
+        """Return the cached conversion of a stored record."""
+        return self._records.get((target, record.key, record.revision)) if record.revision else None
+
+    def put(self, record: CachedObject, target: str) -> None:
+        """Cache the conversion of a stored record."""
+        # Results of dry runs have no revision that would identify their state.
+        if record.revision:
+            self._records.put((target, record.key, record.revision), record)
+
+    def convert_cached(self, obj: Object, target: str) -> Object:
+        """Return the object in another version; raise ConversionNeeded if it must be converted first."""
+        if obj["apiVersion"] == target:
+            return obj
+        known = self._objects.get((target, orjson.dumps(obj)))
+        if known is None:
+            raise ConversionNeeded(obj, target)
+        return encoding.loads(known)
+
+    async def run_with_conversions(self, decide: Callable[[], Awaitable[T]]) -> T:
+        """Repeat the decision until everything it converts is cached, and return its result."""
+        while True:
+            try:
+                return await decide()
+            except ConversionNeeded as asked:
+                (converted,) = await self.convert([asked.obj], asked.target)
+                self._objects.put((asked.target, orjson.dumps(asked.obj)), encoding.dumps(converted))
+
+
+class WebhookFieldsUpdaters(CrdFieldsUpdaters):
+    """Managed-fields updaters that convert by the webhook."""
+
+    def __init__(self, definition: Crd, codec: CustomResourceCodec, conversions: ConversionCache) -> None:
+        super().__init__(definition, codec)
+        self._conversions = conversions
+
+    def convert(self, obj: Object, origin: str, target: str) -> Object:
+        """Convert the object; one without a name is only relabelled."""
+        # The empty object that a creation is compared with has no name and no fields to convert.
+        if not (obj.get("metadata") or {}).get("name"):
+            return {**obj, "apiVersion": target}
+        return self._conversions.convert_cached({**obj, "apiVersion": origin}, target)
+
+
+class WebhookConvertedResource(CustomResource):
+    """One version of a CRD with a conversion webhook. Its records are in the version in which they were stored."""
+
+    uses_conversion_webhook = True
+
+    def __init__(
+        self,
+        definition: Crd,
+        version: CrdVersion,
+        codec: CustomResourceCodec,
+        services: RegistryDependencies,
+        *,
+        is_terminating: bool,
+        conversions: ConversionCache,
+    ) -> None:
+        super().__init__(definition, version, codec, services, is_terminating=is_terminating)
+        self._conversions = conversions
+        self._heads = [encoding.encode_head(definition.kind, one.api_version) for one in definition.versions.values()]
+
+    def _to_cached_object(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> CachedObject:
+        head = next((one for one in self._heads if body.startswith(one)), None)
+        if head in (None, self.head):
+            return super()._to_cached_object(key, revision, body, foreign=foreign)
+        namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
+        # Keeps the stored version; the record counts as foreign, so that the next write migrates it.
+        return CachedObject(key, name, namespace, revision, head, body[len(head) :], self.get_attributes, foreign=True)
+
+    def decode_foreign(self, obj: Object) -> Object:
+        """Decode an object that was stored under an older state of the CRD; it stays in its version."""
+        known = self.crd.get_version(obj["apiVersion"])
+        return self.decode_as(obj, known or self.custom_version)
+
+    def to_storage_version(self, obj: Object) -> Object:
+        """Return the object unchanged: this version validates it before it is converted for storing."""
+        return obj
+
+    def to_served_version(self, obj: Object) -> Object:
+        """Return the object in this version, from the cache of conversions."""
+        return self._conversions.convert_cached(obj, self.api_version)
+
+    def convert_for_validation(self, obj: Object) -> Object:
+        """Return the object in this version, from the cache of conversions."""
+        return self._conversions.convert_cached(obj, self.api_version)
+
+    def tail(self, record: CachedObject) -> bytes:
+        """Return the JSON of a record in this version, without kind and apiVersion."""
+        return record.tail if record.head == self.head else super().tail(record)
+
+    async def convert_for_reading(self, record: CachedObject) -> CachedObject:
+        """Convert the record with the webhook, without the cache."""
+        return record if record.head == self.head else (await self._convert_records([record]))[record]
+
+    async def convert_all_for_reading(
+        self, records: Sequence[CachedObject], *, reconvert: bool = False
+    ) -> Sequence[CachedObject]:
+        """Convert the records, all that are not cached with a single call."""
+        foreign = [one for one in records if one.head != self.head]
+        if not foreign:
+            return records
+        known = {one: None if reconvert else self._conversions.get_cached(one, self.api_version) for one in foreign}
+        found = {one: converted for one, converted in known.items() if converted is not None}
+        found |= await self._convert_records([one for one in foreign if one not in found])
+        return [found.get(one, one) for one in records]
+
+    async def _convert_records(self, records: Sequence[CachedObject]) -> dict[CachedObject, CachedObject]:
+        """Convert the records with the webhook, and cache the results."""
+        objects = await self._conversions.convert([one.load() for one in records], self.api_version)
+        made = {one: self._with_converted(one, obj) for one, obj in zip(records, objects, strict=True)}
+        for record in made.values():
+            self._conversions.put(record, self.api_version)
+        return made
+
+    def _with_converted(self, record: CachedObject, obj: Object) -> CachedObject:
+        tail = encoding.dumps(encoding.order_fields(obj))[len(self.head) :]
+        index, foreign = self.get_attributes, record.needs_rewrite
+        return CachedObject(
+            record.key, record.name, record.namespace, record.revision, self.head, tail, index, foreign=foreign
+        )
+
+    async def convert_for_storing(self, obj: Object) -> Object:
+        """Convert the object to the storage version with the webhook."""
+        if obj["apiVersion"] == self.storage_resource.api_version:
+            return obj
+        (converted,) = await self._conversions.convert([obj], self.storage_resource.api_version)
+        self.codec.set_defaults(converted)
+        return converted
+
+    async def run_with_conversions(self, decide: Callable[[], T], size: int = 0) -> T:
+        """Return the result of `decide`, repeated until all conversions it needs are cached."""
+        return await self._conversions.run_with_conversions(lambda: self.dependencies.heavy_work.run(size, decide))

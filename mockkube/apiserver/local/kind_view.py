@@ -1,0 +1,181 @@
+"""View of one kind for components of one version: each stored object is decoded once and shared."""
+
+from collections import deque
+from typing import Final
+
+from mockkube.api.errors import Expired
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
+from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
+from mockkube.client.versioned_decoder import ObjectDecoder
+from mockkube.runtime.steps import Signal
+
+# At least so many replaced objects stay decoded: a watcher that is behind still receives them.
+REPLACED_MAX: Final = 256
+# Total size of these; fewer of larger objects are kept.
+REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
+
+_TYPES: Final = {
+    ChangeType.ADDED: EventType.ADDED,
+    ChangeType.MODIFIED: EventType.MODIFIED,
+    ChangeType.DELETED: EventType.DELETED,
+}
+
+
+class KindView:
+    """A resource as one version of a component decodes it."""
+
+    def __init__(self, resource: Resource, decode: ObjectDecoder) -> None:
+        self.resource = resource
+        self._decode_for_version = decode
+        self.watch_count = 0
+        """Number of watches. Without one nobody reads a current object again, so none is kept."""
+        self._decoded: dict[CachedObject, ReadOnlyObject] = {}
+        self._decoded_max = 2 * REPLACED_MAX
+        self._bytes = 0
+        self._bytes_max = 2 * REPLACED_BYTES_MAX
+
+    def get_object(self, record: CachedObject) -> ReadOnlyObject:  # hot: per object seen
+        """Return the object of a record, the same one for every reader."""
+        obj = self._decoded.get(record)
+        return self._decode_and_keep(record) if obj is None else obj
+
+    def __len__(self) -> int:
+        """Return the number of objects kept decoded."""
+        return len(self._decoded)
+
+    def find_mutated_objects(self) -> list[str]:
+        """Return the keys of kept objects that a reader has changed in place."""
+        return [record.key for record, obj in self._decoded.items() if self._decode_again(record) != obj]
+
+    def _decode_again(self, record: CachedObject) -> Object:
+        """Decode a record; return only its metadata if that fails, so that readers fail on that key alone."""
+        obj = record.load()
+        try:
+            if self.resource.storage_resource is not self.resource:
+                obj = self.resource.to_served_version(obj)
+            return self._decode_for_version(obj)
+        # The store may hold anything, written by another version or by hand; one bad object must not end a list or
+        # watch.
+        except Exception:
+            named = {"name": record.name, "namespace": record.namespace, "resourceVersion": str(record.revision)}
+            return {"kind": self.resource.kind.kind, "apiVersion": self.resource.api_version, "metadata": named}
+
+    def _decode_and_keep(self, record: CachedObject) -> ReadOnlyObject:
+        obj = self._decode_again(record)
+        if len(self._decoded) >= self._decoded_max or self._bytes > self._bytes_max:
+            self._evict()
+        self._decoded[record] = obj
+        self._bytes += len(record.tail)
+        return obj
+
+    def _evict(self) -> None:
+        """Drop all objects but the current ones of a watched kind and the last ones, which a watcher may still need."""
+        current = self.resource.collection.records if self.watch_count else {}
+        late = self._first_recent_index()
+        self._decoded = {
+            record: obj
+            for number, (record, obj) in enumerate(self._decoded.items())
+            if number >= late or current.get(record.key) is record
+        }
+        # The bound grows with what remains, so that evictions stay rare in large collections (amortized constant time).
+        self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
+        self._bytes = sum(len(record.tail) for record in self._decoded)
+        self._bytes_max = self._bytes * 5 // 4 + REPLACED_BYTES_MAX
+
+    def _first_recent_index(self) -> int:
+        """Return the index of the first record recent enough to be kept."""
+        number, size = len(self._decoded), 0
+        for record in reversed(self._decoded):
+            size += len(record.tail)
+            if size > REPLACED_BYTES_MAX or len(self._decoded) - number >= REPLACED_MAX:
+                break
+            number -= 1
+        return number
+
+
+_TAKEN_BYTES_MAX: Final = 2 * 1024 * 1024
+
+
+class LocalWatch:
+    """Watch within the process; it takes over the registry watch's place as a listener, and its filter."""
+
+    def __init__(self, watch: watching.CacheWatcher, view: KindView, siblings: "dict[LocalWatch, None]") -> None:
+        self.signal = Signal()
+        self._watch, self._view = watch, view
+        self._collection = watch.resource.collection
+        self._pending: deque[CacheWatchEvent] = deque(watch.take_events())
+        self._pending_bytes = 0
+        self._lagged = self._ended = False
+        self._end_revision = ""
+        """Resource version at which the watch ended."""
+        # The registry's watch only serves as a filter from here on; its own listener would queue every event twice.
+        watch.close()
+        self._collection.listeners[self._receive] = None
+        self._collection.watch_stoppers[self.end] = None
+        self._siblings = siblings
+        siblings[self] = None
+        view.watch_count += 1
+
+    def is_ready(self) -> bool:
+        """Return whether `take` returns events or raises."""
+        return bool(self._pending) or self._lagged or self._ended
+
+    def take(self, count_max: int = 0) -> list[WatchEvent]:
+        """Return events in order, at most `count_max`; raise Expired or WatchEnded after the last one."""
+        # Events are decoded here and not when they arrive: a watcher that lists again never pays for those it missed.
+        waiting, show = self._pending, self._view.get_object
+        if not waiting:
+            self._raise_end()
+        taken, size = list[CacheWatchEvent](), 0
+        # What is left is taken in the next step: decoding many large objects would keep others waiting.
+        while waiting and size < _TAKEN_BYTES_MAX and (not count_max or len(taken) < count_max):
+            taken.append(waiting.popleft())
+            size += len(taken[-1].record.tail)
+        if self._pending_bytes:  # what was there at the start is not counted
+            self._pending_bytes = max(0, self._pending_bytes - size) if waiting else 0
+        return [WatchEvent(_TYPES[seen.type], show(seen.record)) for seen in taken]
+
+    def _raise_end(self) -> None:
+        if self._lagged:
+            raise Expired("the client fell too far behind: list again")
+        if self._ended:
+            raise WatchEnded(self._end_revision)
+
+    async def close(self) -> None:
+        """Stop the watch and drop its events."""
+        self._unsubscribe()
+        self._pending.clear()
+        self._ended = True
+
+    def end(self) -> None:
+        """End the watch; events that wait can still be taken."""
+        self._end_revision = self._end_revision or str(self._watch.revision)
+        self._unsubscribe()
+        self._ended = True
+        self.signal.notify()
+
+    def _unsubscribe(self) -> None:
+        self._collection.listeners.pop(self._receive, None)
+        self._collection.watch_stoppers.pop(self.end, None)
+        # `close` may follow `end`: only the first call finds the watch and counts it off.
+        if self._siblings.pop(self, self) is None:
+            self._view.watch_count -= 1
+
+    def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
+        self._watch.add(change)
+        if not (seen := self._watch.take_events()):
+            return
+        size = sum([len(one.record.tail) for one in seen])
+        if not self._pending or has_room(len(self._pending), self._pending_bytes + size):
+            self._pending += seen
+            self._pending_bytes += size
+        else:
+            # The watcher is too far behind: it lists again, instead of slowing down the writer.
+            self._lagged = True
+            self._pending.clear()
+            self._unsubscribe()
+        self.signal.notify()

@@ -1,0 +1,193 @@
+"""Update managedFields on every write, and apply objects server-side.
+
+upstream 1.36: apimachinery/pkg/util/managedfields
+"""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api import conversions
+from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.decoding.codec import Codec, DecodingState
+from mockkube.api.errors import BadRequest, Conflict
+from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
+from mockkube.api.managed_fields.managers import ManagerId
+from mockkube.api.managed_fields.merge_updater import MergeUpdater, TypedValue
+from mockkube.api.managed_fields.reset_fields import FieldFilter, get_field_filter
+from mockkube.api.managed_fields.types import Type, TypeCompiler
+from mockkube.api.managed_fields.updater import ManagedFieldsUpdater, WriteInfo
+from mockkube.api.schema import Schema, TypeNode
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason
+from mockkube.runtime.text_cache import cache_short_texts
+
+_MANAGER_BYTES_MAX: Final = 128
+# Objects beyond this size are not cached by shape, because they rarely repeat.
+_SHAPE_BYTES_MAX: Final = 16 * 1024
+# fieldsV1 of created objects by shape, with the updater that computed them.
+_FIELDS_BY_SHAPE: Final[BoundedCache[Any, tuple[weakref.ref[ManagedFieldsUpdater], Object]]] = BoundedCache(512)
+
+
+class ManagedFieldsUpdaters:
+    """Managed-fields updaters of one server, each created when first needed."""
+
+    def __init__(self, schema: Schema, codec: Codec) -> None:
+        self._schema = schema
+        self._codec = codec
+        self._types = TypeCompiler()
+        self._updaters: dict[tuple[str, str, str, str], ManagedFieldsUpdater] = {}
+
+    def for_resource(self, resource: Resource, subresource: str) -> ManagedFieldsUpdater:
+        """Return the updater for writes to a resource or subresource."""
+        kind = resource.kind
+        key = (kind.group, resource.version, kind.kind, subresource)
+        if key not in self._updaters:
+            self._updaters[key] = self._make_updater(
+                resource.node, kind.group, resource.api_version, kind.kind, subresource
+            )
+        return self._updaters[key]
+
+    def for_scale(self, subresource: str = "scale") -> ManagedFieldsUpdater:
+        """Return the updater for writes to the Scale of a workload."""
+        node = self._schema.get_type("io.k8s.api.autoscaling.v1.Scale")
+        key = ("autoscaling", "v1", "Scale", subresource)
+        if key not in self._updaters:
+            self._updaters[key] = self._make_updater(node, "autoscaling", "autoscaling/v1", "Scale", subresource)
+        return self._updaters[key]
+
+    def _make_updater(
+        self, node: TypeNode, group: str, api_version: str, kind: str, subresource: str
+    ) -> ManagedFieldsUpdater:
+        empty = self._codec.decode(node, {"apiVersion": api_version, "kind": kind}, DecodingState())
+        converter = VersionConverter(self._schema, self._types, group, kind, self.convert)
+        merger = MergeUpdater(converter, self.writable_fields(group, kind, api_version, subresource))
+        return ManagedFieldsUpdater(kind, api_version, self._types.type_of(node), empty, merger, subresource)
+
+    def writable_fields(self, group: str, kind: str, api_version: str, subresource: str) -> FieldFilter:
+        """Return the fields that a resource or subresource writes (upstream: ResetFieldsStrategy)."""
+        return get_field_filter(group, kind, subresource)
+
+    def convert(self, obj: Object, origin: str, target: str) -> Object:
+        """Convert an object without managedFields to another version."""
+        return conversions.convert(obj, origin, target)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionConverter:
+    """Converter between the versions of a kind, for managers that wrote in another version."""
+
+    schema: Schema
+    types: TypeCompiler
+    group: str
+    kind: str
+    convert_object: Callable[[Object, str, str], Object]
+
+    def convert(self, typed: TypedValue, version: str) -> TypedValue | None:
+        """Return the object in that version; None if the version does not exist any more."""
+        if typed.version == version:
+            return typed
+        group, _, short = version.rpartition("/")
+        node = self.schema.find_kind_type(group, short, self.kind)
+        if node is None or not isinstance(typed.value, dict):
+            return None
+        kind_of: Type = self.types.type_of(node)
+        value = self.convert_object({"kind": self.kind, **typed.value}, typed.version, version)
+        return TypedValue(value, kind_of, version)
+
+
+@cache_short_texts(maxsize=256)
+def manager_name(field_manager: str, user_agent: str) -> str:
+    """Return the manager's name: what the client sets, else its user agent up to the first slash."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent
+    if field_manager:
+        return field_manager
+    name = user_agent.partition("/")[0]
+    printable = "".join(char for char in name if char.isprintable())
+    return printable.encode()[:_MANAGER_BYTES_MAX].decode(errors="ignore")
+
+
+def write_info(resource: Resource, scope: RequestScope, options: WriteOptions) -> WriteInfo:
+    """Return manager and time of this write."""
+    now = render_time(resource.dependencies.clock.now())
+    return WriteInfo(manager_name(options.field_manager, scope.user_agent), now)
+
+
+def update_managed_fields(
+    resource: Resource, scope: RequestScope, live: ReadOnlyObject | None, new: Object, options: WriteOptions
+) -> Object:
+    """Return the new object with updated managedFields. Both objects are of the resource's version."""
+    tracker = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
+    write = write_info(resource, scope, options)
+    if live is None and "managedFields" not in new["metadata"]:
+        return _set_first_manager(tracker, new, write)
+    return tracker.update(tracker.empty_object if live is None else live, new, write, reset=scope.resets_managed_fields)
+
+
+def _set_first_manager(tracker: ManagedFieldsUpdater, new: Object, write: WriteInfo) -> Object:  # hot: every creation
+    """Return a new object with its only manager.
+
+    Objects of the same shape have the same fields, so the fields are computed once for each shape.
+    """
+    key = (tracker.version, tracker.kind, tracker.subresource, _shape(new, item=False))
+    known, fields = _FIELDS_BY_SHAPE.get(key) or (None, {})
+    # The cache is shared by all servers of the process, whose schemas may differ.
+    if known is None or known() is not tracker:
+        tracked = tracker.update(tracker.empty_object, new, write)
+        entries = tracked["metadata"].get("managedFields", [])
+        if len(entries) == 1 and len(encoding.dumps(tracked)) <= _SHAPE_BYTES_MAX:
+            _FIELDS_BY_SHAPE.put(key, (weakref.ref(tracker), entries[0]["fieldsV1"]))
+        return tracked
+    entry = {
+        "manager": ManagerId.for_update(write.manager, tracker.version, "").name,
+        "operation": "Update",
+        "apiVersion": tracker.version,
+        "time": write.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    return {**new, "metadata": {**new["metadata"], "managedFields": [entry]}}
+
+
+def _shape(value: Any, *, item: bool) -> Any:
+    """Return what decides which fields a value has: all keys, and scalars by which list items are identified."""
+    if value.__class__ is list:
+        return "[", *[_shape(one, item=True) if one.__class__ in (dict, list) else (one,) for one in value]
+    # Any scalar of a list item may be part of its key in an associative list.
+    if item:
+        return tuple([(k, _shape(v, item=False) if v.__class__ in (dict, list) else v) for k, v in value.items()])
+    return tuple([(k, _shape(v, item=False) if v.__class__ in (dict, list) else v is None) for k, v in value.items()])
+
+
+def apply_object(
+    resource: Resource, scope: RequestScope, live: ReadOnlyObject | None, applied: Any, options: WriteOptions
+) -> Object:
+    """Return the live object with an object applied to it; it still has to be decoded."""
+    tracker = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
+    given = applied if isinstance(applied, dict) else {}
+    write = write_info(resource, scope, options)
+    return apply_with(tracker, resource, scope, tracker.empty_object if live is None else live, given, write, options)
+
+
+def apply_with(
+    tracker: ManagedFieldsUpdater,
+    resource: Resource,
+    scope: RequestScope,
+    live: ReadOnlyObject,
+    applied: Object,
+    write: WriteInfo,
+    options: WriteOptions,
+) -> Object:
+    """Apply with this updater; raise errors with upstream's texts."""
+    try:
+        return tracker.apply(live, applied, write, force=bool(options.force))
+    except InvalidApply as error:
+        raise BadRequest(str(error)) from error
+    except (TypeMismatch, InvalidEntry) as error:
+        raise error_without_reason(500, str(error)) from error
+    except ApplyConflict as conflict:
+        raise Conflict(str(conflict), details={"causes": conflict.causes()}) from conflict

@@ -1,0 +1,370 @@
+"""Watch cache: objects of every resource and their recent changes, fed by one watch on the store.
+
+There is one `Collection` for each stored resource, all updated in revision order. Reads and watches are served from
+here. A `CachedObject` is immutable and shared: its bytes are the response, its labels and fields are what selectors
+match; readers that need the object decode a copy.
+
+upstream 1.36: apiserver/pkg/storage/cacher/{cacher,watch_cache}.go
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from mockkube_storage.model import Entry, Event, EventType
+from mockkube_storage.store import Store
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.well_formed import is_well_formed
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes
+from mockkube.client.bad_objects import BadObjects, reader_name
+from mockkube.runtime.hot_loops import HotLoops
+from mockkube.runtime.waiters import Waiters
+
+REGISTRY_PREFIX: Final = "/registry/"
+# Changes that a collection keeps for watches that resume; older ones are read from the store or have expired.
+HISTORY_MAX: Final = 4096
+# Total size of the objects in these changes, which bounds the memory of collections with large objects.
+HISTORY_BYTES_MAX: Final = 8 * 1024 * 1024
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class ChangeType(StrEnum):
+    """Type of a change, as in watch events."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAttributes:
+    """Labels and fields of an object that selectors match."""
+
+    labels: Mapping[str, str]
+    fields: Mapping[str, str]
+
+
+GetAttributes = Callable[[ReadOnlyObject], ObjectAttributes]
+# Attributes of records that no selector is ever applied to.
+NO_ATTRIBUTES: Final = ObjectAttributes({}, {})
+
+
+class CachedObject:
+    """One stored object at one revision. It is decoded only when a selector is applied to it."""
+
+    __slots__ = ("_attributes", "head", "key", "name", "namespace", "needs_rewrite", "revision", "tail")
+
+    def __init__(
+        self,
+        key: str,
+        name: str,
+        namespace: str,
+        revision: int,
+        head: bytes,
+        tail: bytes,
+        index: ObjectAttributes | GetAttributes = NO_ATTRIBUTES,
+        *,
+        foreign: bool = False,
+    ) -> None:
+        self.key, self.name, self.namespace, self.revision = key, name, namespace, revision
+        self.head = head
+        # The JSON after kind and apiVersion, which list items leave out.
+        self.tail = tail
+        self._attributes = index
+        # Whether another binary version stored it, differently than this one would: the next write rewrites it.
+        self.needs_rewrite = foreign
+
+    @property
+    def display_name(self) -> str:
+        """Namespace and name of the object, for messages."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def body(self) -> bytes:
+        """JSON of the object."""
+        return self.head + self.tail
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Labels of the object."""
+        return self._get_attributes().labels
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Values of the fields that field selectors support."""
+        return self._get_attributes().fields
+
+    @property
+    def undecoded_bytes(self) -> int:
+        """Bytes to decode before a selector can be applied; 0 if that is done."""
+        return 0 if isinstance(self._attributes, ObjectAttributes) else len(self.tail)
+
+    def load(self) -> Object:
+        """Return a decoded copy of the object, which the caller may change."""
+        return encoding.loads(self.body)
+
+    def at_revision(self, revision: int) -> "CachedObject":
+        """Return the same object at a later revision: the last state of one that no longer matches a selector."""
+        old, new = b'"resourceVersion":"%d"' % self.revision, b'"resourceVersion":"%d"' % revision
+        tail = self.tail.replace(old, new, 1)
+        return CachedObject(self.key, self.name, self.namespace, revision, self.head, tail, self._attributes)
+
+    def _get_attributes(self) -> ObjectAttributes:
+        index = self._attributes
+        if not isinstance(index, ObjectAttributes):
+            index = self._attributes = self._read_attributes(index)
+        return index
+
+    def _read_attributes(self, index: GetAttributes) -> ObjectAttributes:
+        try:
+            return index(self.load())
+        # Anything may be stored. An object that cannot be read is still found by its name, so that it can be deleted.
+        except Exception:  # what lies in the store may be anything; it is found by its name
+            return ObjectAttributes({}, {"metadata.name": self.name, "metadata.namespace": self.namespace})
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChange:
+    """Change of a collection. In a deletion `record` is the last state, at the revision of the deletion."""
+
+    type: ChangeType
+    revision: int
+    record: CachedObject
+    previous: CachedObject | None
+
+
+ChangeListener = Callable[[CacheChange], None]
+EntryDecoder = Callable[[Entry], CachedObject]
+
+
+class ListRange(list[CachedObject]):
+    """Records of a prefix, shared by all who list it until something in the collection changes."""
+
+    __slots__ = ("encoded_items",)
+
+    def __init__(self, records: Iterable[CachedObject] = ()) -> None:
+        super().__init__(records)
+        # Encoded list items by apiVersion, as far as a list in that version has been rendered.
+        self.encoded_items: dict[str, Sequence[CompressibleBytes]] = {}
+
+
+class Collection:
+    """Cached objects of one stored resource, in key order, and its recent changes."""
+
+    def __init__(self, prefix: str, reader: EntryDecoder, bad_objects: BadObjects | None = None) -> None:
+        """Report objects on which a listener fails to `bad_objects`."""
+        self.prefix = prefix
+        self.decode_entry = reader
+        self.bad_objects = BadObjects() if bad_objects is None else bad_objects
+        self.records: dict[str, CachedObject] = {}
+        self.keys: list[str] = []
+        # Revision of the newest change.
+        self.revision = 0
+        # The history is complete after this revision.
+        self.history_start = 0
+        self.history: deque[CacheChange] = deque()
+        self._history_bytes = 0
+        self.listeners: dict[ChangeListener, None] = {}
+        # Functions that end each watch on this collection.
+        self.watch_stoppers: dict[Callable[[], None], None] = {}
+        self._ranges: dict[str, ListRange] = {}
+        # Those of them that are well-formed.
+        self._sound: dict[str, list[CachedObject]] = {}
+
+    @property
+    def plural(self) -> str:
+        """Plural of the kind, for messages."""
+        return self.prefix.rstrip("/").rpartition("/")[2]
+
+    def get(self, key: str) -> CachedObject | None:
+        """Return the record of a key."""
+        return self.records.get(key)
+
+    def range(self, prefix: str, start: str = "") -> Sequence[CachedObject]:
+        """Return the records with a key prefix, in key order, from `start` on. Callers must not change the result."""
+        if start:
+            return self._slice(max(prefix, start), prefix)
+        span = self._ranges.get(prefix)
+        if span is None:
+            span = self._ranges[prefix] = ListRange(self._slice(prefix, prefix))
+        return span
+
+    def well_formed(self, prefix: str, reader: str) -> Sequence[CachedObject]:
+        """Return as `range` the records whose objects have the types of their kind; report the others."""
+        found = self._sound.get(prefix)
+        if found is None:
+            found = self._sound[prefix] = [one for one in self.range(prefix) if self._check(one, reader)]
+        return found
+
+    def _check(self, record: CachedObject, reader: str) -> bool:
+        if is_well_formed(record.load()):
+            return True
+        self.bad_objects.record_failure(
+            reader, self.plural, record.display_name, TypeError("a field is not of the type it must be")
+        )
+        return False
+
+    def _slice(self, start: str, prefix: str) -> list[CachedObject]:
+        keys, records = self.keys, self.records
+        first = bisect_left(keys, start)
+        last = bisect_left(keys, prefix + "\U0010ffff", first)
+        # Runs in threads, too, while the event loop changes the collection: a key may have been deleted since the
+        # slice.
+        return [record for key in keys[first:last] if (record := records.get(key)) is not None]
+
+    def load(self, entries: Iterable[Entry], revision: int) -> None:
+        """Start with these entries, read at a revision."""
+        for entry in entries:
+            self.records[entry.key] = self.decode_entry(entry)
+        self.keys = sorted(self.records)
+        self.revision = max((record.revision for record in self.records.values()), default=0)
+        self.history_start = revision
+        self._ranges.clear()
+        self._sound.clear()
+
+    def replace_reader(self, reader: EntryDecoder, convert: Callable[[CachedObject], CachedObject]) -> None:
+        """Decode entries with another function from now on, and convert what has been decoded."""
+        self.decode_entry = reader
+        self.records = {key: convert(record) for key, record in self.records.items()}
+        self._ranges.clear()
+        self._sound.clear()
+
+    def apply(self, event: Event) -> None:
+        """Apply one event of the store and notify the listeners."""
+        if event.revision <= self.history_start:
+            return  # it was read from the store already
+        key = event.entry.key
+        self._ranges.clear()
+        self._sound.clear()
+        previous = self.records.get(key)
+        record = self.decode_entry(event.entry)
+        if event.type is EventType.DELETE:
+            if previous is not None:
+                del self.records[key]
+                del self.keys[bisect_left(self.keys, key)]
+            change = CacheChange(ChangeType.DELETED, event.revision, record, previous)
+        else:
+            self.records[key] = record
+            if previous is None:
+                insort(self.keys, key)
+            kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
+            change = CacheChange(kind, event.revision, record, previous)
+        self._append_history(change)
+        if self.bad_objects:
+            self.bad_objects.forget(self.plural, record.display_name)
+        # Copied, because a listener may remove itself when it lags.
+        for listener in tuple(self.listeners):
+            try:
+                listener(change)
+            except Exception as error:  # whoever else listens, and what comes next, must not be lost over it
+                show = (
+                    self.bad_objects.log_failure
+                    if change.type is ChangeType.DELETED
+                    else self.bad_objects.record_failure
+                )
+                show(reader_name(listener), self.plural, record.display_name, error)
+
+    def _append_history(self, change: CacheChange) -> None:
+        history, self.revision = self.history, change.revision
+        history.append(change)
+        self._history_bytes += len(change.record.tail)
+        while len(history) > HISTORY_MAX or self._history_bytes > HISTORY_BYTES_MAX:
+            forgotten = history.popleft()
+            self._history_bytes -= len(forgotten.record.tail)
+            self.history_start = forgotten.revision
+
+    def changes_since(self, revision: int) -> Sequence[CacheChange] | None:
+        """Return the changes after a revision; None if the history does not reach that far."""
+        if revision < self.history_start:
+            return None
+        return [change for change in self.history if change.revision > revision]
+
+
+class WatchCache:
+    """All collections, kept up to date by one task that reads the store's watch."""
+
+    def __init__(self, store: Store, hot_loops: HotLoops | None = None) -> None:
+        """Report objects that cannot be read on a board."""
+        self.store = store
+        self.bad_objects = BadObjects(hot_loops)
+        self.revision = 0
+        # Called with the bytes of every batch of changes, for store maintenance.
+        self.on_bytes_written: Callable[[int], None] = lambda count: None
+        self._collections: dict[str, Collection] = {}
+        self._waiters: Waiters[int] = Waiters()
+
+    def collection(self, name: str, reader: EntryDecoder) -> Collection:
+        """Return the collection of this name (`core/pods`), created when first requested, before `start`."""
+        if name not in self._collections:
+            self._collections[name] = Collection(f"{REGISTRY_PREFIX}{name}/", reader, self.bad_objects)
+        return self._collections[name]
+
+    async def open_collection(self, name: str, reader: EntryDecoder) -> Collection:
+        """Return the collection of this name, read from the store if it is new: for resources served later."""
+        if name not in self._collections:
+            page = await self.store.list(f"{REGISTRY_PREFIX}{name}/")
+            # The cache may have passed events of this prefix already, which it would never apply to the new collection.
+            while page.revision < self.revision:
+                page = await self.store.list(f"{REGISTRY_PREFIX}{name}/")
+            self.collection(name, reader).load(page.entries, page.revision)
+        return self._collections[name]
+
+    def drop_collection(self, name: str) -> None:
+        """Remove a collection with its history; `open_collection` reads it from the store again."""
+        self._collections.pop(name, None)
+
+    async def start(self) -> None:
+        """Read the current contents of the store."""
+        page = await self.store.list(REGISTRY_PREFIX)
+        entries: dict[str, list[Entry]] = {}
+        for entry in page.entries:
+            entries.setdefault(_collection_name(entry.key), []).append(entry)
+        for name, collection in self._collections.items():
+            collection.load(entries.get(name, ()), page.revision)
+        self.revision = page.revision
+
+    async def run(self) -> None:
+        """Apply the changes of the store until cancelled."""
+        async with aclosing(self.store.watch("", after=self.revision)) as watch:
+            async for events in watch:
+                self._apply(events)
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        for event in events:
+            collection = self._collections.get(_collection_name(event.entry.key))
+            if collection is not None:
+                collection.apply(event)
+        self.revision = events[-1].revision
+        self.on_bytes_written(sum([len(event.entry.value) for event in events]))
+        self._waiters.release(self.revision)
+
+    async def wait_until_at(self, revision: int) -> None:
+        """Return once everything up to this revision has been applied."""
+        if revision > self.revision:
+            await self._waiters.wait(revision)
+
+    async def wait_until_fresh(self) -> int:
+        """Wait for everything committed before this call, for a consistent read; return the revision reached."""
+        await self.wait_until_at(await self.store.current_revision())
+        return self.revision
+
+
+def _collection_name(key: str) -> str:
+    if not key.startswith(REGISTRY_PREFIX):
+        return ""
+    group, _, rest = key[len(REGISTRY_PREFIX) :].partition("/")
+    return f"{group}/{rest.partition('/')[0]}"
+
+
+def read_labels(obj: ReadOnlyObject) -> Mapping[str, str]:
+    """Return the labels of an object."""
+    # Objects without labels share one empty mapping: there may be very many of them.
+    labels: Mapping[str, str] = obj["metadata"].get("labels") or _NO_LABELS
+    return labels

@@ -1,0 +1,188 @@
+"""Get the explanations for `mockkube why`: from the cluster's control API, else computed here."""
+
+import json
+import urllib.error
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from mockkube.cli.control_page import read_page
+from mockkube.cli.live_cluster import LiveCluster, read_kubeconfig
+from mockkube.cli.parameters import (
+    build_capabilities,
+    parse_gate_flags,
+    parse_version_flag,
+    read_scheduler_configuration,
+)
+from mockkube.client import kubeconfig
+from mockkube.cluster.configuration.component_settings import REQUIRED_COMPONENTS, ComponentSettings
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
+from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
+from mockkube.features.versions import DEFAULT, NEWEST, Version
+from mockkube.proposals.loading import default_trains
+
+if TYPE_CHECKING:
+    from mockkube.client.protocol import Client
+    from mockkube.explain.components import ClusterComponents
+
+_COMPONENT: Final = "Component.control.mockkube.dev"
+_AGENT: Final = "mockkube-why"
+_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainQuery:
+    """Pod or workload to explain, the cluster, and the supposed scheduler settings."""
+
+    namespace: str
+    name: str
+    path: Path
+    context: str
+    config: str | None
+    version: str | None
+    gates: tuple[str, ...]
+
+    @property
+    def has_suppositions(self) -> bool:
+        """True if scheduler settings are supposed that the cluster does not have."""
+        return bool(self.config or self.version or self.gates)
+
+
+def read_report(asked: ExplainQuery) -> dict[str, Any] | None:
+    """Return the control API's explanation, None without one; raise ConfigurationError if the pod does not exist."""
+    access = kubeconfig.load(asked.path, asked.context)
+    try:
+        try:
+            # The root is read first: only it tells a cluster without control API from a pod that does not exist, both
+            # 404.
+            read_page(access, seconds=_SECONDS)
+        except urllib.error.HTTPError:
+            return None
+        path = f"/namespaces/{quote(asked.namespace)}/pods/{quote(asked.name)}/why"
+        report: dict[str, Any] = json.loads(read_page(access, path, seconds=_SECONDS))
+        return report
+    except urllib.error.HTTPError as error:
+        message = _error_message(error)
+        if error.code == 404:
+            raise ConfigurationError(message) from None
+        raise StartError(f"the cluster does not answer: {message}") from None
+    except (OSError, urllib.error.URLError) as error:
+        raise StartError(f"the cluster does not answer: {error}") from None
+
+
+def _error_message(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read())["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error)
+
+
+async def compute_report(asked: ExplainQuery) -> dict[str, Any]:
+    """Return the explanation of a pod computed here, from what the cluster reveals about its components."""
+    from mockkube.api.errors import NotFound
+    from mockkube.client.http import HttpClient
+    from mockkube.client.protocol import Key
+    from mockkube.explain.owners import suggest_pods
+    from mockkube.explain.pod_explainer import PodExplainer
+    from mockkube.runtime.clock import RealClock
+
+    clock, key = RealClock(), Key(asked.namespace, asked.name)
+    async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
+        question = PodExplainer(
+            client, await _read_components(client, asked), clock, read_scheduler_configuration(asked.config)
+        )
+        try:
+            return (await question.explain(key)).as_json()
+        except NotFound as error:
+            raise ConfigurationError(f"{error}{await suggest_pods(client, key)}") from None
+
+
+async def compute_owner_report(asked: ExplainQuery, kind: str) -> dict[str, Any]:
+    """Return the explanation of a workload's pods, with that of the first pod that does not run.
+
+    Raise ConfigurationError if the workload does not exist.
+    """
+    from mockkube.client.http import HttpClient
+    from mockkube.client.protocol import Key
+    from mockkube.explain.owner_explanation import explain_owner
+    from mockkube.explain.owners import find_workload
+    from mockkube.explain.pod_explainer import PodExplainer
+    from mockkube.runtime.clock import RealClock
+
+    clock = RealClock()
+    async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
+        maker = await find_workload(client, Key(asked.namespace, asked.name), kind.lower())
+        if maker is None:
+            raise ConfigurationError(
+                f"there is no {kind}/{asked.name} that makes pods: name a pod, its namespace with -n"
+            )
+        team = await _read_components(client, asked)
+        making = await explain_owner(client, team, maker, clock.now())
+        if not making.stopped:
+            return {**making.as_json(), "stoppedPod": None}
+        question = PodExplainer(client, team, clock, read_scheduler_configuration(asked.config))
+        account = await question.explain(Key(asked.namespace, making.stopped[0]))
+        return {**making.as_json(), "stoppedPod": account.as_json()}
+
+
+async def _read_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":
+    from mockkube.api.errors import ApiError
+
+    try:
+        components = (await client.list(_COMPONENT)).items
+    except ApiError:
+        return await _guess_components(client, asked)
+    return _from_control_api({one["metadata"]["name"]: one for one in components}, asked)
+
+
+def _from_control_api(components: Mapping[str, Any], asked: ExplainQuery) -> "ClusterComponents":
+    """Return the components as the control API describes them, the scheduler with the supposed settings."""
+    from mockkube.cluster.components.explained_components import make_cluster_components
+    from mockkube.cluster.control.component import ComponentSpec as Wish
+
+    wishes = {name: Wish.from_object(one, default_trains()) for name, one in components.items()}
+    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler_settings(asked, wishes[SCHEDULER].settings))
+    status = {name: one.get("status") or {} for name, one in components.items()}
+    return make_cluster_components(
+        wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()}
+    )
+
+
+def _scheduler_settings(asked: ExplainQuery, usual: ComponentSettings) -> ComponentSettings:
+    version = parse_version_flag(asked.version) if asked.version else usual.version
+    gates = parse_gate_flags(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
+    build_capabilities(version, gates, component=SCHEDULER, flag="--feature-gates")
+    return ComponentSettings(SCHEDULER, version, gates, default_trains())
+
+
+async def _guess_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":
+    """Return the components of a cluster without a control API, guessed from the versions of server and nodes."""
+    from mockkube.cluster.components.explained_components import make_component_features
+    from mockkube.explain.components import ClusterComponents, DecidingComponent
+
+    live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
+    version = _parse_supported_version(live.read_version())
+    settings = {name: ComponentSettings(name, version, {}, default_trains()) for name in REQUIRED_COMPONENTS}
+    settings[API_SERVER] = ComponentSettings(API_SERVER, version, live.read_gates(), default_trains())
+    settings[SCHEDULER] = _scheduler_settings(asked, settings[SCHEDULER])
+    for node in (await client.list("Node")).items:
+        info = (node.get("status") or {}).get("nodeInfo") or {}
+        name = f"{KUBELET}.{node['metadata']['name']}"
+        settings[name] = ComponentSettings(
+            name, _parse_supported_version(info.get("kubeletVersion", str(version))), {}, default_trains()
+        )
+    server = settings[API_SERVER].capabilities()
+    return ClusterComponents(
+        {name: DecidingComponent(make_component_features(own), server) for name, own in settings.items()},
+        has_default_gates=True,
+    )
+
+
+def _parse_supported_version(text: str) -> Version:
+    """Return the version in a text: at most the newest known one, the default one if it cannot be parsed."""
+    try:
+        return min(Version.parse(text.partition("-")[0].partition("+")[0]), NEWEST)
+    except ValueError:
+        return DEFAULT

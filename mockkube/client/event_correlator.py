@@ -1,0 +1,153 @@
+"""Correlator of events: counts equal ones, combines similar ones, limits the rate per object."""
+
+# upstream 1.36: staging/src/k8s.io/client-go/tools/record/events_cache.go
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.events import EventNames
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limiters import BucketRateLimiter
+
+CACHE_SIZE_MAX: Final = 4096
+# Number of distinct messages from which on events are combined.
+SIMILAR_MAX: Final = 10
+SIMILAR_SECONDS: Final = 600
+BURST: Final = 25
+PER_SECOND: Final = 1 / 300
+_COMBINED: Final = "(combined from similar events): "
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventCorrelateResult:
+    """Event to write: a new one, or the patch that raises the count of an existing one."""
+
+    event: Object
+    patch: Object | None = None
+
+
+@dataclass(slots=True)
+class _AggregateRecord:
+    """Distinct messages with the same source, object and reason."""
+
+    at: float
+    messages: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _EventLog:
+    """Stored event that equal ones are counted in."""
+
+    name: str
+    first: str
+    count: int
+
+
+class EventCorrelator:
+    """Events that one component recorded lately, by object and reason."""
+
+    def __init__(self, clock: Clock, names: EventNames) -> None:
+        self._clock, self._names = clock, names
+        self._similar: LRUCache[_Key, _AggregateRecord] = LRUCache(CACHE_SIZE_MAX)
+        self._observed: LRUCache[_Key, _EventLog] = LRUCache(CACHE_SIZE_MAX)
+        self._rate_limiters: LRUCache[_Key, BucketRateLimiter] = LRUCache(CACHE_SIZE_MAX)
+
+    def correlate(self, event: Object) -> EventCorrelateResult | None:
+        """Return the event to write for a recorded one; None if the object has too many events."""
+        event, key = self._aggregate(event)
+        correlated = self._observe(event, key)
+        return correlated if self._rate_limiter(correlated.event).take() else None
+
+    def update_state(self, event: ReadOnlyObject) -> None:
+        """Remember an event as the server stored it."""
+        self._remember(_event_key(event), event)
+
+    def _aggregate(self, event: Object) -> tuple[Object, _Key]:
+        """Return the event, or one that combines all that differ only in the message, and its key."""
+        now, key = self._clock.monotonic(), _aggregate_key(event)
+        similar = self._similar.get(key)
+        if similar is None or now - similar.at > SIMILAR_SECONDS:
+            similar = _AggregateRecord(now)
+        similar.messages[event["message"]] = None
+        similar.at = now
+        self._similar[key] = similar
+        # Fewer than ten distinct messages within ten minutes are separate events; from the tenth on one event combines
+        # them.
+        if len(similar.messages) < SIMILAR_MAX:
+            return event, _event_key(event)
+        # Upstream keeps the set of messages at its maximum by dropping one: the next distinct message is combined
+        # again.
+        del similar.messages[next(iter(similar.messages))]
+        return self._combine(event), key
+
+    def _combine(self, event: Object) -> Object:
+        """Return the event that combines similar ones."""
+        about, moment = event["involvedObject"], render_time(self._clock.now())
+        kept = {name: event[name] for name in ("kind", "apiVersion", "type", "reason", "source")}
+        return {
+            **kept,
+            "metadata": {
+                "name": self._names.generate(about.get("name", "")),
+                "namespace": event["metadata"]["namespace"],
+            },
+            "involvedObject": about,
+            "message": _COMBINED + event["message"],
+            "count": 1,
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "reportingComponent": "",
+            "reportingInstance": "",
+        }
+
+    def _observe(self, event: Object, key: _Key) -> EventCorrelateResult:
+        """Return the event as new, or as a patch of the equal one that was recorded before."""
+        known = self._observed.get(key)
+        if known is None:
+            self._remember(key, event)
+            return EventCorrelateResult(event)
+        event = {
+            **event,
+            "metadata": {**event["metadata"], "name": known.name},
+            "firstTimestamp": known.first,
+            "count": known.count + 1,
+        }
+        self._remember(key, event)
+        # Only what an equal event changes is patched: upstream sends the two-way merge patch of old and new event.
+        return EventCorrelateResult(event, {name: event[name] for name in ("count", "lastTimestamp", "message")})
+
+    def _remember(self, key: _Key, event: ReadOnlyObject) -> None:
+        self._observed[key] = _EventLog(event["metadata"]["name"], event["firstTimestamp"], event["count"])
+
+    def _rate_limiter(self, event: ReadOnlyObject) -> BucketRateLimiter:
+        # The type is part of the key, so a flood of normal events does not silence warnings.
+        key = (*_source_key(event), *_object_key(event), event["type"])
+        budget = self._rate_limiters.get(key)
+        if budget is None:
+            budget = self._rate_limiters[key] = BucketRateLimiter(self._clock, PER_SECOND, BURST)
+        return budget
+
+
+def _source_key(event: ReadOnlyObject) -> _Key:
+    source: Any = event.get("source", {})
+    return source.get("component", ""), source.get("host", "")
+
+
+def _object_key(event: ReadOnlyObject) -> _Key:
+    about = event["involvedObject"]
+    return tuple(about.get(name, "") for name in ("kind", "namespace", "name", "uid", "apiVersion"))
+
+
+def _aggregate_key(event: ReadOnlyObject) -> _Key:
+    reporter = (event["reportingComponent"], event["reportingInstance"])
+    return (*_source_key(event), *_object_key(event), event["type"], event.get("reason", ""), *reporter)
+
+
+def _event_key(event: ReadOnlyObject) -> _Key:
+    path = event["involvedObject"].get("fieldPath", "")
+    content = (event["type"], event.get("reason", ""), event.get("message", ""))
+    return (*_source_key(event), *_object_key(event), path, *content)

@@ -1,0 +1,187 @@
+"""Event recorder for events of events.k8s.io/v1, as the scheduler uses it.
+
+The second equal event starts a series; further ones are only counted. A series is written again every 30 minutes, and
+for the last time when none of its events occurred for six minutes.
+"""
+
+# upstream 1.36: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound, Unavailable
+from mockkube.api.times import render_micro_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.event_sink import EventSink, log_rejected_event
+from mockkube.client.events import EventNames, namespace_of, reference_to
+from mockkube.client.protocol import Client, key_of
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.random import Random
+from mockkube.runtime.steps import Signal
+
+FINISH_SECONDS: Final = 360.0
+REFRESH_SECONDS: Final = 1800.0
+HOST: Final = "mockkube"
+_KIND: Final = "Event.events.k8s.io"
+
+_Key = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _EventSeries:
+    """Recorded event, with number and time of the equal ones since."""
+
+    event: Object
+    at: datetime
+    # The last equal event: when it is sent again after a failure it must not be counted again.
+    latest: Object
+    count: int = 1
+
+    def to_object(self) -> Object:
+        """Return the event, with its series from the second occurrence on."""
+        if self.count == 1:
+            return self.event
+        series = {"count": self.count, "lastObservedTime": render_micro_time(self.at)}
+        return {**self.event, "series": series}
+
+
+class SeriesRecorder:
+    """Recorder of events.k8s.io/v1 events; events that differ only in the note are one event."""
+
+    def __init__(
+        self, client: Client, clock: Clock, random: Random, *, owner: str, host: str = HOST, batch_size: int = 1
+    ) -> None:
+        self.name = f"{owner}/events"
+        # Number of events that one step writes concurrently, each about another object.
+        self._batch_size = batch_size
+        self._client, self._clock, self._host = client, clock, host
+        self._names = EventNames(clock, random)
+        self._sink = EventSink(clock, random, self._write)
+        self._series: dict[_Key, _EventSeries] = {}
+        now = clock.monotonic()
+        self._finish_at, self._refresh_at = now + FINISH_SECONDS, now + REFRESH_SECONDS
+
+    def record(
+        self,
+        regarding: ReadOnlyObject,
+        severity: str,
+        reason: str,
+        note: str,
+        *,
+        action: str,
+        controller: str,
+        related: ReadOnlyObject | None = None,
+    ) -> None:
+        """Record an event about an object; for the scheduler `controller` is the name of its profile."""
+        reference, now = reference_to(regarding), self._clock.now()
+        event: Object = {
+            "kind": "Event",
+            "apiVersion": "events.k8s.io/v1",
+            "metadata": {
+                "name": self._names.generate(reference.get("name", "")),
+                "namespace": namespace_of(reference),
+            },
+            "eventTime": render_micro_time(now),
+            "reportingController": controller,
+            "reportingInstance": f"{controller}-{self._host}",
+            "action": action,
+            "reason": reason,
+            "regarding": reference,
+            "note": note,
+            "type": severity,
+        }
+        if related is not None:
+            event["related"] = reference_to(related)
+        self._sink.put(event)
+
+    @property
+    def signal(self) -> Signal:
+        """Notified when an event was queued."""
+        return self._sink.signal
+
+    def is_ready(self) -> bool:
+        """Return whether an event can be written, or series are to be refreshed."""
+        return self._sink.is_ready() or (bool(self._series) and self._tick_at() <= self._clock.monotonic())
+
+    def wake_at(self) -> float | None:
+        """Return when a series is to be written again, or a retry is due."""
+        moments = [moment for moment in (self._sink.wake_at(),) if moment is not None]
+        if self._series:
+            moments.append(self._tick_at())
+        return min(moments, default=None)
+
+    async def step(self) -> None:
+        """Write one batch of events, or refresh and finish series."""
+        if self._sink.is_ready():
+            await self._sink.send(self._batch_size)
+            return
+        now = self._clock.monotonic()
+        if self._refresh_at <= now:
+            self._refresh_at = _next_tick(self._refresh_at, REFRESH_SECONDS, now)
+            await self._refresh()
+        if self._finish_at <= now:
+            self._finish_at = _next_tick(self._finish_at, FINISH_SECONDS, now)
+            await self._finish()
+
+    def _tick_at(self) -> float:
+        return min(self._finish_at, self._refresh_at)
+
+    async def _write(self, event: Object) -> None:
+        """Write a new event, or the start of a series; count all further ones."""
+        key, now = _series_key(event), self._clock.now()
+        known = self._series.setdefault(key, _EventSeries(event, now, event))
+        if known.latest is not event:
+            known.latest, known.at, known.count = event, now, known.count + 1
+        if known.count == 1:
+            await self._client.create(_KIND, event)
+        # From the third on the count reaches the server only with the refresh, as upstream.
+        elif known.count == 2:
+            await self._send_series(known)
+
+    async def _send_series(self, known: _EventSeries) -> None:
+        event = known.to_object()
+        try:
+            await self._client.patch(_KIND, key_of(event), {"series": event["series"]})
+        # The event's TTL is over; upstream creates it again, series included.
+        except NotFound:
+            await self._client.create(_KIND, event)
+
+    async def _refresh(self) -> None:
+        for known in list(self._series.values()):
+            if known.count > 1:
+                await self._try_send_series(known)
+
+    async def _finish(self) -> None:
+        """Forget events that did not occur for a while, after writing the final state of their series."""
+        before = self._clock.now() - timedelta(seconds=FINISH_SECONDS)
+        for key, known in list(self._series.items()):
+            if known.at < before and (known.count == 1 or await self._try_send_series(known)):
+                del self._series[key]
+
+    async def _try_send_series(self, known: _EventSeries) -> bool:
+        """Write a series; return False if it must be tried again."""
+        try:
+            await self._send_series(known)
+        except (Unavailable, AlreadyExists):
+            return False
+        except ApiError as error:
+            log_rejected_event(known.event, error)
+        return True
+
+
+def _next_tick(last: float, period: float, now: float) -> float:
+    # Ticks stay on the grid of the start time even if a step came late, as those of a Go ticker.
+    return last + period * (int((now - last) / period) + 1)
+
+
+def _series_key(event: ReadOnlyObject) -> _Key:
+    reporter = (event["reportingController"], event["reportingInstance"])
+    return (
+        event["type"], event["action"], event["reason"], *reporter,
+        *_reference_key(event["regarding"]), *_reference_key(event.get("related", {})),
+    )  # fmt: skip
+
+
+def _reference_key(reference: ReadOnlyObject) -> _Key:
+    names = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    return tuple(reference.get(name, "") for name in names)

@@ -1,0 +1,1 @@
+"""API servers of a cluster with their listeners and credentials."""

@@ -1,0 +1,109 @@
+"""Interface of an API server to its cluster, and the function that builds one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from mockkube_storage.store import Store
+
+from mockkube.cluster.api_servers.credentials import Credentials, make_authenticator
+from mockkube.cluster.api_servers.node_registration import ObjectWriter
+from mockkube.cluster.api_servers.tcp_listener import Handler
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.component_settings import ComponentSettings
+from mockkube.cluster.configuration.effective_flags import make_effective_flags
+from mockkube.cluster.configuration.errors import ConfigurationError
+from mockkube.cluster.configuration.values import REAL_CLOCK
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.hot_loops import HotLoops
+from mockkube.runtime.random import Random
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+    from mockkube.apiserver.registry.registry import Registry
+    from mockkube.apiserver.server import ApiServer
+
+
+class Server(ObjectWriter, Protocol):
+    """An API server as its cluster uses it."""
+
+    @property
+    def handler(self) -> Handler:
+        """Handler of HTTP requests between `start` and `stop`."""
+        ...
+
+    async def start(self) -> None:
+        """Write the objects that every cluster has to the store, and begin to serve."""
+        ...
+
+    @property
+    def api_server(self) -> "ApiServer | None":
+        """The server object for clients in the process; None if the server runs elsewhere."""
+        ...
+
+    def end_watches(self) -> None:
+        """End all open watches cleanly, and those that are opened later."""
+        ...
+
+    async def stop(self) -> None:
+        """End watches and all tasks, also after a `start` that failed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServerDependencies:
+    """Dependencies of an API server."""
+
+    store: Store
+    configuration: ClusterConfiguration
+    credentials: Credentials
+    clock: Clock
+    random: Random
+    settings: ComponentSettings
+    # Registry of the control API, which every API server serves, too.
+    control_registry: "Registry"
+    # Issuer of service account tokens, shared so that tokens outlive a server's restart.
+    token_issuer: "TokenIssuer"
+    # Whether another component runs, by name; for component statuses.
+    is_component_running: Callable[[str], bool] = lambda component: False
+    # Where the server reports objects that it cannot read.
+    hot_loops: HotLoops | None = None
+
+
+def build_api_server(dependencies: ApiServerDependencies) -> Server:
+    """Return an API server with these dependencies, not started."""
+    from mockkube.apiserver.admission.catalogue import validate_flags
+    from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
+    from mockkube.apiserver.server import ApiServer, ApiServerOptions
+
+    configuration, certificates = dependencies.configuration, dependencies.credentials.certificates
+    enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
+    if errors := validate_flags(enable, disable):
+        raise ConfigurationError(f"--{'; --'.join(errors)}")
+    options = ApiServerOptions(
+        authenticator=make_authenticator(configuration, dependencies.credentials.token),
+        caps=dependencies.settings.capabilities(),
+        gates=tuple(dependencies.settings.gate_states()),
+        flags=make_effective_flags(configuration, dependencies.settings),
+        trains=dependencies.settings.trains,
+        enable_admission=enable,
+        disable_admission=disable,
+        certificate_authority="" if certificates is None else certificates.authority.read_text(),
+        front_proxy=None if certificates is None else FrontProxyCredentials(*certificates.front_proxy_files()),
+        additional_registry=dependencies.control_registry,
+        token_issuer=dependencies.token_issuer,
+        is_component_running=dependencies.is_component_running,
+        hot_loops=dependencies.hot_loops,
+        lease_identity=_make_lease_identity(dependencies),
+    )
+    return ApiServer(store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random)
+
+
+def _make_lease_identity(dependencies: ApiServerDependencies) -> str:
+    """Return the holder identity of the server's lease; empty in virtual time, where renewals would never rest."""
+    if dependencies.configuration.clock != REAL_CLOCK:
+        return ""
+    import socket
+
+    replica = dependencies.settings.component.partition(".")[2]
+    return f"{socket.gethostname()}/{replica}" if replica else socket.gethostname()

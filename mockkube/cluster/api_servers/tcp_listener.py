@@ -1,0 +1,111 @@
+"""TCP listener: a socket bound before anything else starts, and the HTTP server on it."""
+
+import asyncio
+import errno
+import socket
+import ssl
+from typing import Final
+
+from mockkube.apiserver.http import connections
+from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.state.certificates import Certificates
+
+Handler = connections.HttpHandler
+
+BACKLOG: Final = 1024
+HANDSHAKE_SECONDS_MAX: Final = 10.0
+IDLE_SECONDS_MAX: Final = 180.0
+LINE_BYTES_MAX: Final = 64 << 10  # long label selectors and continue tokens travel in the request line
+HEADER_BYTES_MAX: Final = 64 << 10
+HEADERS_MAX: Final = 1024  # who is impersonated may be in many groups, each a header
+STOP_SECONDS_MAX: Final = 0.5
+
+
+def bind(address: str, port: int) -> socket.socket:
+    """Return a listening socket; StartError if the address or port is unavailable."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # The system's default differs: without this, `::` may accept IPv4 connections, too.
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind((address, port))
+        listening.listen(BACKLOG)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise StartError(_describe_bind_error(address, port, error)) from None
+    return listening
+
+
+def get_url(listening: socket.socket, *, tls: bool) -> str:
+    """Return the URL of a listening socket; a wildcard address becomes loopback."""
+    address, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
+    return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def make_tls_context(certificates: Certificates) -> ssl.SSLContext:
+    """Return a server's TLS context that accepts client certificates of the cluster's CA."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificates.serving, certificates.serving_key)
+    context.load_verify_locations(certificates.authority)
+    # Clients may authenticate by token instead, as with a real API server.
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+class TcpListener:
+    """HTTP server of one handler on one socket, which it owns."""
+
+    def __init__(self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None) -> None:
+        self._socket = listening
+        self._tls = tls
+        self.url = get_url(listening, tls=tls is not None)
+        self._web = connections.HttpServer(
+            handler,
+            access_log=None,
+            keepalive_timeout=IDLE_SECONDS_MAX,
+            max_line_size=LINE_BYTES_MAX,
+            max_field_size=HEADER_BYTES_MAX,
+            max_headers=HEADERS_MAX,
+            auto_decompress=False,  # as upstream, which takes a body as it comes
+        )
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Begin to accept connections."""
+        self._server = await asyncio.get_running_loop().create_server(
+            self._web,
+            sock=self._socket,
+            ssl=self._tls,
+            ssl_handshake_timeout=None if self._tls is None else HANDSHAKE_SECONDS_MAX,
+            backlog=BACKLOG,
+        )
+
+    def stop_accepting(self) -> None:
+        """Accept no further connections, and close idle ones."""
+        if self._server is not None:
+            self._server.close()
+            self._web.pre_shutdown()
+
+    async def stop(self) -> None:
+        """Wait a moment for requests in flight, cancel the rest, close the socket."""
+        self.stop_accepting()
+        await self._web.shutdown(STOP_SECONDS_MAX / 2)  # waits twice as long at most: for answers, then for cancelling
+        self._socket.close()
+
+
+def _describe_bind_error(address: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} on {address} is in use: stop what listens there, or give another --port (0 picks a free one)"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"address {address} is not one of this machine: give one that is with --bind"
+    if error.errno == errno.EACCES:
+        return f"port {port} on {address} is not allowed to this user: give a --port above 1023"
+    return f"cannot listen on {address} port {port}: {error.strerror}: give another --bind or --port"

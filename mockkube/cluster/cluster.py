@@ -1,0 +1,262 @@
+"""A cluster in real or virtual time: lock, socket, stores and control plane, started in an order that leaves no traces.
+
+What can fail for reasons of the machine (lock, port) comes before anything is written; everything started is stopped in
+reverse order, within a second. Modules that a mode does not need are imported late.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
+from mockkube_storage.store import Store
+
+from mockkube.api.errors import ApiError, Invalid
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, build_api_server
+from mockkube.cluster.api_servers.credentials import Credentials
+from mockkube.cluster.api_servers.node_registration import register_nodes
+from mockkube.cluster.api_servers.tcp_listener import bind, get_url
+from mockkube.cluster.components.component_runner import resolve_flags
+from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
+from mockkube.cluster.configuration.component_settings import validate_settings
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
+from mockkube.cluster.configuration.values import REAL_CLOCK, VIRTUAL_CLOCK
+from mockkube.cluster.snapshots.snapshot_store import FileSnapshotStore, MemorySnapshotStore
+from mockkube.cluster.state.atomic_files import write_atomically
+from mockkube.cluster.state.kubeconfig import KubeconfigEntries, render_kubeconfig
+from mockkube.cluster.state.kubeconfig_contexts import KubeconfigContexts
+from mockkube.cluster.state.state_directory import (
+    AlreadyRunningError,
+    RunningRecord,
+    StateDirectory,
+    StateLock,
+    make_unwritable_error,
+    redact_url,
+)
+from mockkube.features.components import KUBELET
+from mockkube.runtime.clock import Clock, RealClock
+from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
+
+if TYPE_CHECKING:
+    from mockkube.cluster.components.component_controller import ComponentController
+    from mockkube.cluster.control_plane import ControlPlane
+    from mockkube.cluster.faults.faults import Faults
+
+# Ephemeral clusters without a name that may run at the same time.
+UNNAMED_MAX: Final = 1000
+_LOG: Final = logging.getLogger("mockkube.cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCluster:
+    """Addresses and credentials of a running cluster."""
+
+    name: str
+    url: str
+    token: str
+    kubeconfig: Path
+    ca_file: Path | None = None
+
+    def render_ready_file(self) -> str:
+        """Return the content of the file given by `--ready-file`."""
+        fields = {
+            "url": self.url,
+            "token": self.token,
+            "caFile": str(self.ca_file or ""),
+            "kubeconfig": str(self.kubeconfig),
+            "pid": os.getpid(),
+        }
+        return json.dumps(fields) + "\n"
+
+
+class Cluster:
+    """One cluster: entering starts it and returns its address, leaving stops it.
+
+    Entering raises ConfigurationError or StartError; then nothing of it runs, and no file of the user has changed.
+    """
+
+    def __init__(
+        self,
+        configuration: ClusterConfiguration,
+        directory: StateDirectory,
+        *,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        make_api_server: Callable[[ApiServerDependencies], Server] | None = None,
+    ) -> None:
+        self._directory = directory
+        # Real time, for certificates and files, also when the cluster runs in virtual time.
+        self._real_clock = clock or RealClock()
+        self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL_CLOCK else self._real_clock)
+        virtual = isinstance(self._clock, VirtualClock)
+        self._configuration = replace(configuration, clock=VIRTUAL_CLOCK if virtual else REAL_CLOCK)
+        self._random = random or Random()
+        self._make_api_server = make_api_server or build_api_server
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> RunningCluster:
+        async with AsyncExitStack() as stack:
+            try:
+                running = await self._start(stack)
+            except Unavailable as error:  # once open, too: the disk is full, the file or the database is gone
+                raise StartError(f"{error}: make it available, or give another --db") from None
+            self._stack = stack.pop_all()
+        return running
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._stack.aclose()
+
+    async def _start(self, stack: AsyncExitStack) -> RunningCluster:
+        for notice, components in validate_settings(self._configuration).items():
+            level = logging.getLevelNamesMapping()[notice.severity.upper()]
+            _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
+        resolve_flags(self._configuration)
+        lock = self._lock_directory(stack)
+        configuration, directory = self._configuration, self._directory
+        listening = bind(configuration.bind, configuration.port)
+        stack.callback(listening.close)
+        credentials = Credentials.load_or_create(configuration, directory, clock=self._real_clock, random=self._random)
+        store = await self._open_store(stack)
+        interior = await self._start_control_plane(stack, store, credentials, listening)
+        fleet = interior.component_controller
+        try:
+            server = await fleet.start_api_servers()
+        except Invalid as error:
+            raise StartError(f"the API server refuses an object that it creates itself: {error}") from None
+        version = fleet.get_settings(KUBELET).version
+        await register_nodes(server, configuration.nodes, version=version, now=self._clock.now())
+        stack.callback(fleet.stop_accepting)
+        await fleet.start_components()
+        fleet.run()
+        await interior.run_reconcilers(stack)
+        running = _describe_running(get_url(listening, tls=configuration.tls), credentials, directory)
+        await self._publish(stack, running, credentials, fleet)
+        # In the background: the CRD costs a part of the start that most users need not wait for.
+        if "kubelets" not in configuration.without:
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            stack.callback(group.create_task(_create_stage_crd(server), name="stages").cancel)
+        lock.keep_files()
+        return running
+
+    def _lock_directory(self, stack: AsyncExitStack) -> StateLock:
+        """Lock the state directory; unnamed ephemeral clusters are `default`, `default-2`, and so on."""
+        free = self._configuration.ephemeral and "name" not in self._configuration.given_settings
+        first = self._directory
+        for number in range(2, UNNAMED_MAX + 1):
+            try:
+                return stack.enter_context(StateLock(self._directory))
+            except AlreadyRunningError:
+                if not free:
+                    raise
+            self._directory = StateDirectory(first.path.with_name(f"{first.name}-{number}"))
+            self._configuration = replace(self._configuration, name=self._directory.name)
+        return stack.enter_context(StateLock(self._directory))
+
+    async def _open_store(self, stack: AsyncExitStack) -> Store:
+        """Return the started store; it is closed after everything that uses it."""
+        url = self._configuration.db or f"sqlite:///{self._directory.database}"
+        try:
+            return await stack.enter_async_context(open_store(url))
+        except UnknownEngine as error:
+            raise ConfigurationError(f"--db: {error}") from None
+        except (FormatTooNew, Locked) as error:
+            raise StartError(f"{error}; or give another --db") from None
+
+    async def _open_control_store(self, stack: AsyncExitStack) -> Store:
+        """Return the started store of the control resources."""
+        try:
+            url = MEMORY if self._configuration.ephemeral else f"sqlite:///{self._directory.control}"
+            return await stack.enter_async_context(open_store(url))
+        except Unavailable as error:
+            remedy = "make it available, or move it away to begin without the settings kept there"
+            raise StartError(f"{error}: {remedy}") from None
+
+    async def _start_control_plane(
+        self, stack: AsyncExitStack, store: Store, credentials: Credentials, listening: socket.socket
+    ) -> "ControlPlane":
+        """Return the control plane with the control API started, the components not."""
+        from mockkube.cluster.api_servers.listeners import ListenerFactory, MakeListener
+        from mockkube.cluster.control_plane import ControlPlane, ControlPlaneDependencies
+
+        configuration, directory = self._configuration, self._directory
+        control = await self._open_control_store(stack)
+        vault = MemorySnapshotStore() if configuration.ephemeral else FileSnapshotStore(directory.snapshots)
+        basis = ControlPlaneDependencies(store, control, vault, configuration, credentials, self._clock, self._random)
+
+        def fronts(faults: "Faults") -> MakeListener:
+            hosts = configuration.allowed_hosts
+            return ListenerFactory(
+                listening,
+                configuration.bind,
+                credentials.make_tls_context,
+                faults,
+                self._clock,
+                self._real_clock,
+                hosts,
+            ).make_listener
+
+        interior = ControlPlane(basis, self._make_api_server, fronts)
+        await interior.start(stack)
+        return interior
+
+    async def _publish(
+        self, stack: AsyncExitStack, running: RunningCluster, credentials: Credentials, fleet: "ComponentController"
+    ) -> None:
+        """Write kubeconfig, user's kubeconfig, record for other commands, and ready file."""
+        configuration, directory = self._configuration, self._directory
+        own = render_kubeconfig(
+            KubeconfigEntries(configuration.name, running.url, credentials.certificates, running.token)
+        )
+        record = RunningRecord(
+            pid=os.getpid(),
+            url=running.url,
+            version=str(configuration.version),
+            database=redact_url(configuration.db or f"sqlite:///{directory.database}"),
+            kubeconfig=str(running.kubeconfig),
+            ca_file=str(running.ca_file or ""),
+        )
+        try:
+            write_atomically(directory.kubeconfig, own)
+            record.with_components(fleet.summarize()).write(directory)
+        except OSError as error:
+            raise make_unwritable_error(directory.path, error) from None
+        fleet.on_reported = lambda: record.with_components(fleet.summarize()).write(directory)
+        contexts = KubeconfigContexts(directory, self._clock)
+        stack.push_async_callback(contexts.remove_all)
+        if configuration.kubeconfig is not None:
+            await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
+        # Last: programs that wait for this file expect everything else to be in place.
+        if configuration.ready_file is not None:
+            _write_ready_file(stack, configuration.ready_file, running.render_ready_file())
+
+
+async def _create_stage_crd(server: Server) -> None:
+    """Create the CRD of KWOK stages."""
+    from mockkube.kubelet.stages.crd import STAGE_CRD
+
+    try:
+        await server.create_object(STAGE_CRD)
+    except (ApiError, Unavailable) as error:
+        _LOG.warning("stages cannot be defined: %s", error)
+
+
+def _describe_running(url: str, credentials: Credentials, directory: StateDirectory) -> RunningCluster:
+    authority = None if credentials.certificates is None else credentials.certificates.authority
+    return RunningCluster(directory.name, url, credentials.token, directory.kubeconfig, authority)
+
+
+def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise StartError(f"ready file {path}: {error.strerror}: give one that can be written, --ready-file") from None
+    stack.callback(path.unlink, missing_ok=True)

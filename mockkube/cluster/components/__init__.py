@@ -1,0 +1,1 @@
+"""Components beside the API servers: built, run and restarted as the control API asks."""

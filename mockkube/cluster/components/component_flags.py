@@ -1,0 +1,183 @@
+"""Flags of the scheduler and the controller manager, under upstream's names: parse and validate them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from mockkube_cel.golang import gotime
+
+from mockkube.api.names import check_dns_subdomain
+from mockkube.cluster.components.component_runner import ComponentFlags
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.component_settings import resolve_settings
+from mockkube.cluster.configuration.errors import ConfigurationError
+from mockkube.controllers.framework.options import NodeOptions, Options
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
+from mockkube.features.versions import Version
+
+_NANOS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    """Field of the options that a flag sets, and its parser."""
+
+    field: str
+    parse: Callable[[Any], Any]
+    is_node_option: bool = False
+
+
+def _parse_seconds(value: Any) -> float:
+    """Parse a duration like 40s."""
+    span = gotime.parse_duration(value) if isinstance(value, str) else None
+    if span is None or span.nanos < 0:
+        raise ValueError("give a duration like 40s")
+    return float(span.nanos / _NANOS)
+
+
+def _parse_number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise ValueError("give a number that is not negative")
+    return float(value)
+
+
+def _parse_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("give a whole number that is not negative")
+    return value
+
+
+def _parse_name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("give a name")
+    if errors := check_dns_subdomain(value):
+        raise ValueError(errors[0])
+    return value
+
+
+def _parse_file(value: Any) -> str:
+    if not isinstance(value, str) or not Path(value).is_file():
+        raise ValueError("give a file that is there")
+    return value
+
+
+def _parse_bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("give true or false")
+    return value
+
+
+def _parse_controller_names(value: Any) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError("give names of controllers, like '*,-daemonset-controller'")
+    from mockkube.controllers.catalogue import find_unknown_names  # with it come the controllers themselves
+
+    if unknown_names := find_unknown_names(names):
+        raise ValueError(f"there is no controller {unknown_names[0]!r}")
+    return tuple(names)
+
+
+_CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
+    "controllers": _Flag("controllers", _parse_controller_names),
+    "node-monitor-period": _Flag("monitor_period_seconds", _parse_seconds, is_node_option=True),
+    "node-monitor-grace-period": _Flag("monitor_grace_seconds", _parse_seconds, is_node_option=True),
+    "node-startup-grace-period": _Flag("startup_grace_seconds", _parse_seconds, is_node_option=True),
+    "node-eviction-rate": _Flag("eviction_rate", _parse_number, is_node_option=True),
+    "secondary-node-eviction-rate": _Flag("secondary_eviction_rate", _parse_number, is_node_option=True),
+    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _parse_number, is_node_option=True),
+    "large-cluster-size-threshold": _Flag("large_cluster_size", _parse_count, is_node_option=True),
+    "kube-api-qps": _Flag("requests_per_second", _parse_number),
+    "kube-api-burst": _Flag("requests_burst", _parse_count),
+    "terminated-pod-gc-threshold": _Flag("terminated_pods_max", _parse_count),
+    "pvclaimbinder-sync-period": _Flag("volume_sync_seconds", _parse_seconds),
+    "resource-quota-sync-period": _Flag("quota_sync_seconds", _parse_seconds),
+    "default-storage-class": _Flag("default_storage_class", _parse_name),  # differs: upstream has none
+    "enable-garbage-collector": _Flag("garbage_collection", _parse_bool),
+    "cluster-signing-cert-file": _Flag("signing_certificate", _parse_file),
+    "cluster-signing-key-file": _Flag("signing_key", _parse_file),
+    "cluster-signing-duration": _Flag("signing_seconds", _parse_seconds),
+}
+_CONFIG_FLAG: Final = "config"
+_KNOWN_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
+    CONTROLLER_MANAGER: tuple(_CONTROLLER_MANAGER),
+    SCHEDULER: (_CONFIG_FLAG,),
+}
+
+
+def resolve_component_flags(
+    configuration: ClusterConfiguration, more: Mapping[str, ComponentFlags] | None = None
+) -> Mapping[str, ComponentFlags]:
+    """Return the flags of each component, `more` over the configuration; ConfigurationError if one is invalid."""
+    flags: dict[str, dict[str, Any]] = {}
+    if configuration.scheduler_config is not None:
+        flags[SCHEDULER] = {_CONFIG_FLAG: configuration.scheduler_config}
+    if configuration.controller_manager:
+        flags[CONTROLLER_MANAGER] = dict(configuration.controller_manager)
+    if configuration.controllers:
+        flags.setdefault(CONTROLLER_MANAGER, {})["controllers"] = configuration.controllers
+    for component, own in (more or {}).items():
+        flags[component] = {**flags.get(component, {}), **own}
+    validate_flags(flags, resolve_settings(configuration, SCHEDULER).capabilities() if SCHEDULER in flags else None)
+    return flags
+
+
+def validate_flags(flags: Mapping[str, ComponentFlags], scheduler: Capabilities | None = None) -> None:
+    """Raise ConfigurationError for the first invalid flag; the text names a remedy.
+
+    The scheduler's configuration is parsed as a scheduler with these capabilities parses it.
+    """
+    for component, own in flags.items():
+        _validate_names(component, own)
+    # Values do not depend on the version: any will do for parsing.
+    make_controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
+    given = get_scheduler_configuration(flags.get(SCHEDULER, {}))
+    if given is not None and scheduler is not None:
+        _validate_scheduler_configuration(given, scheduler)
+
+
+def _validate_names(component: str, component_flags: ComponentFlags) -> None:
+    known = _KNOWN_FLAGS.get(component)
+    if known is None:
+        raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN_FLAGS)} do")
+    for name in component_flags:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            raise ConfigurationError(f"{component}: unknown flag {name!r}: {remedy}")
+
+
+def _validate_scheduler_configuration(scheduler_config: Mapping[str, Any], capabilities: Capabilities) -> None:
+    from mockkube.scheduler.configuration import kube_scheduler_configuration as schedulers
+
+    try:
+        schedulers.parse_configuration(scheduler_config, capabilities)
+    except schedulers.SchedulerConfigurationError as error:
+        raise ConfigurationError(f"{SCHEDULER}: {schedulers.KIND}: {error}") from None
+
+
+def make_controller_options(flags: ComponentFlags, version: Version) -> Options:
+    """Return the options of a controller manager of a version."""
+    options = Options.for_version(version)
+    nodes: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for name, value in flags.items():
+        flag = _CONTROLLER_MANAGER[name]
+        try:
+            (nodes if flag.is_node_option else others)[flag.field] = flag.parse(value)
+        except ValueError as error:
+            shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+            raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
+    node_options: NodeOptions = replace(options.nodes, **nodes)
+    return replace(options, nodes=node_options, **others)
+
+
+def get_scheduler_configuration(flags: ComponentFlags) -> Mapping[str, Any] | None:
+    """Return the KubeSchedulerConfiguration of a scheduler; None for the default."""
+    given = flags.get(_CONFIG_FLAG)
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigurationError(f"{SCHEDULER}: {_CONFIG_FLAG}: give a KubeSchedulerConfiguration, as a mapping")
+    return given

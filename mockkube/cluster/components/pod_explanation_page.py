@@ -1,0 +1,107 @@
+"""Subresource `why` of pods in the control API: explain a pod by the decisions of this cluster's components."""
+
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from mockkube.api.errors import BadRequest, NotFound, Unavailable
+from mockkube.apiserver.http.negotiation import JSON, parse_accept
+from mockkube.apiserver.http.request_context import TEXT, RequestContext
+from mockkube.apiserver.http.resource_request import ResourceRequest as Request
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.registry.options import first_value
+from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity
+from mockkube.client.protocol import Key
+from mockkube.cluster.components.component_controller import ComponentController
+from mockkube.cluster.components.component_runner import ComponentFlags
+from mockkube.features.components import SCHEDULER
+from mockkube.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from mockkube.explain.components import ClusterComponents
+    from mockkube.explain.explanation import PodExplanation
+
+_FORMATS: Final = ("json", "text")
+_READER_IDENTITY: Final = ClientIdentity("system:mockkube", (MASTERS, AUTHENTICATED), "mockkube")
+
+
+class PodExplanationPage:
+    """Serves explanations of pods, which include whether the components run."""
+
+    def __init__(self, clock: Clock, flags: ComponentFlags) -> None:
+        """Use these flags of the scheduler for its decisions."""
+        self._clock = clock
+        self._flags = flags
+        self.component_controller: ComponentController | None = None
+
+    async def serve(self, request: Request) -> web.StreamResponse:
+        """Answer with the explanation of a pod, as JSON or text."""
+        exchange = request.context
+        output = _choose_format(exchange)
+        account = await self.explain(Key(request.scope.namespace, request.scope.name))
+        report = account.as_json()
+        if output == "json":
+            return exchange.respond_json(report)
+        from mockkube.explain.rendering import render_explanation
+
+        return exchange.respond("".join(f"{line}\n" for line in render_explanation(report)).encode(), media=TEXT)
+
+    async def explain(self, key: Key) -> "PodExplanation":
+        """Return the explanation of a pod; NotFound, with similar names, if it never existed."""
+        from mockkube.cluster.components.component_flags import get_scheduler_configuration
+        from mockkube.explain.owners import suggest_pods
+        from mockkube.explain.pod_explainer import PodExplainer
+        from mockkube.scheduler.configuration.kube_scheduler_configuration import SchedulerConfigurationError
+
+        assert self.component_controller is not None, "requests come when the fleet listens"
+        team = _make_cluster_components(self.component_controller)
+        client = LocalClient(
+            self.component_controller.factory.get_endpoint(team.find_newest_server().name), _READER_IDENTITY
+        )
+        question = PodExplainer(client, team, self._clock, get_scheduler_configuration(self._flags))
+        try:
+            return await question.explain(key)
+        except NotFound as error:
+            raise NotFound(f"{error}{await suggest_pods(client, key)}", details=error.details) from None
+        except SchedulerConfigurationError as error:
+            version = team.scheduler.caps.version
+            raise Unavailable(f"{SCHEDULER} of version {version} cannot be configured so: {error}") from None
+
+
+def _make_cluster_components(component_controller: ComponentController) -> "ClusterComponents":
+    """Return the components and their state as explanations need them."""
+    # Explanations import the scheduler, which a start without requests for them can do without.
+    from mockkube.cluster.components.explained_components import make_cluster_components
+
+    asked = {summary.name: component_controller.get_spec(summary.name) for summary in component_controller.summarize()}
+    return make_cluster_components(asked, {name: _find_idle_reason(component_controller, name) for name in asked})
+
+
+def _find_idle_reason(component_controller: ComponentController, name: str) -> str:
+    doing = component_controller.get_state(name)
+    return (
+        _find_unlisted_kinds(component_controller.factory.get_component(name))
+        if doing.is_running
+        else doing.message or doing.reason
+    )
+
+
+def _find_unlisted_kinds(part: object) -> str:
+    """Return which kinds a scheduler has not listed yet; empty if it has listed all."""
+    from mockkube.scheduler.scheduler import Scheduler
+
+    if not isinstance(part, Scheduler):
+        return ""
+    kinds = sorted(cache.kind for cache in part.informers.workers if not cache.has_synced)
+    return f"it waits until its API server has listed {', '.join(kinds)}" if kinds else ""
+
+
+def _choose_format(exchange: RequestContext) -> str:
+    """Return the output format: the query's `output`, else the preferred media type."""
+    output = first_value(exchange.query, "output")
+    if output and output not in _FORMATS:
+        raise BadRequest(f"output: {output!r} is no format: give one of {', '.join(_FORMATS)}")
+    if output:
+        return output
+    preferred = next((one.media for one in parse_accept(exchange.accept) if one.media in ("text/plain", JSON)), JSON)
+    return "text" if preferred == "text/plain" else "json"

@@ -1,0 +1,1 @@
+"""Settings of a cluster: flags, variables and configuration files, parsed and merged."""

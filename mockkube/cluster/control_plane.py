@@ -1,0 +1,148 @@
+"""Control plane of a cluster: control API, components, and controllers of the control resources."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from mockkube_storage.store import Store
+
+from mockkube.api.times import parse_time
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
+from mockkube.cluster.api_servers.credentials import Credentials
+from mockkube.cluster.api_servers.listeners import MakeListener
+from mockkube.cluster.components.component_controller import ComponentController, ComponentControllerDependencies
+from mockkube.cluster.components.component_pages import ComponentPages
+from mockkube.cluster.components.component_runner import ComponentFlags, add_signing_flags, resolve_flags
+from mockkube.cluster.components.persisted_settings import apply_configuration
+from mockkube.cluster.components.pod_explanation_page import PodExplanationPage
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.component_settings import resolve_settings
+from mockkube.cluster.control.catalogue import WHY_PAGE
+from mockkube.cluster.control.clock import CLOCK_NAME
+from mockkube.cluster.control.control_api import ControlApi
+from mockkube.cluster.control.reconciler import Reconciler
+from mockkube.cluster.execution.clock_controller import ClockController
+from mockkube.cluster.execution.executor import Executor, RealTimeExecutor
+from mockkube.cluster.execution.virtual_time_executor import VirtualTimeExecutor
+from mockkube.cluster.faults.fault_controller import FaultController
+from mockkube.cluster.faults.faults import Faults
+from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
+from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
+from mockkube.features.components import API_SERVER, SCHEDULER
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlaneDependencies:
+    """Dependencies of a control plane."""
+
+    # The cluster's own store, started.
+    store: Store
+    # Store of the control resources, started.
+    control_store: Store
+    snapshot_store: SnapshotStore
+    configuration: ClusterConfiguration
+    credentials: Credentials
+    clock: Clock
+    random: Random
+    # Flags of components other than API servers; the configuration's flags are over them.
+    # Flags of components other than API servers; they take precedence over the configuration's.
+    flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
+
+
+class ControlPlane:
+    """Control API, components and controllers, not started."""
+
+    def __init__(
+        self,
+        dependencies: ControlPlaneDependencies,
+        build_api_server: Callable[[ApiServerDependencies], Server],
+        make_listeners: Callable[[Faults], MakeListener],
+        executor: Executor | None = None,
+    ) -> None:
+        """Use the given executor, whose owner takes the steps, or create one."""
+        self._dependencies = dependencies
+        configuration, clock, chance = dependencies.configuration, dependencies.clock, dependencies.random
+        flags = add_signing_flags(dependencies.credentials, resolve_flags(configuration, dependencies.flags))
+        self._pages = ComponentPages(configuration, clock)
+        self.pod_explanations = PodExplanationPage(clock, flags.get(SCHEDULER, {}))
+        self.control_api = ControlApi(
+            configuration,
+            dependencies.control_store,
+            {**self._pages.get_handlers(), WHY_PAGE: self.pod_explanations.serve},
+            revision=lambda: dependencies.store.revision,
+            clock=clock,
+            random=chance,
+        )
+        self.faults = Faults(chance)
+        self._virtual_executor: VirtualTimeExecutor | None = None
+        if executor is None and isinstance(clock, VirtualClock):
+            executor = self._virtual_executor = VirtualTimeExecutor(clock, wait_for_delivery=self._wait_for_delivery)
+        settings = resolve_settings(configuration, API_SERVER)
+        self.api_server_dependencies = ApiServerDependencies(
+            dependencies.store,
+            configuration,
+            dependencies.credentials,
+            clock,
+            chance,
+            settings,
+            self.control_api.registry,
+            TokenIssuer(),
+            self._is_running,
+        )
+        means = ComponentControllerDependencies(
+            build_api_server, make_listeners(self.faults), executor or RealTimeExecutor(clock), self.faults, flags
+        )
+        self.component_controller = ComponentController(self.api_server_dependencies, self.control_api, means)
+        # Set afterwards: the control API needs the pages, and the component controller needs the control API.
+        self._pages.component_controller = self.pod_explanations.component_controller = self.component_controller
+
+    def _is_running(self, component: str) -> bool:
+        return (
+            component in self.control_api.load_component_specs()
+            and self.component_controller.get_state(component).is_running
+        )
+
+    async def _wait_for_delivery(self) -> None:
+        await self.component_controller.wait_for_delivery()
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """Start the control API and apply the configuration; the components are stopped before it is closed."""
+        await stack.enter_async_context(self.control_api)
+        self._resume_virtual_time()
+        await apply_configuration(self._dependencies.configuration, self.control_api)
+        stack.push_async_callback(self.component_controller.stop)
+
+    def _resume_virtual_time(self) -> None:
+        """Continue virtual time where the last process left it."""
+        clock, kept = self._dependencies.clock, self.control_api.load_objects("clocks").get(CLOCK_NAME, {})
+        if isinstance(clock, VirtualClock) and (then := kept.get("status", {}).get("now")):
+            clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
+
+    def make_reconcilers(self, *, restart_components: RestartComponents) -> list[Reconciler]:
+        """Return reconcilers of faults and snapshots; `restart_components` stops and starts all components."""
+        basis = self._dependencies
+        faults = FaultController(self.control_api, self.faults, cut_watches=self.component_controller.cut_watches)
+        snapshots = SnapshotController(
+            self.control_api, basis.store, basis.snapshot_store, basis.clock, restart_components=restart_components
+        )
+        return [faults.reconciler, snapshots.reconciler]
+
+    async def run_reconcilers(self, stack: AsyncExitStack) -> None:
+        """Reconcile clock, faults and snapshots until the stack is left; call it when the components run."""
+        move = None if self._virtual_executor is None else self._virtual_executor.advance_to
+        clock = ClockController(
+            self.control_api, self._dependencies.clock, self._dependencies.configuration.clock, move
+        )
+        group = asyncio.TaskGroup()
+        await group.__aenter__()
+        stack.push_async_callback(group.__aexit__, None, None, None)
+        for follower in (
+            clock.reconciler,
+            *self.make_reconcilers(restart_components=self.component_controller.restart_all),
+        ):
+            stack.callback(group.create_task(follower.run()).cancel)

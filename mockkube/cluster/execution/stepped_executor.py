@@ -1,0 +1,138 @@
+"""Executor whose owner decides when a worker takes a step, one at a time."""
+
+import asyncio
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Final
+
+from mockkube.runtime.steps import Signal, Worker
+from mockkube.runtime.virtual_time import VirtualClock
+
+
+class SteppedWorker:
+    """Worker whose step may be suspended in the middle, so that others continue meanwhile."""
+
+    def __init__(self, worker: Worker, group: asyncio.TaskGroup, active: "dict[SteppedWorker, None]") -> None:
+        """Run steps as tasks of `group`; be in `active` while a step has not ended."""
+        self.worker = worker
+        self._group = group
+        self._active = active
+        self._task: asyncio.Task[None] | None = None
+        self._is_suspended = False
+        self._halted_event = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """Name of the worker."""
+        return self.worker.name
+
+    @property
+    def signal(self) -> Signal:
+        """Signal of the worker."""
+        return self.worker.signal
+
+    def is_ready(self) -> bool:
+        """Return whether the worker is ready and not in the middle of a step."""
+        return self._task is None and self.worker.is_ready()
+
+    def wake_at(self) -> float | None:
+        """Return when the worker wakes, None in the middle of a step."""
+        return None if self._task is not None else self.worker.wake_at()
+
+    async def step(self) -> None:
+        """Start a step; return when it ends or is suspended."""
+        self._active[self] = None
+        self._task = self._group.create_task(self._run_step(), name=self.name)
+        await self.wait_until_halted()
+
+    async def _run_step(self) -> None:
+        _CURRENT_WORKER.set(self)
+        try:
+            await self.worker.step()
+        finally:
+            self._task, self._is_suspended = None, False
+            del self._active[self]
+            self._halted_event.set()
+            self.signal.notify()
+
+    async def suspend(self, clock: VirtualClock, seconds: float) -> None:
+        """Suspend the step that calls this until virtual time has passed."""
+        self._is_suspended = True
+        self._halted_event.set()
+        try:
+            await clock.sleep(seconds)
+        finally:
+            self._is_suspended = False
+
+    @property
+    def is_halted(self) -> bool:
+        """True if no step runs, or the running one is suspended."""
+        return self._task is None or self._is_suspended
+
+    async def wait_until_halted(self) -> None:
+        """Return when no step runs, or it is suspended."""
+        # A loop: the step may have resumed before this task ran.
+        while not self.is_halted:
+            self._halted_event.clear()
+            await self._halted_event.wait()
+
+    async def finish(self) -> None:
+        """Wait for the end of a step; cancel a suspended one."""
+        await self.wait_until_halted()
+        if (task := self._task) is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+
+
+_CURRENT_WORKER: Final[ContextVar[SteppedWorker]] = ContextVar("turn")
+
+
+class SteppedExecutor:
+    """Executor that takes no steps itself."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._group = asyncio.TaskGroup()
+        self._workers: dict[int, SteppedWorker] = {}
+        self._active: dict[SteppedWorker, None] = {}
+        self._workers_in_order: list[SteppedWorker] = []
+
+    async def __aenter__(self) -> "SteppedExecutor":
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for worker in self._workers.values():
+            await worker.finish()
+        await self._group.__aexit__(None, None, None)
+
+    def get_workers(self) -> Sequence[SteppedWorker]:
+        """Return the workers in the order in which they were added."""
+        return self._workers_in_order
+
+    def add_workers(self, workers: Sequence[Worker]) -> None:
+        """Add workers after the present ones."""
+        for worker in workers:
+            self._workers[id(worker)] = SteppedWorker(worker, self._group, self._active)
+        self._workers_in_order = list(self._workers.values())
+
+    async def remove_workers(self, workers: Sequence[Worker]) -> None:
+        """Remove the workers, after the end of a running step."""
+        leaving = [self._workers.pop(id(worker)) for worker in workers]
+        self._workers_in_order = list(self._workers.values())
+        for turn in leaving:
+            await turn.finish()
+
+    async def pause_step(self, seconds: float) -> None:
+        """Suspend the step that calls this; virtual time may pass once all others are at rest."""
+        turn = _CURRENT_WORKER.get(None)
+        # Requests from outside of any step, as those of a test's client, just wait.
+        if turn is None:
+            await self._clock.sleep(seconds)
+        else:
+            await turn.suspend(self._clock, seconds)
+
+    async def wait_until_halted(self) -> None:
+        """Return when no step runs except suspended ones."""
+        for turn in tuple(self._active):
+            await turn.wait_until_halted()

@@ -1,0 +1,1 @@
+"""Faults: injected into requests of components, as the control API asks."""

@@ -1,0 +1,161 @@
+"""Client of a component within the process; injects the same faults as requests over HTTP get."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube_storage.errors import Compacted
+
+from mockkube.api.errors import Expired, NotFound, Unavailable
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalEndpoint
+from mockkube.apiserver.local.kind_view import LocalWatch
+from mockkube.apiserver.registry import listing
+from mockkube.apiserver.registry.options import parse_list_options
+from mockkube.client.identity import ClientIdentity
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
+from mockkube.client.versioned_decoder import VersionedDecoder
+from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
+
+NO_INJECTION: Final = FaultInjection()
+# Kinds that configure simulated kubelets only; RBAC rules of a real kubelet do not cover them.
+STAGE_KINDS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentClientConfig:
+    """Identity of a component's client, and the decoder of its version."""
+
+    identity: ClientIdentity
+    decoder: VersionedDecoder
+    # Identity that reads the kinds in `STAGE_KINDS`, by default the same.
+    stage_reader: ClientIdentity | None = None
+
+
+class FaultInjectingClient:
+    """Client of one component; it outlives restarts of the API server."""
+
+    def __init__(
+        self,
+        server_name: str,
+        endpoint: LocalEndpoint,
+        config: ComponentClientConfig,
+        faults: Faults,
+        *,
+        pause_step: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._client = LocalClient(endpoint, config.identity, config.decoder)
+        instructed = LocalClient(endpoint, config.stage_reader or config.identity, config.decoder)
+        self._readers = dict.fromkeys(STAGE_KINDS, instructed)
+        self._server_name, self._endpoint, self._config, self._faults = server_name, endpoint, config, faults
+        self._pause_step = pause_step
+        self._watches: dict[LocalWatch, FaultRequest] = {}
+
+    def cut_watches(self, names: Iterable[str]) -> None:
+        """End open watches that match these new faults."""
+        names = tuple(names)
+        for watch, asking in list(self._watches.items()):
+            if self._faults.cuts_watch(asking, names):
+                del self._watches[watch]
+                watch.end()
+
+    async def _inject_faults(
+        self, verb: str, kind: str, key: Key, *, subresource: str = "", after: str = ""
+    ) -> FaultInjection:
+        """Inject faults into a request: delay it, or raise; return the rest of the injection."""
+        # Without faults a request is not even described: this runs for every request of every component.
+        if not self._faults:
+            return NO_INJECTION
+        injection = (
+            self._faults.find_injection(self._make_fault_request(verb, kind, key, subresource, after)) or NO_INJECTION
+        )
+        if injection.delay_seconds:
+            await self._pause_step(injection.delay_seconds)
+        if (error := injection.make_error()) is not None:
+            raise error
+        if injection.cuts_watch:
+            raise Unavailable("the connection was cut")
+        return injection
+
+    def _make_fault_request(self, verb: str, kind: str, key: Key, subresource: str, after: str) -> FaultRequest:
+        resource = self._endpoint.get_server().get_view(kind, self._config.decoder).resource
+        return FaultRequest(
+            server=self._server_name,
+            user_agent=self._config.identity.user_agent,
+            verb=verb,
+            group=resource.group,
+            resource=resource.plural,
+            subresource=subresource,
+            namespace=key.namespace,
+            name=key.name,
+            from_resource_version=after not in ("", "0"),
+        )
+
+    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+        """Return the present object, or a past state if a fault makes reads stale."""
+        injection = await self._inject_faults("get", kind, key)
+        if not injection.stale_revision:
+            return await self._client.get(kind, key)
+        view = self._endpoint.get_server().get_view(kind, self._config.decoder)
+        resource, revision = view.resource, injection.stale_revision
+        try:
+            entry = await resource.dependencies.store.get(resource.key(key.namespace, key.name), revision=revision)
+        except Compacted as error:
+            raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
+        if entry is None:
+            raise NotFound.for_object(resource.group, resource.plural, key.name)
+        return view.get_object(resource.storage_resource.decode_entry(entry))
+
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
+        """Return the selected objects, or a past state if a fault makes reads stale."""
+        injection = await self._inject_faults("list", kind, Key(selection.namespace, ""))
+        if not injection.stale_revision:
+            return await self._readers.get(kind, self._client).list(kind, selection)
+        view = self._endpoint.get_server().get_view(kind, self._config.decoder)
+        parameters = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+        parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
+        options = parse_list_options({name: (value,) for name, value in parameters.items() if value})
+        page = await listing.list_page(view.resource, selection.namespace, options)
+        return ObjectList([view.get_object(record) for record in page.records], str(page.revision))
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
+        """Open a watch, and track it so that faults can cut it."""
+        key = Key(selection.namespace, "")
+        await self._inject_faults("watch", kind, key, after=after)
+        watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
+        # Watches that ended since are dropped here; nothing else tells the client about their end.
+        open_ones = self._endpoint.get_server().watches
+        self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
+        self._watches[watch] = self._make_fault_request("watch", kind, key, "", after)
+        return watch
+
+    async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        """Create an object, or post it to a subresource."""
+        key = Key(obj.get("metadata", {}).get("namespace", ""), name)
+        await self._inject_faults("create", kind, key, subresource=subresource)
+        return await self._client.create(kind, obj, subresource=subresource, name=name)
+
+    async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        """Replace an object."""
+        metadata = obj["metadata"]
+        key = Key(metadata.get("namespace", ""), metadata["name"])
+        await self._inject_faults("update", kind, key, subresource=subresource)
+        return await self._client.update(kind, obj, subresource=subresource)
+
+    async def patch(
+        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+    ) -> ReadOnlyObject:
+        """Patch an object."""
+        await self._inject_faults("patch", kind, key, subresource=subresource)
+        return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
+
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
+        """Delete an object."""
+        await self._inject_faults("delete", kind, key)
+        await self._client.delete(kind, key, how)
+
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
+        """Delete all selected objects."""
+        await self._inject_faults("deletecollection", kind, Key(selection.namespace, ""))
+        await self._client.delete_collection(kind, selection, how)

@@ -1,0 +1,1 @@
+"""Snapshots: save and restore the state of a cluster."""

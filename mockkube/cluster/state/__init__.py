@@ -1,0 +1,1 @@
+"""Files that a cluster keeps: state directory, certificates, kubeconfigs."""

@@ -1,0 +1,1 @@
+"""History of ControllerRevisions, shared by daemon sets and stateful sets."""

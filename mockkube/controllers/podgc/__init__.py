@@ -1,0 +1,1 @@
+"""Pod garbage collection."""

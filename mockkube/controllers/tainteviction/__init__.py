@@ -1,0 +1,1 @@
+"""Eviction of pods that do not tolerate a NoExecute taint."""

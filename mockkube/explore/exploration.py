@@ -1,0 +1,336 @@
+"""Explore a plan and judge every order: harm, broken invariants, claims of documents, counterexamples."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, Protocol
+
+from mockkube.explore.harm import NO_HARM, Harm
+from mockkube.explore.hot_loop_rates import HotLoopPath, HotLoopRate
+from mockkube.explore.path_check import PathCheckResult, check_paths
+from mockkube.explore.plans import invariants
+from mockkube.explore.plans.orders import ChangeMove, Moves, RolloutPath, list_paths
+from mockkube.explore.plans.plan import Direction, Order, RolloutPlan, WrittenOrder
+from mockkube.explore.reasons import compute_settings
+from mockkube.explore.search import (
+    InvariantBreak,
+    KnownMoves,
+    MoveResult,
+    PlayedPath,
+    deduplicate_breaks,
+    explore_paths,
+)
+
+
+class Players(Protocol):
+    """Plays paths and hot loops, each on a cluster of its own."""
+
+    def __call__(self, ways: Sequence[Moves]) -> Iterator[PlayedPath]:
+        """Yield the result of each path."""
+        ...
+
+    def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
+        """Yield the rate of each hot loop, in their order."""
+        ...
+
+
+class SafetyVerdict(StrEnum):
+    """Verdict on an order."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    # Nothing broke because nothing could: nothing was created, changed or restarted, or no component had to decide.
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionResult:
+    """Result of one direction of a path."""
+
+    harm: Harm
+    breaks: tuple[InvariantBreak, ...]
+    # Components that had something to decide between their change and the end.
+    exercised: frozenset[str] = frozenset()
+
+    @property
+    def is_safe(self) -> bool:
+        """True if every invariant held."""
+        return not self.breaks
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPair:
+    """An order up and the order down after it; of several paths, the worst results."""
+
+    up: Order
+    down: Order
+    up_result: DirectionResult
+    down_result: DirectionResult
+    # Result of the retry, when all components change up once more.
+    retry_result: DirectionResult
+    prepares: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderVerdict:
+    """Results of one order, combined with any other: the worst and the best."""
+
+    direction: Direction
+    order: Order
+    worst: DirectionResult
+    best: DirectionResult
+    prepares: str = ""
+    written_orders: tuple[WrittenOrder, ...] = ()
+
+    @property
+    def verdict(self) -> SafetyVerdict:
+        """Verdict on the order, from its worst combination with another order."""
+        if not self.worst.is_safe:
+            return SafetyVerdict.UNSAFE
+        return SafetyVerdict.SAFE if self.worst.exercised else SafetyVerdict.NOT_TRIED
+
+    @property
+    def is_safe(self) -> bool:
+        """True if the order was tried and nothing broke."""
+        return self.verdict is SafetyVerdict.SAFE
+
+    @property
+    def not_exercised(self) -> Order:
+        """Components that had nothing to decide after their change, so that their change was not tried."""
+        return tuple(name for name in self.order if name not in self.worst.exercised)
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A shortest path that breaks an invariant."""
+
+    invariant: str
+    text: str
+    # The last move breaks the invariant.
+    moves: Moves
+    walk: RolloutPath
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """Result of exploring a plan."""
+
+    plan: RolloutPlan
+    pairs: tuple[OrderPair, ...]
+    orders: tuple[OrderVerdict, ...]
+    counterexamples: tuple[Counterexample, ...]
+    states: int
+    # Number of different pairs of state and move.
+    steps: int
+    # Number of moves played on clusters.
+    played: int
+    walks: int = 0
+    # Moves that came out differently when played again from what seemed the same state.
+    surprises: int = 0
+    # Rate of each hot loop, the fastest first; one for each combination of component settings with a loop.
+    rates: tuple[HotLoopRate, ...] = ()
+    # Result of playing a sample of paths from start to end, if requested.
+    checked: PathCheckResult | None = None
+    # Actions of the plan that were rejected wherever they were tried, with the reason.
+    never_accepted: Mapping[str, str] = field(default_factory=dict)
+    # Number of surprises with other broken invariants: only these could change a verdict.
+    doubts: int = 0
+
+    def list_verdicts(self, phase: Direction) -> list[OrderVerdict]:
+        """Return the verdicts of one direction: safe orders, then the others from least to most harm.
+
+        Orders with preparations stand behind those without, among the safe as among the others.
+        """
+        return sorted(
+            (one for one in self.orders if one.direction is phase),
+            key=lambda one: (_RANKS[one.verdict], bool(one.prepares), one.worst.harm.score),
+        )
+
+    def list_written(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        """Return the written orders with their verdicts."""
+        return [(written, one) for one in self.orders for written in one.written_orders]
+
+    @property
+    def refuted_claims(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        """Orders claimed to be safe that are unsafe."""
+        return self._claimed_safe(SafetyVerdict.UNSAFE)
+
+    @property
+    def unconfirmed_claims(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        """Orders claimed to be safe that were not tried."""
+        return self._claimed_safe(SafetyVerdict.NOT_TRIED)
+
+    def _claimed_safe(self, verdict: SafetyVerdict) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        return [(written, one) for written, one in self.list_written() if written.claim and one.verdict is verdict]
+
+    def not_exercised(self, phase: Direction, prepares: str = "") -> Order:
+        """Return the components that had nothing to decide in any order of a direction."""
+        orders = [one for one in self.orders if one.direction is phase and one.prepares == prepares]
+        return tuple(
+            name for name in self.plan.components if orders and all(name in one.not_exercised for one in orders)
+        )
+
+
+_RANKS: Final = {SafetyVerdict.SAFE: 0, SafetyVerdict.NOT_TRIED: 1, SafetyVerdict.UNSAFE: 2}
+
+
+@dataclass(slots=True)
+class _DirectionResults:
+    """Results of several paths in one direction."""
+
+    results: list[DirectionResult] = field(default_factory=list)
+
+    @property
+    def worst(self) -> DirectionResult:
+        """The result with most harm, and the breaks of all."""
+        breaks = deduplicate_breaks(one for way in self.results for one in way.breaks)
+        exercised = frozenset[str]().union(*(way.exercised for way in self.results))
+        return DirectionResult(max((way.harm for way in self.results), key=lambda harm: harm.score), breaks, exercised)
+
+    @property
+    def best(self) -> DirectionResult:
+        """The result with fewest breaks and least harm."""
+        return min(self.results, key=lambda way: (len(way.breaks), way.harm.score))
+
+
+def explore_plan(
+    plan: RolloutPlan, play: Players, on_progress: Callable[[int], None] = lambda left: None, *, checks: int = 0
+) -> Exploration:
+    """Explore a plan and return the result; `checks` paths are played once more, from start to end."""
+    ways = list(list_paths(plan))
+    known = explore_paths([walk.moves for walk in ways], play, on_progress)
+    taken = [(walk, _results_of(known, walk)) for walk in ways]
+    rates = sorted(play.measure_rates(list(_find_hot_loops(plan, taken))), key=lambda one: -one.per_minute())
+    found = Exploration(
+        plan=plan,
+        pairs=tuple(_make_pairs(taken)),
+        orders=tuple(_make_order_verdicts(plan, taken)),
+        counterexamples=tuple(_add_rates(rates, _find_counterexamples(plan, taken))),
+        states=known.states,
+        steps=len(known.results),
+        played=known.played,
+        walks=len(ways),
+        surprises=len(known.surprises),
+        doubts=known.doubts,
+        rates=tuple(rates),
+        never_accepted=_find_never_accepted(known.results.values()),
+    )
+    if not checks:
+        return found
+    return replace(found, checked=check_paths(known, [walk.moves for walk in ways], play, count=checks, seed=plan.seed))
+
+
+def _find_never_accepted(steps: Collection[MoveResult]) -> Mapping[str, str]:
+    accepted = frozenset[str]().union(*(step.accepted for step in steps))
+    refused = {name: reason for step in steps for name, reason in step.refused.items()}
+    return {name: refused[name] for name in sorted(refused) if name not in accepted}
+
+
+def _results_of(known: KnownMoves, walk: RolloutPath) -> Sequence[MoveResult]:
+    taken = known.results_along(walk.moves)
+    assert taken is not None, "an exploration ends when every walk is known"
+    return taken
+
+
+def _make_result(moves: Moves, taken: Sequence[MoveResult]) -> DirectionResult:
+    harm = sum((step.harm for step in taken), NO_HARM)
+    return DirectionResult(
+        harm, deduplicate_breaks(one for step in taken for one in step.breaks), _find_exercised(moves, taken)
+    )
+
+
+def _find_exercised(moves: Moves, taken: Sequence[MoveResult]) -> frozenset[str]:
+    """Return the components that decided after their change; none if nothing happened at all."""
+    changed: set[str] = set()
+    found: set[str] = set()
+    eventful = False
+    for move, step in zip(moves, taken, strict=True):
+        if isinstance(move, ChangeMove):
+            changed.add(move.component)
+        # A decision before the change was made by the old version, so it says nothing about the new one.
+        found |= changed & step.exercised
+        eventful = eventful or (bool(changed) and step.is_eventful)
+    return frozenset(found) if eventful else frozenset()
+
+
+def _split_directions(
+    walk: RolloutPath, taken: Sequence[MoveResult]
+) -> tuple[DirectionResult, DirectionResult, DirectionResult]:
+    """Return the results of the direction up, of the direction down with what precedes it, and of the retry."""
+    parts = slice(0, walk.turn_index), slice(walk.turn_index, -1), slice(-1, None)
+    rising, falling, again = (_make_result(walk.moves[part], taken[part]) for part in parts)
+    return rising, falling, again
+
+
+PlayedPaths = Sequence[tuple[RolloutPath, Sequence[MoveResult]]]
+
+
+def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
+    grouped: dict[tuple[Order, Order, str], tuple[_DirectionResults, ...]] = {}
+    for walk, taken in found:
+        ways = grouped.setdefault((walk.up, walk.down, walk.prepares), tuple(_DirectionResults() for _ in range(3)))
+        for worst, way in zip(ways, _split_directions(walk, taken), strict=True):
+            worst.results.append(way)
+    for (up, down, prepares), (rising, falling, again) in grouped.items():
+        yield OrderPair(up, down, rising.worst, falling.worst, again.worst, prepares)
+
+
+def _make_order_verdicts(plan: RolloutPlan, found: PlayedPaths) -> Iterable[OrderVerdict]:
+    rising: dict[Order, _DirectionResults] = {}
+    falling: dict[tuple[Order, str], _DirectionResults] = {}
+    for walk, taken in found:
+        up, down, _ = _split_directions(walk, taken)
+        rising.setdefault(walk.up, _DirectionResults()).results.append(up)
+        falling.setdefault((walk.down, walk.prepares), _DirectionResults()).results.append(down)
+    for order, ways in rising.items():
+        written = tuple(one for one in plan.list_written_orders(Direction.UP) if one.order == order)
+        yield OrderVerdict(Direction.UP, order, ways.worst, ways.best, "", written)
+    for (order, prepares), ways in falling.items():
+        meant = [one for one in plan.list_written_orders(Direction.DOWN) if one.order == order]
+        written = tuple(one for one in meant if (one.name if one.prepare else "") == prepares)
+        yield OrderVerdict(Direction.DOWN, order, ways.worst, ways.best, prepares, written)
+
+
+def _find_counterexamples(plan: RolloutPlan, found: PlayedPaths) -> Iterable[Counterexample]:
+    """Yield a shortest one for each invariant, preferably after a safe direction up and in a written order."""
+    written = {(one.direction, one.order) for one in plan.orders}
+    best: dict[str, tuple[tuple[int, int, bool, int], Counterexample]] = {}
+    for number, (walk, taken) in enumerate(found):
+        # The last move is the retry: what is still broken then was broken before.
+        for index, step in enumerate(taken[:-1]):
+            for broken in step.breaks:
+                phase, order = (Direction.UP, walk.up) if index < walk.turn_index else (Direction.DOWN, walk.down)
+                risen = taken[: walk.turn_index] if index > walk.turn_index else ()
+                troubles = sum(one.harm.loops for one in taken[:index]) + sum(bool(one.breaks) for one in risen)
+                rank = (index, troubles, (phase, order) not in written, number)
+                example = Counterexample(broken.invariant, broken.text, walk.moves[: index + 1], walk)
+                if broken.invariant not in best or rank < best[broken.invariant][0]:
+                    best[broken.invariant] = (rank, example)
+    for demand in plan.invariants:
+        if demand.name in best:
+            yield best[demand.name][1]
+
+
+def _find_hot_loops(plan: RolloutPlan, found: PlayedPaths) -> Iterator[HotLoopPath]:
+    """Yield the shortest path to a hot loop for each combination of component settings with a loop."""
+    shortest: dict[tuple[tuple[str, str], ...], Moves] = {}
+    for walk, taken in found:
+        looping = next((index for index, step in enumerate(taken[:-1]) if step.harm.loops), None)
+        if looping is None:
+            continue
+        moves = walk.moves[: looping + 1]
+        told = tuple((name, str(setting)) for name, setting in compute_settings(plan, moves).items())
+        if told not in shortest or len(moves) < len(shortest[told]):
+            shortest[told] = moves
+    for told, moves in shortest.items():
+        yield HotLoopPath(moves, told)
+
+
+def _add_rates(rates: Sequence[HotLoopRate], examples: Iterable[Counterexample]) -> Iterator[Counterexample]:
+    """Yield the counterexamples; that of a hot loop gets the measured rate as its text."""
+    for one in examples:
+        rate = next((rate for rate in rates if rate.loop.moves == one.moves), None)
+        if one.invariant == invariants.NO_HOT_LOOP and rate is not None:
+            yield replace(one, text=rate.describe())
+        else:
+            yield one

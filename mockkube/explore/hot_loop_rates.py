@@ -1,0 +1,113 @@
+"""Rate of a hot loop: pods created in a window of virtual time, second by second."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.cluster.execution.step_trace import TraceStep
+from mockkube.explore.observation.operator_intent import OperatorIntent
+from mockkube.explore.observation.stored_objects import PODS
+from mockkube.explore.path_runner import PathRunner
+from mockkube.explore.plans.orders import Moves
+from mockkube.explore.plans.plan import RolloutPlan
+
+WINDOW_SECONDS: Final = 60
+_MINUTE: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class HotLoopPath:
+    """A hot loop that the exploration found."""
+
+    # A shortest path to it; the last move starts it.
+    moves: Moves
+    # Settings of each component while it lasts.
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedPods:
+    """Pods of one workload created in the window."""
+
+    # Like `deployment/web`; for a pod without a workload, its name.
+    workload: str
+    # Seconds since the window began, with the pods created in each; seconds without any are included.
+    series: tuple[tuple[int, int], ...]
+
+    @property
+    def count(self) -> int:
+        """Number of pods in the window."""
+        return sum(count for _, count in self.series)
+
+
+@dataclass(frozen=True, slots=True)
+class HotLoopRate:
+    """Measured rate of a hot loop."""
+
+    loop: HotLoopPath
+    # Start of the window in the cluster's time: the loop has made some pods by then.
+    began: float
+    window_seconds: int
+    # By workload, the fastest first.
+    made: tuple[CreatedPods, ...]
+
+    def per_minute(self, workload: str = "") -> float:
+        """Return the pods created per minute, for one workload or all."""
+        count = sum(one.count for one in self.made if workload in ("", one.workload))
+        return count * _MINUTE / self.window_seconds
+
+    def describe(self) -> str:
+        """Return the rate in one line."""
+        each = [f"{one.workload} {self.per_minute(one.workload):.0f}" for one in self.made if one.count]
+        return f"pods made a minute: {', '.join(each) or 'none'} (over {self.window_seconds} s)"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the rate as JSON."""
+        return {
+            "moves": [str(move) for move in self.loop.moves],
+            "components": dict(self.loop.settings),
+            "began": self.began,
+            "windowSeconds": self.window_seconds,
+            "perMinute": self.per_minute(),
+            "workloads": [
+                {
+                    "workload": one.workload,
+                    "perMinute": self.per_minute(one.workload),
+                    "series": [list(point) for point in one.series],
+                }
+                for one in self.made
+            ],
+        }
+
+
+async def measure_rate(plan: RolloutPlan, loop: HotLoopPath) -> HotLoopRate:
+    """Make the moves on a new cluster, and let the loop run for a window."""
+    async with PathRunner(plan) as journey:
+        for move in loop.moves:
+            await journey.make_move(move)
+        trace, clock = journey.cluster.trace.steps, journey.cluster.clock
+        first, began = len(trace), clock.monotonic()
+        # The chooser would cut the loop off again as soon as it is recognized.
+        journey.allow_hot_loops()
+        await journey.pass_time(WINDOW_SECONDS)
+        made = count_created_pods(trace[first:], journey.intent, began, WINDOW_SECONDS)
+    return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(made))
+
+
+def count_created_pods(
+    steps: Iterable[TraceStep], intent: OperatorIntent, began: float, window_seconds: int
+) -> Sequence[CreatedPods]:
+    """Return the pods created in these steps, by workload, the fastest first."""
+    counts: dict[str, Counter[int]] = {}
+    for step in steps:
+        for write in step.writes:
+            if write.resource == PODS and write.verb == "create":
+                own = intent.workload_of(write.load_object())
+                name = own.name if own is not None else write.name
+                counts.setdefault(name, Counter())[min(int(step.at - began), window_seconds - 1)] += 1
+    made = [
+        CreatedPods(name, tuple((second, each[second]) for second in range(window_seconds)))
+        for name, each in counts.items()
+    ]
+    return sorted(made, key=lambda one: (-one.count, one.workload))

@@ -1,0 +1,230 @@
+"""Observe what a part of a trace did to workloads: evictions, rejections, removals, lost fields.
+
+Consequences of operators' actions are no harm: pods that they delete, drain, scale down or roll out, and pods that
+would end in the same way if every component had changed.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.catalogue import POD_SPEC_PATHS
+from mockkube.api.types import ReadOnlyObject
+from mockkube.cluster.execution.step_trace import OPERATOR, TraceStep, TraceWrite
+from mockkube.explore.observation.operator_intent import OperatorIntent
+from mockkube.explore.observation.stored_objects import EVENTS, NODES, PODS, StoredObjects
+from mockkube.explore.observation.taint_times import TaintTimes, evicting_taints
+from mockkube.kubelet.admission.admitted_pod import AdmittedPod
+from mockkube.kubelet.admission.handlers import admit_pod
+from mockkube.proposals import scheduling_fields
+from mockkube.proposals.component_view import find_lost_paths
+
+_EVICTED: Final = "DeletionByTaintManager"
+_REJECTION_REASONS: Final = ("FailedCreate", "ReplicaSetCreateError")
+# Workers whose deletions are judged one by one; others delete what operators or owners no longer want.
+_JUDGED_WORKERS: Final = ("taint-eviction", "daemonset-controller")
+# Reasons for which a kubelet ends a pod that it had admitted.
+_RUNTIME_REASONS: Final = ("DeadlineExceeded", "Evicted", "Preempting", "Terminated", "NodeShutdown")
+_ENDED: Final = ("Failed", "Succeeded")
+_EARLY_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One observation about one object."""
+
+    # The count of `Harm` it adds to, or `created`, `ended`.
+    harm: str
+    # Name of the object, with generated parts.
+    object: str
+    # Workload of the object.
+    workload: str
+    component: str
+    at: float
+    text: str
+    # True if it would not have happened had every component changed, and no operator asked for it.
+    is_harmful: bool = False
+    uid: str = ""
+    # Reason of a kubelet's rejection; for a lost field, its path.
+    reason: str = ""
+    kind: str = "Pod"
+
+    def describe(self) -> str:
+        """Return the observation without generated names, so that it is the same on each path."""
+        return f"{self.workload or self.object}: {self.text}"
+
+
+def observe(
+    steps: Iterable[TraceStep], intent: OperatorIntent, mirror: StoredObjects, times: TaintTimes
+) -> Iterator[Observation]:
+    """Yield observations in order, while bringing intent, stored objects and times up to date."""
+    observer = _Observer(intent, mirror, times)
+    for step in steps:
+        times.record_step(step)
+        for write in step.writes:
+            yield from observer.observe_write(step, write)
+        # After its writes were observed: they are judged by what was stored before the step.
+        mirror.apply_steps((step,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Observer:
+    """Observes writes with the intent of operators, the stored objects and the times of taints."""
+
+    intent: OperatorIntent
+    mirror: StoredObjects
+    times: TaintTimes
+
+    def observe_write(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
+        if write.resource == EVENTS:
+            if write.verb != "delete":
+                yield from _observe_event(step, write)
+            return
+        by_operator = step.worker == OPERATOR
+        unstored = self.intent.record_write(write, by_operator=by_operator)
+        kind = write.load_object().get("kind", "")
+        if kind not in POD_SPEC_PATHS:
+            return
+        yield from self._observe_unstored(step, write, unstored)
+        if not by_operator and write.verb == "update":
+            yield from self._observe_dropped(step, write)
+        if kind == "Pod":
+            yield from self._observe_pod(step, write)
+
+    def _observe_unstored(self, step: TraceStep, write: TraceWrite, paths: Iterable[str]) -> Iterator[Observation]:
+        obj = write.load_object()
+        for path in paths:
+            yield self._make_lost_field(step, write, obj, f"{path} is not stored, although it was requested", path)
+
+    def _observe_dropped(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
+        """Yield fields of pods and templates that were lost when a component wrote the object."""
+        obj, before = write.load_object(), write.load_previous()
+        part, old = scheduling_fields.pod_spec(obj), scheduling_fields.pod_spec(before) if before is not None else None
+        if part is None or old is None:
+            return
+        component = step.worker.partition("/")[0]
+        for path in find_lost_paths(old.value, part.value, part.at):
+            yield self._make_lost_field(step, write, obj, f"{path} is no longer stored: written by {component}", path)
+
+    def _make_lost_field(
+        self, step: TraceStep, write: TraceWrite, obj: ReadOnlyObject, text: str, path: str
+    ) -> Observation:
+        own = self.intent.workload_of(obj)
+        name, uid = own.name if own is not None else "", obj["metadata"].get("uid", "")
+        component = step.worker.partition("/")[0]
+        return Observation("lost", write.name, name, component, step.at, text, True, uid, path, obj["kind"])
+
+    def _observe_pod(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
+        pod, before = write.load_object(), write.load_previous()
+        own = self.intent.workload_of(pod)
+        component = step.worker.partition("/")[0]
+        name, of, uid = write.name, own.name if own is not None else "", pod["metadata"].get("uid", "")
+
+        def fact(harm: str, text: str, *, harmful: bool = False, reason: str = "") -> Observation:
+            return Observation(harm, name, of, component, step.at, text, harmful, uid, reason)
+
+        if write.verb == "create":
+            yield fact("created", "made")
+            if own is not None and own.uid != uid:
+                lacking = [f"toleration {_format_toleration(one)}" for one in self.intent.find_lost_tolerations(pod)]
+                for what in [*lacking, *self.intent.find_lost_paths(pod)]:
+                    yield fact("lost", f"made without {what}", harmful=True, reason=what)
+            return
+        if before is None:
+            return
+        over = _is_terminating(before) or _is_finished(before)
+        if _is_evicted_by_taint(pod) and not _is_evicted_by_taint(before) and not over:
+            text = f"evicted from its node{_format_evicting_taints(self._node_of(pod))}"
+            yield fact("evicted", text, harmful=self._is_harmful_eviction(pod, step.at))
+        if _is_rejected(pod) and not _is_rejected(before) and component.startswith("kubelet"):
+            reason = pod["status"].get("reason", "")
+            harmful = not over and reason not in _RUNTIME_REASONS and self._would_be_admitted(pod)
+            yield fact("rejected", f"rejected by its kubelet: {reason}", harmful=harmful, reason=reason)
+        going = _is_terminating(pod, write) and not over
+        if "daemonset-controller" in step.worker and going:
+            harmful = self._is_harmful_removal(pod)
+            yield fact("removed", "taken away by the daemonset controller", harmful=harmful)
+        if going or (_is_finished(pod) and not _is_finished(before)):
+            unasked = going and any(worker in step.worker for worker in _JUDGED_WORKERS)
+            yield fact("ended", "over", harmful=unasked)
+
+    def _node_of(self, pod: ReadOnlyObject) -> ReadOnlyObject | None:
+        return self.mirror.list_objects(NODES).get(pod["spec"].get("nodeName", ""))
+
+    def _is_harmful_eviction(self, pod: ReadOnlyObject, at: float) -> bool:
+        """Return whether an evicted pod should stay, or stay longer."""
+        node = self._node_of(pod)
+        if node is None or self.intent.is_superseded(pod, self.mirror):
+            return False
+        until = [
+            self.times.tainted_since(pod, node, taint) + self.intent.toleration_seconds(pod, taint)
+            for taint in evicting_taints(node)
+        ]
+        # Timers of the eviction may fire a moment early; half a second is no harm.
+        return at + _EARLY_SECONDS < min(until, default=float("inf"))
+
+    def _is_harmful_removal(self, pod: ReadOnlyObject) -> bool:
+        """Return whether a removed daemon should stay."""
+        node = self._node_of(pod)
+        wanted = node is not None and self.intent.keeps_daemon(pod, node)
+        return wanted and not self.intent.is_superseded(pod, self.mirror)
+
+    def _would_be_admitted(self, pod: ReadOnlyObject) -> bool:
+        """Return whether the kubelet would admit a pod after its change."""
+        if self.intent.is_superseded(pod, self.mirror):
+            return False
+        where, uid = pod["spec"].get("nodeName", ""), pod["metadata"].get("uid", "")
+        rules = self.intent.reference.admission_rules(where)
+        others = [
+            AdmittedPod.from_object(other, rules.requests)
+            for other in self.mirror.list_objects(PODS).values()
+            if other["spec"].get("nodeName") == where
+            and other["metadata"].get("uid") != uid
+            and not _is_finished(other)
+        ]
+        return admit_pod(self.intent.restore_intended(pod), self._node_of(pod), others, rules).rejection is None
+
+
+def _observe_event(step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
+    event = write.load_object()
+    if event.get("reason") in _REJECTION_REASONS:
+        about = event.get("involvedObject") or {}
+        name = f"{about.get('namespace', '')}/{about.get('name', '')}"
+        message = str(event.get("message", ""))
+        uid = about.get("uid", "")
+        yield Observation("refused", name, "", "kube-apiserver", step.at, "a pod of it is refused", False, uid, message)
+
+
+def _format_evicting_taints(node: ReadOnlyObject | None) -> str:
+    found = list(evicting_taints(node)) if node is not None else []
+    return f" for {', '.join(format_taint(one) for one in found)}" if found else ""
+
+
+def format_taint(taint: ReadOnlyObject) -> str:
+    """Return a taint in kubectl's notation."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint['key']}{value}:{taint.get('effect', '')}"
+
+
+def _format_toleration(toleration: ReadOnlyObject) -> str:
+    return " ".join(str(toleration[name]) for name in ("key", "operator", "value", "expression") if name in toleration)
+
+
+def _is_evicted_by_taint(pod: ReadOnlyObject) -> bool:
+    return any(
+        one["type"] == "DisruptionTarget" and one["status"] == "True" and one.get("reason") == _EVICTED
+        for one in (pod.get("status") or {}).get("conditions") or ()
+    )
+
+
+def _is_rejected(pod: ReadOnlyObject) -> bool:
+    status = pod.get("status") or {}
+    return status.get("phase") == "Failed" and bool(status.get("reason"))
+
+
+def _is_finished(pod: ReadOnlyObject) -> bool:
+    return (pod.get("status") or {}).get("phase") in _ENDED
+
+
+def _is_terminating(pod: ReadOnlyObject, write: TraceWrite | None = None) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp")) or (write is not None and write.verb == "delete")

@@ -1,0 +1,47 @@
+"""Verify shared steps: play a sample of paths from start to end and compare with what was combined."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mockkube.explore.plans.orders import Moves
+from mockkube.explore.search import KnownMoves, MoveResult, PlayPaths
+from mockkube.runtime.random import random_for
+
+
+@dataclass(frozen=True, slots=True)
+class PathDifference:
+    """A path that came out differently when it was played from start to end."""
+
+    moves: Moves
+    # Index of the first move that differs.
+    at: int
+    expected: MoveResult
+    played: MoveResult
+
+    def __str__(self) -> str:
+        way = ", ".join(map(str, self.moves[: self.at + 1]))
+        return f"{way}: told {self.expected.harm}, played {self.played.harm}"
+
+
+@dataclass(frozen=True, slots=True)
+class PathCheckResult:
+    """Result of playing a sample of paths."""
+
+    path_count: int
+    differences: tuple[PathDifference, ...]
+
+
+def check_paths(known: KnownMoves, ways: Sequence[Moves], play: PlayPaths, *, count: int, seed: int) -> PathCheckResult:
+    """Play a random sample of the paths on clusters of their own; compare harm, breaks and states."""
+    drawn = random_for(seed, "check").sample(list(ways), min(count, len(ways)))
+    found = [
+        one for walked in play(drawn) if (one := _find_difference(known, walked.moves, walked.results)) is not None
+    ]
+    return PathCheckResult(len(drawn), tuple(found))
+
+
+def _find_difference(known: KnownMoves, moves: Moves, played: Sequence[MoveResult]) -> PathDifference | None:
+    told = known.results_along(moves)
+    assert told is not None, "an exploration ends when every walk is known"
+    both = enumerate(zip(told, played, strict=True))
+    return next((PathDifference(moves, at, one, other) for at, (one, other) in both if one != other), None)

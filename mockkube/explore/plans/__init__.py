@@ -1,0 +1,1 @@
+"""Rollout plans: file format, actions, orders, invariants."""

@@ -1,0 +1,244 @@
+"""Replays of paths: evidence for the report about an exploration."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mockkube.api.catalogue import KINDS, is_stable_version
+from mockkube.explore.conclusions import Conclusions
+from mockkube.explore.counterexample_scenario import render_counterexample
+from mockkube.explore.exploration import Counterexample, Exploration
+from mockkube.explore.hot_loop_rates import HotLoopRate
+from mockkube.explore.observation.observations import Observation
+from mockkube.explore.observation.operator_intent import Workload
+from mockkube.explore.observation.stored_objects import PODS
+from mockkube.explore.path_runner import MoveRecord, PathRunner
+from mockkube.explore.plans.invariants import REPLICAS_UP, ROLLBACK_RESTORES
+from mockkube.explore.plans.orders import Moves, TurnMove, list_paths
+from mockkube.explore.plans.plan import Order, RolloutPlan
+from mockkube.explore.reasons import compute_settings, explain_component
+from mockkube.features.components import SCHEDULER
+from mockkube.scenario.runner.results import TracedStep, read_trace
+from mockkube.scheduler.scheduler import Scheduler
+
+UNDISTURBED: Final = "undisturbed"
+"""Name of the path down without disturbances, for `--trace` and for links."""
+_ENDS_POD: Final = ("evicted", "rejected", "removed")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedMove:
+    """One move of a replay."""
+
+    record: MoveRecord
+    moment: int
+    """Number of moments before it."""
+    unserved: tuple[str, ...]
+    """APIs that the scheduler lists and its API server does not serve: until it does, no pod is scheduled."""
+    causes: tuple[str, ...]
+    """Reasons for the harm: what each component that did it could not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A path with everything that happened on it."""
+
+    plan: RolloutPlan
+    moves: Moves
+    steps: tuple[ReplayedMove, ...]
+    moments: tuple[TracedStep, ...]
+    """Moments since the first move."""
+    running: Mapping[str, str]
+    """Workloads of the pods that ran when the direction down began, by uid of the pod."""
+    missing: Mapping[str, int]
+    """Pods missing at the end, by workload."""
+    examples: tuple[Counterexample, ...] = ()
+    """Invariants that break on it."""
+    shown: Counterexample | None = None
+    """The counterexample that `scenario` shows."""
+    scenario: str | None = None
+    """A scenario file that replays the path and asserts the harm; None if the end shows none."""
+    rates: tuple[HotLoopRate, ...] = ()
+    undisturbed: bool = False
+    """Whether the path stands for what happens without disturbances."""
+
+    def rate(self, index: int) -> HotLoopRate | None:
+        """Return the measured rate of the hot loop in a step: that of a loop with the same component settings."""
+        settings = compute_settings(self.plan, self.moves[: index + 1])
+        same = tuple((name, str(setting)) for name, setting in settings.items())
+        return next((one for one in self.rates if one.loop.settings == same), None)
+
+    def moments_of(self, index: int) -> tuple[TracedStep, ...]:
+        """Return the moments of one step."""
+        end = self.steps[index + 1].moment if index + 1 < len(self.steps) else len(self.moments)
+        return self.moments[self.steps[index].moment : end]
+
+    def lost_pods(self) -> Iterator[tuple[int, Observation]]:
+        """Yield the index of the step and the fact for each pod that ran before the direction down and was ended."""
+        for index, step in enumerate(self.steps):
+            for fact in step.record.facts:
+                if fact.harm in _ENDS_POD and fact.uid in self.running:
+                    yield index, fact
+
+    def unharmed_workloads(self) -> list[str]:
+        """Return the workloads that lost none of their running pods."""
+        harmed = {fact.workload for _, fact in self.lost_pods()}
+        return [name for name in dict.fromkeys(self.running.values()) if name not in harmed]
+
+
+@dataclass(frozen=True, slots=True)
+class UndisturbedReplays:
+    """Replays without disturbances, each after the example order up."""
+
+    by_order: Mapping[tuple[Order, str], Replay]
+    """The example order down and the prepared ones, by order and preparation."""
+    harm: Replay | None
+    """The example order down, if it ends running pods and the plan has disturbances."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An exploration with the replays that its report shows."""
+
+    result: Exploration
+    counterexamples: tuple[Replay, ...]
+    undisturbed: UndisturbedReplays
+
+    @property
+    def replays(self) -> tuple[Replay, ...]:
+        """All replays that are shown step by step."""
+        harm = self.undisturbed.harm
+        return (*self.counterexamples, harm) if harm is not None else self.counterexamples
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@_without_logs()
+def collect_evidence(result: Exploration) -> Evidence:
+    """Replay the counterexamples and the example orders, with the logs of components disabled."""
+    return Evidence(result, tuple(_replay_counterexamples(result)), replay_undisturbed(result))
+
+
+@_without_logs()
+def replay_undisturbed(result: Exploration) -> UndisturbedReplays:
+    """Replay the example order up with the example order down and the prepared ones, without disturbances."""
+    found = Conclusions(result)
+    calm = replace(result.plan, disturbances=())
+    example = (found.example_down.order, "")
+    wanted = {example, *((one.order, one.prepares) for one in found.prepared())}
+    journeys = {
+        (walk.down, walk.prepares): _replay(calm, walk.moves[:-1])
+        for walk in list_paths(calm)
+        if walk.up == found.example_up.order and (walk.down, walk.prepares) in wanted
+    }
+    by_order = {key: one for key, (one, _) in journeys.items()}
+    harm = None
+    if result.plan.disturbances and example in journeys and any(by_order[example].lost_pods()):
+        harm = _with_first_breaks(*journeys[example])
+    return UndisturbedReplays(by_order, harm)
+
+
+def _replay_counterexamples(result: Exploration) -> Iterator[Replay]:
+    # A path that is the beginning of a longer one is shown as a part of it.
+    paths: list[tuple[Moves, list[Counterexample]]] = []
+    for one in sorted(result.counterexamples, key=lambda one: -len(one.moves)):
+        same = next((examples for moves, examples in reversed(paths) if moves[: len(one.moves)] == one.moves), None)
+        if same is None:
+            paths.append((one.moves, [one]))
+        else:
+            same.append(one)
+    for moves, some in reversed(paths):
+        examples = tuple(sorted(some, key=lambda one: len(one.moves)))
+        replayed, journey = _replay(result.plan, moves)
+        scenario = render_counterexample(result.plan, examples[-1], journey)
+        yield replace(replayed, examples=examples, shown=examples[-1], scenario=scenario, rates=result.rates)
+
+
+def _with_first_breaks(replayed: Replay, journey: PathRunner) -> Replay:
+    """Return a replay without disturbances with each invariant as it breaks first."""
+    walk = next(one for one in list_paths(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
+    first: dict[str, Counterexample] = {}
+    for index, step in enumerate(replayed.steps):
+        for one in step.record.result.breaks:
+            first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replayed.moves[: index + 1], walk))
+    # A scenario asserts at its end, so it can only show what is still broken there.
+    last = {one.invariant for one in replayed.steps[-1].record.result.breaks}
+    shown = next((first[name] for name in (ROLLBACK_RESTORES, REPLICAS_UP) if name in last), None)
+    scenario = render_counterexample(replayed.plan, shown, journey) if shown is not None else None
+    return replace(replayed, examples=tuple(first.values()), shown=shown, scenario=scenario, undisturbed=True)
+
+
+def _replay(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
+    """Play a path on a cluster of its own."""
+    return asyncio.run(_play(plan, moves))
+
+
+async def _play(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
+    steps: list[ReplayedMove] = []
+    running: dict[str, str] = {}
+    async with PathRunner(plan, explains=True) as journey:
+        trace = journey.cluster.trace
+        first = len(trace.steps)
+        for move in moves:
+            moment = len(trace.steps) - first
+            await journey.make_move(move)
+            steps.append(ReplayedMove(journey.records[-1], moment, tuple(_unserved(journey)), ()))
+            if isinstance(move, TurnMove):
+                running = dict(_running(journey))
+        moments = tuple(read_trace(trace))[first:]
+    # Causes are looked up at the end, when every workload is known under its last manifest.
+    workloads = journey.intent.workloads
+    for index, step in enumerate(steps):
+        steps[index] = replace(step, causes=_causes(plan, moves[: index + 1], step, workloads))
+    missing = {one.name: journey.intent.count_missing(one, journey.stored) for one in reversed(workloads)}
+    return Replay(plan, moves, tuple(steps), moments, running, missing), journey
+
+
+def _running(journey: PathRunner) -> Iterator[tuple[str, str]]:
+    for pod in journey.stored.list_objects(PODS).values():
+        own = journey.intent.workload_of(pod)
+        if own is not None and (pod.get("status") or {}).get("phase") == "Running":
+            yield pod["metadata"]["uid"], own.name
+
+
+def _unserved(journey: PathRunner) -> Iterator[str]:
+    scheduler = journey.cluster.get_component(SCHEDULER)
+    if not isinstance(scheduler, Scheduler):
+        return
+    for cache in scheduler.informers.workers:
+        known = next((one for one in KINDS if one.kind == cache.kind), None)
+        if not cache.has_synced and known is not None:
+            version = next((one for one in known.versions if is_stable_version(one)), known.versions[0])
+            yield f"{known.plural}.{known.group}/{version}" if known.group else known.plural
+
+
+def _causes(plan: RolloutPlan, moves: Moves, step: ReplayedMove, workloads: list[Workload]) -> tuple[str, ...]:
+    settings = compute_settings(plan, moves)
+    causes: dict[str, None] = {}
+    for fact in step.record.facts:
+        own = next((one for one in workloads if fact.workload in (one.name, "") and _concerns(fact, one)), None)
+        if fact.harm != "created" and fact.component in settings:
+            causes[explain_component(plan, fact.component, settings[fact.component], own)] = None
+    stuck = step.record.stuck and not step.record.result.harm.loops
+    # A scheduler whose informers never fill schedules no pod at all: what pods ask for is no cause then.
+    if stuck and not step.unserved and SCHEDULER in settings:
+        causes.update(
+            dict.fromkeys(sorted({explain_component(plan, SCHEDULER, settings[SCHEDULER], own) for own in workloads}))
+        )
+    return tuple(text for text in causes if text)
+
+
+def _concerns(fact: Observation, workload: Workload) -> bool:
+    # An object that a controller creates for a workload carries the workload's name as prefix.
+    return bool(fact.workload) or fact.object.partition("/")[2].startswith(workload.manifest["metadata"]["name"])

@@ -1,0 +1,166 @@
+"""Play the paths of a plan, but never the same move in the same state twice.
+
+The result of a move depends only on the state of the cluster and on the move. So a path is known up to its first
+unknown pair of both; only paths with such a pair are played, and all others are combined from known moves.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from mockkube.explore.harm import Harm
+from mockkube.explore.plans.orders import Move, Moves
+
+# Paths per round: each may make others superfluous, so the frontier is computed again after a few.
+BATCH_MAX: Final = 6
+
+# Identity of a cluster's state: everything that decides what happens next.
+State = str
+
+
+@dataclass(frozen=True, slots=True)
+class InvariantBreak:
+    """An invariant that did not hold."""
+
+    invariant: str
+    text: str
+    # Workload of the pods, like `deployment/web`.
+    workload: str = ""
+    # Whether the pod ran when the step began; not compared, because among equal pods it is chance which one is hit.
+    ran: bool = field(default=False, compare=False)
+    # Whether the break was over at the end of the step, because something else happened after it.
+    is_temporary: bool = field(default=False, compare=False)
+
+
+def deduplicate_breaks(breaks: Iterable[InvariantBreak]) -> tuple[InvariantBreak, ...]:
+    """Return breaks without duplicates; of equal ones that of a pod that ran."""
+    found: dict[InvariantBreak, InvariantBreak] = {}
+    for one in breaks:
+        if one.ran or one not in found:
+            found[one] = one
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class MoveResult:
+    """Result of a move: harm, breaks, and the state after it."""
+
+    harm: Harm
+    breaks: tuple[InvariantBreak, ...]
+    state: State
+    # Components that had something to decide.
+    exercised: frozenset[str] = frozenset()
+    # Whether anything was created, changed, ended or restarted besides the component that changes.
+    is_eventful: bool = True
+    # Actions of the plan accepted in it or before it.
+    accepted: frozenset[str] = field(default=frozenset(), compare=False)
+    # Actions of the plan that were rejected, with the reason.
+    refused: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+@dataclass(slots=True)
+class KnownMoves:
+    """Known moves of a plan."""
+
+    start: State = ""
+    results: dict[tuple[State, Move], MoveResult] = field(default_factory=dict)
+    # Moves played on clusters, including those that were known already.
+    played: int = 0
+    # Moves that came out differently when played again: the identity of their state omits something that matters.
+    surprises: list[tuple[State, Move]] = field(default_factory=list)
+    # Number of surprises with other broken invariants.
+    doubts: int = 0
+
+    def results_along(self, moves: Moves) -> Sequence[MoveResult] | None:
+        """Return the results of the moves one after the other; None if one is unknown."""
+        state, taken = self.start, []
+        for move in moves:
+            step = self.results.get((state, move))
+            if step is None:
+                return None
+            taken.append(step)
+            state = step.state
+        return taken
+
+    def find_first_unknown(self, moves: Moves) -> tuple[State, int]:
+        """Return the state after the known moves, and their number."""
+        state = self.start
+        for index, move in enumerate(moves):
+            step = self.results.get((state, move))
+            if step is None:
+                return state, index
+            state = step.state
+        return state, len(moves)
+
+    def add_path(self, moves: Moves, start: State, taken: Sequence[MoveResult]) -> None:
+        """Add the results of a played path."""
+        state = self.start = start
+        for move, step in zip(moves, taken, strict=True):
+            known = self.results.setdefault((state, move), step)
+            if known != step:
+                self.surprises.append((state, move))
+                self.doubts += _broken_invariants(known) != _broken_invariants(step)
+            # Continue from the state recorded first, so that paths with the same moves stay comparable after a
+            # surprise.
+            state = known.state
+        self.played += len(taken)
+
+    @property
+    def states(self) -> int:
+        """Number of different states."""
+        return len({self.start, *(step.state for step in self.results.values())})
+
+
+def _broken_invariants(step: MoveResult) -> set[str]:
+    return {one.invariant for one in step.breaks}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedPath:
+    """A path as it was played on a cluster."""
+
+    moves: Moves
+    start: State
+    results: tuple[MoveResult, ...]
+
+
+# Plays paths on clusters of their own, all of them, in any order.
+PlayPaths = Callable[[Sequence[Moves]], Iterable[PlayedPath]]
+
+
+def explore_paths(
+    ways: Sequence[Moves], play: PlayPaths, on_progress: Callable[[int], None] = lambda left: None
+) -> KnownMoves:
+    """Play until every path is known; `told` is called with the number of paths that are not."""
+    known = KnownMoves()
+    unknown: Sequence[Moves] = list(dict.fromkeys(ways))
+    batch = list(_covering_paths(unknown))
+    while batch:
+        for walked in play(batch):
+            known.add_path(walked.moves, walked.start, walked.results)
+            unknown = [way for way in unknown if known.find_first_unknown(way)[1] < len(way)]
+            on_progress(len(unknown))
+        batch = list(islice(_frontier_paths(known, unknown), BATCH_MAX))
+    return known
+
+
+def _covering_paths(ways: Sequence[Moves]) -> Iterator[Moves]:
+    """Yield paths that would suffice if the order of past moves did not matter, which is often nearly so."""
+    wanted = {way: {(frozenset(way[:index]), move) for index, move in enumerate(way)} for way in ways}
+    left = set().union(*wanted.values())
+    while left:
+        # Greedy set cover: a few paths teach most moves, and the remaining ones are found by the frontier.
+        best = max(wanted, key=lambda way: len(wanted[way] & left))
+        left -= wanted[best]
+        yield best
+
+
+def _frontier_paths(known: KnownMoves, ways: Iterable[Moves]) -> Iterator[Moves]:
+    """Yield one path for each unknown (state, move) that is first on some path; earliest in the path first."""
+    seen: dict[tuple[State, Move], tuple[int, Moves]] = {}
+    for way in ways:
+        state, at = known.find_first_unknown(way)
+        seen.setdefault((state, way[at]), (at, way))
+    for _, way in sorted(seen.values(), key=lambda one: one[0]):
+        yield way

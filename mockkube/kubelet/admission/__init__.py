@@ -1,0 +1,1 @@
+"""Admit, reject and preempt pods. Start with `handlers`."""

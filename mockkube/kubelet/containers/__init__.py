@@ -1,0 +1,1 @@
+"""Containers as a kubelet simulates them: behavior, lifecycle, restarts, images."""

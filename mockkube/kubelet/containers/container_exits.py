@@ -1,0 +1,42 @@
+"""Decide how a container exits: by annotation, else by its command, else by a default."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.kubelet.containers.container_behavior import ContainerExit
+from mockkube.shell.entrypoints import has_command
+
+# Returns the exit of a container from its restart count and start time; None while it runs until stopped.
+FindExit = Callable[[int, datetime], ContainerExit | None]
+
+
+def make_exit_finder(
+    pod: ReadOnlyObject, container: ReadOnlyObject, annotated: ContainerExit | None, default: ContainerExit | None
+) -> FindExit:
+    """Return a function that decides how a container exits.
+
+    `annotated` (from annotations) comes first; `default` applies where the command does not decide.
+    """
+
+    def ends(run: int, began: datetime) -> ContainerExit | None:
+        if annotated is not None:
+            return annotated
+        if not has_command(container):
+            return default
+        # The shell interpreter is 2,000 lines that most clusters never need.
+        from mockkube.shell.environment import ContainerStart
+        from mockkube.shell.interpreter import (  # loaded for the first container that has a command
+            ContainerEnd,
+            interpret,
+        )
+
+        outcome = interpret(pod, container, ContainerStart(run, began))
+        if outcome.end is ContainerEnd.EXITS:
+            return ContainerExit(outcome.code, outcome.seconds, outcome.message)
+        if outcome.end is ContainerEnd.RUNS or default is None:
+            return None
+        # The command did some work before a part that the interpreter cannot decide; the default follows that work.
+        return ContainerExit(default.code, outcome.seconds + default.after_seconds)
+
+    return ends

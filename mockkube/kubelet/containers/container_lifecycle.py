@@ -1,0 +1,304 @@
+"""Next status of one container: from its previous status, its behavior and the time.
+
+upstream 1.36: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff)
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.kubelet.containers.container_behavior import ContainerBehavior
+from mockkube.kubelet.containers.container_exits import FindExit
+from mockkube.kubelet.containers.images import image_id, make_digest
+from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
+
+_RESTARTING_MESSAGE: Final = "The container is removed because RestartAllContainers in place"
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletEvent:
+    """Event about a pod, a node or a stage, in upstream's words."""
+
+    type: str
+    reason: str
+    message: str
+    # Name of the container that the event is about; the event's field path refers to it.
+    container: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerProgress:
+    """New status of a container, when it changes next (None: never), and events."""
+
+    status: Object
+    next_at: datetime | None = None
+    notes: tuple[KubeletEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSyncInput:
+    """Inputs of one sync of a container."""
+
+    pod: ReadOnlyObject
+    behavior: ContainerBehavior
+    now: datetime
+    # Whether the pod has init containers; selects the waiting reason before the first start.
+    initializing: bool
+    # Whether event messages name the container, as before 1.35.
+    names_container_in_events: bool
+    restart_rules: RestartRules = field(default_factory=RestartRules)
+    # Whether containers get the resources of the spec; False while a resize is pending.
+    applies_resources: bool = True
+
+
+def is_sidecar(container: ReadOnlyObject) -> bool:
+    """Return whether an init container keeps running beside the main containers."""
+    return bool(container.get("restartPolicy") == "Always")
+
+
+def new_container_status(container: ReadOnlyObject, *, initializing: bool) -> Object:
+    """Return the status of a container that has not started."""
+    status = {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": "",
+        "state": {"waiting": {"reason": "PodInitializing" if initializing else "ContainerCreating"}},
+        "lastState": {},
+        "ready": False,
+        "restartCount": 0,
+        "started": False,
+    }
+    if mounts := container.get("volumeMounts"):
+        status["volumeMounts"] = [_volume_mount_status(mount) for mount in mounts]
+    return status
+
+
+def _volume_mount_status(mount: ReadOnlyObject) -> Object:
+    """Return a volume mount as container statuses list it."""
+    shown = {"name": mount["name"], "mountPath": mount["mountPath"]}
+    if mount.get("readOnly"):
+        shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
+    return shown
+
+
+def advance_container(
+    container: ReadOnlyObject, old: ReadOnlyObject, sync_input: ContainerSyncInput, find_exit: FindExit
+) -> ContainerProgress:
+    """Return the progress of a container that may run; `find_exit` returns how it exits."""
+    state = old["state"]
+    if terminated := state.get("terminated"):
+        return _advance_terminated(container, old, terminated, sync_input, find_exit)
+    if running := state.get("running"):
+        return _advance_running(container, old, parse_time(running["startedAt"]), sync_input, find_exit)
+    # Waiting with a terminated last state: the container is in CrashLoopBackOff, or all containers restart.
+    if terminated := (old.get("lastState") or {}).get("terminated"):
+        return _advance_terminated(container, old, terminated, sync_input, find_exit)
+    return _start(container, old, sync_input, find_exit, restarts=0)
+
+
+def _start(
+    container: ReadOnlyObject,
+    old: ReadOnlyObject,
+    sync_input: ContainerSyncInput,
+    find_exit: FindExit,
+    *,
+    restarts: int,
+) -> ContainerProgress:
+    name, image = container["name"], container["image"]
+    if not sync_input.behavior.is_pullable(name):
+        return _back_off_image_pull(old, image, name)
+    identity = _container_id(sync_input.pod, name, restarts)
+    status: Object = {
+        **old,
+        "image": image,
+        "imageID": image_id(image),
+        "containerID": identity,
+        "state": {"running": {"startedAt": render_time(sync_input.now)}},
+        "ready": sync_input.behavior.is_ready(name),
+        "restartCount": restarts,
+        "started": True,
+    }
+    status |= _allocated_resources(container)
+    notes = (
+        KubeletEvent("Normal", "Pulled", f'Container image "{image}" already present on machine', name),
+        KubeletEvent(
+            "Normal",
+            "Created",
+            f"Created container: {name}" if sync_input.names_container_in_events else "Container created",
+            name,
+        ),
+        KubeletEvent(
+            "Normal",
+            "Started",
+            f"Started container {name}" if sync_input.names_container_in_events else "Container started",
+            name,
+        ),
+    )
+    # A container that exits after zero seconds terminates in the sync that starts it.
+    progress = _advance_running(container, status, sync_input.now, sync_input, find_exit)
+    return ContainerProgress(progress.status, progress.next_at, (*notes, *progress.notes))
+
+
+def _back_off_image_pull(old: ReadOnlyObject, image: str, name: str) -> ContainerProgress:
+    waiting = old["state"].get("waiting") or {}
+    if waiting.get("reason") == "ImagePullBackOff":
+        # Time alone changes nothing: only a change of the annotation lets the pull succeed.
+        return ContainerProgress(dict(old))
+    message = f'Back-off pulling image "{image}"'
+    status = {**old, "state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}}
+    notes = (
+        KubeletEvent("Normal", "Pulling", f'Pulling image "{image}"', name),
+        KubeletEvent("Warning", "Failed", f'Failed to pull image "{image}": not found', name),
+        KubeletEvent("Warning", "Failed", "Error: ErrImagePull", name),
+        KubeletEvent("Normal", "BackOff", message, name),
+    )
+    return ContainerProgress(status, None, notes)
+
+
+def _advance_running(
+    container: ReadOnlyObject,
+    status: ReadOnlyObject,
+    since: datetime,
+    sync_input: ContainerSyncInput,
+    find_exit: FindExit,
+) -> ContainerProgress:
+    # Resources that need a restart are compared first: the restarted container gets all new resources together.
+    if sync_input.applies_resources and _needs_restart_to_resize(container, status):
+        return _restart_for_resize(container, status, sync_input, find_exit)
+    shown = {**status, "ready": sync_input.behavior.is_ready(container["name"])}
+    if sync_input.applies_resources:
+        shown |= _allocated_resources(container)
+    end = find_exit(status["restartCount"], since)
+    if end is None:
+        return ContainerProgress(shown)
+    due = since + timedelta(seconds=end.after_seconds)
+    if due > sync_input.now:
+        return ContainerProgress(shown, due)
+    again = sync_input.restart_rules.may_restart(container, sync_input.pod, end.code)
+    return ContainerProgress(terminated_status(status, end.code, due, end.message), sync_input.now if again else None)
+
+
+def _needs_restart_to_resize(container: ReadOnlyObject, status: ReadOnlyObject) -> bool:
+    """Return whether a resource changed whose resize policy is RestartContainer."""
+    policies = {one["resourceName"]: one.get("restartPolicy") for one in container.get("resizePolicy") or ()}
+    if "RestartContainer" not in policies.values():
+        return False
+    wanted, given = container.get("resources") or {}, status.get("resources") or {}
+    return any(
+        (wanted.get(side) or {}).get(name) != (given.get(side) or {}).get(name)
+        for side in ("limits", "requests")
+        for name, policy in policies.items()
+        if policy == "RestartContainer"
+    )
+
+
+def _restart_for_resize(
+    container: ReadOnlyObject, status: ReadOnlyObject, sync_input: ContainerSyncInput, find_exit: FindExit
+) -> ContainerProgress:
+    """Stop a container and start it with the resources of the spec."""
+    name = container["name"]
+    last = terminated_status(status, 0, sync_input.now)["state"]
+    progress = _start(
+        container, {**status, "lastState": last}, sync_input, find_exit, restarts=status["restartCount"] + 1
+    )
+    note = KubeletEvent("Normal", "Killing", f"Container {name} resize requires restart", name)
+    return replace(progress, notes=(note, *progress.notes))
+
+
+def _allocated_resources(container: ReadOnlyObject) -> Object:
+    """Return the status fields that show a container's allocated resources."""
+    resources = container.get("resources") or {}
+    if not resources:
+        return {}
+    given: Object = {"resources": resources}
+    if requests := resources.get("requests"):
+        given["allocatedResources"] = requests
+    return given
+
+
+def terminated_status(status: ReadOnlyObject, exit_code: int, at: datetime, message: str = "") -> Object:
+    """Return the status of a running container after its exit."""
+    terminated = {
+        "exitCode": exit_code,
+        "reason": "Completed" if exit_code == 0 else "Error",
+        "startedAt": status["state"]["running"]["startedAt"],
+        "finishedAt": render_time(at),
+        "containerID": status["containerID"],
+    }
+    if message:
+        terminated["message"] = message
+    return {**status, "state": {"terminated": terminated}, "ready": False, "started": False}
+
+
+def unknown_status(status: ReadOnlyObject) -> Object:
+    """Return the terminated status of a container that never ran in a pod that ended."""
+    terminated = {
+        "exitCode": LOST_EXIT_CODE,
+        "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was terminated",
+        "startedAt": None,
+        "finishedAt": None,
+    }
+    return {**status, "state": {"terminated": terminated}, "ready": False, "started": False}
+
+
+def restarting_status(status: ReadOnlyObject) -> Object:
+    """Return the status of a container while all containers of its pod restart."""
+    last = {"exitCode": LOST_EXIT_CODE, "reason": RESTARTING_ALL, "message": _RESTARTING_MESSAGE,
+            "startedAt": None, "finishedAt": None}  # fmt: skip
+    waiting = {"reason": RESTARTING_ALL, "message": _RESTARTING_MESSAGE}
+    return {
+        # The next start writes a new ID; upstream's runtime has no container under the old one any more.
+        **{name: value for name, value in status.items() if name != "containerID"},
+        "state": {"waiting": waiting},
+        "lastState": {"terminated": last},
+        "ready": False,
+        "started": False,
+        "restartCount": status["restartCount"] + 1,
+    }
+
+
+def _advance_terminated(
+    container: ReadOnlyObject,
+    status: ReadOnlyObject,
+    terminated: ReadOnlyObject,
+    sync_input: ContainerSyncInput,
+    find_exit: FindExit,
+) -> ContainerProgress:
+    """Keep a terminated container, let it wait in CrashLoopBackOff, or restart it."""
+    if terminated.get("reason") == RESTARTING_ALL:
+        # `restarting_status` has incremented the restart count already, and this restart has no backoff.
+        return _start(container, status, sync_input, find_exit, restarts=status["restartCount"])
+    if not sync_input.restart_rules.may_restart(container, sync_input.pod, terminated["exitCode"]):
+        return ContainerProgress(dict(status))
+    wait_seconds = sync_input.restart_rules.get_backoff_seconds(status["restartCount"])
+    finished = terminated.get("finishedAt")
+    # Statuses written by others (users, KWOK stages) may lack finishedAt.
+    due = (parse_time(finished) if finished else sync_input.now) + timedelta(seconds=wait_seconds)
+    last = {"terminated": dict(terminated)}
+    if due <= sync_input.now:
+        return _start(
+            container, {**status, "lastState": last}, sync_input, find_exit, restarts=status["restartCount"] + 1
+        )
+    if (status["state"].get("waiting") or {}).get("reason") == "CrashLoopBackOff":
+        return ContainerProgress(dict(status), due)
+    metadata, name = sync_input.pod["metadata"], container["name"]
+    place = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+    message = f"back-off {_format_seconds(wait_seconds)} restarting failed container={name} pod={place}"
+    note = KubeletEvent("Warning", "BackOff", f"Back-off restarting failed container {name} in pod {place}", name)
+    waiting = {"reason": "CrashLoopBackOff", "message": message}
+    waits = {**status, "state": {"waiting": waiting}, "lastState": last, "ready": False, "started": False}
+    return ContainerProgress(waits, due, (note,))
+
+
+def _format_seconds(seconds: int) -> str:
+    """Return a backoff as Go prints a duration: 10s, 1m20s."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+def _container_id(pod: ReadOnlyObject, name: str, restarts: int) -> str:
+    uid = pod["metadata"]["uid"]
+    return f"containerd://{make_digest(f'{uid}/{name}/{restarts}')}"

@@ -1,0 +1,1 @@
+"""Events that kubelets record, one recorder per node."""

@@ -1,0 +1,1 @@
+"""Status and lease of nodes."""

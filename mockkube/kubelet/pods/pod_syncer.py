@@ -1,0 +1,201 @@
+"""Decide about one pod: admit or reject it, preempt others for it, allocate an IP, resize it, sync its containers.
+
+upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+from mockkube.kubelet.admission.admitted_pod import AdmittedPod
+from mockkube.kubelet.admission.handlers import AdmissionRules, PodAdmitResult, admit_pod
+from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.events.event_reporter import EventReporter
+from mockkube.kubelet.nodes.node_status import NodeNumbers, get_internal_ip, get_pod_network
+from mockkube.kubelet.pods import resize
+from mockkube.kubelet.pods.kubelet_state import KubeletState
+from mockkube.kubelet.pods.pod_lifecycle import sync_pod
+from mockkube.kubelet.pods.pod_status import TERMINAL_PHASES, PodStatusRules
+from mockkube.kubelet.pods.resize import ResizeRules
+from mockkube.kubelet.pods.sync_result import GET_FRESH_NODE, PLAY_STAGES, PodSyncInput, SyncResult
+from mockkube.kubelet.pods.termination import preempt_pod, reject_pod
+from mockkube.matching.taints import TaintRules
+
+# Since this version, event messages do not name the container.
+_SHORT_MESSAGES_SINCE = Version(1, 35)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletRules:
+    """Rules of a kubelet at one version and set of feature gates."""
+
+    admission: AdmissionRules
+    status: PodStatusRules
+    resize: ResizeRules
+    names_container_in_events: bool
+
+    @classmethod
+    def from_capabilities(cls, caps: Capabilities, taints: TaintRules | None = None) -> "KubeletRules":
+        """Return the rules of a kubelet; `taints` interprets tolerations."""
+        admission = AdmissionRules.from_capabilities(caps, taints)
+        return cls(
+            admission,
+            PodStatusRules.from_capabilities(caps),
+            ResizeRules.from_capabilities(caps),
+            caps.version < _SHORT_MESSAGES_SINCE,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueCallbacks:
+    """Callbacks that requeue another pod by key, or a node by name."""
+
+    requeue_pod: Callable[[Key], None]
+    requeue_node: Callable[[str], None]
+
+
+class PodSyncer:
+    """Decides about pods one at a time; its state by node is lost on restart, as that of a real kubelet."""
+
+    def __init__(
+        self, rules: KubeletRules, node_numbers: NodeNumbers, reporter: EventReporter, callbacks: RequeueCallbacks
+    ) -> None:
+        self._rules, self._node_numbers, self._reporter, self._callbacks = rules, node_numbers, reporter, callbacks
+        self._states: dict[str, KubeletState] = {}
+        self._stopping: dict[str, None] = {}
+
+    def remove_node(self, name: str) -> None:
+        """Forget the state of a node's kubelet."""
+        self._states.pop(name, None)
+
+    def get_images(self, node: str) -> list[str]:
+        """Return images that containers of a node started from."""
+        house = self._states.get(node)
+        return [] if house is None else list(house.images)
+
+    def remove_pod(self, pod: ReadOnlyObject) -> None:
+        """Forget a terminated or deleted pod; requeue pods whose deferred resize may fit now."""
+        uid = pod["metadata"]["uid"]
+        self._stopping.pop(uid, None)
+        house = self._states.get(pod["spec"].get("nodeName", ""))
+        if house is not None and house.remove_pod(uid):
+            for key in house.deferred_resizes.values():
+                self._callbacks.requeue_pod(key)
+
+    def sync_pod(
+        self, pod: ReadOnlyObject, node: ReadOnlyObject, now: datetime, *, node_is_fresh: bool, has_stages: bool
+    ) -> SyncResult:
+        """Return the result of one sync.
+
+        `node_is_fresh`: the node was just read from the API server; `has_stages`: KWOK stages decide about the pod.
+        """
+        house = self._states.setdefault(node["metadata"]["name"], KubeletState())
+        uid = pod["metadata"]["uid"]
+        terminal = (pod.get("status") or {}).get("phase") in TERMINAL_PHASES
+        # A terminated pod frees its requests before its object is deleted, as upstream filters terminated pods in
+        # admission.
+        if terminal:
+            self.remove_pod(pod)
+        elif (
+            uid not in house.admitted_pods
+            and uid not in house.preempted_pods
+            and not pod["metadata"].get("deletionTimestamp")
+        ):
+            verdict = self._admit(pod, node, house)
+            # Upstream, too, reads the node again before it rejects a pod for its labels only: the informer may lag
+            # behind.
+            if verdict.only_labels_reject and not node_is_fresh:
+                return GET_FRESH_NODE
+            if verdict.rejection is not None:
+                self._reporter.record_rejection(pod, verdict.rejection.reason)
+                return reject_pod(pod, verdict.rejection.reason, verdict.rejection.message, now)
+            for victim in verdict.victims:
+                house.preempt(victim)
+                self._reporter.record_preemption(verdict.resource)
+                self._callbacks.requeue_pod(victim.key)
+            house.admitted_pods[uid] = AdmittedPod.from_object(pod, self._rules.admission.requests)
+        if has_stages:
+            return PLAY_STAGES
+        host = self._make_sync_input(pod, node, house)
+        # Stages come first: a preempted pod of theirs fails only if a stage says so.
+        if uid in house.preempted_pods and not terminal:
+            return preempt_pod(pod, host, now)
+        return self._drop_repeated_events(pod, self._sync_admitted(pod, node, house, host, now))
+
+    def _admit(self, pod: ReadOnlyObject, node: ReadOnlyObject, state: KubeletState) -> PodAdmitResult:
+        """Admit a pod with its allocated resources, so that a restart does not reject a pod for a pending resize."""
+        given = (
+            resize.with_allocated_resources(pod) if self._rules.resize.is_enabled and resize.has_resize(pod) else pod
+        )
+        return admit_pod(given, node, state.other_pods(pod["metadata"]["uid"]), self._rules.admission)
+
+    def _make_sync_input(self, pod: ReadOnlyObject, node: ReadOnlyObject, state: KubeletState) -> PodSyncInput:
+        """Return the inputs of a sync that come from the node; allocate the pod's IP."""
+        place, uid, status = (
+            self._node_numbers.get_number(node["metadata"]["name"]),
+            pod["metadata"]["uid"],
+            pod.get("status") or {},
+        )
+        pod_ip: str = status.get("podIP") or ""
+        if not pod_ip and not pod["spec"].get("hostNetwork"):
+            pod_ip = state.allocate_ip(uid, get_pod_network(node, place))
+        # After a restart the IP of the status is taken over, so that no other pod gets it.
+        elif pod_ip and status.get("phase") not in TERMINAL_PHASES:
+            state.pod_ips[uid] = pod_ip
+        return PodSyncInput(
+            get_internal_ip(node, place), pod_ip, self._rules.status, self._rules.names_container_in_events
+        )
+
+    def _sync_admitted(
+        self, pod: ReadOnlyObject, node: ReadOnlyObject, state: KubeletState, sync_input: PodSyncInput, now: datetime
+    ) -> SyncResult:
+        """Sync an admitted pod, after a resize if there is one."""
+        notes: tuple[KubeletEvent, ...] = ()
+        if resize.has_resize(pod) and not pod["metadata"].get("deletionTimestamp"):
+            sync_input, notes = self._resize(pod, node, state, sync_input)
+        what = sync_pod(pod, sync_input, now)
+        self._record_image(pod, {note.container for note in what.events if note.reason == "Started"}, state)
+        return replace(what, events=(*notes, *what.events)) if notes else what
+
+    def _resize(
+        self, pod: ReadOnlyObject, node: ReadOnlyObject, state: KubeletState, sync_input: PodSyncInput
+    ) -> tuple[PodSyncInput, tuple[KubeletEvent, ...]]:
+        """Resize a pod if the node has room; else defer it and return the event."""
+        rules, uid = self._rules, pod["metadata"]["uid"]
+        if not rules.resize.is_enabled:
+            return replace(sync_input, applies_resources=False), ()
+        pending = resize.find_infeasible(pod, node, rules.admission) if rules.resize.has_infeasible else None
+        if pending is None:
+            verdict = admit_pod(pod, node, state.other_pods(uid), rules.admission)
+            pending = None if verdict.rejection is None else resize.make_deferred(verdict.rejection)
+        if pending is None:
+            state.deferred_resizes.pop(uid, None)
+            state.admitted_pods[uid] = resize.make_resized_pod(pod, rules.admission)
+            return sync_input, resize.completed_events(pod, rules.resize)
+        if pending.reason == resize.DEFERRED:
+            state.deferred_resizes[uid] = key_of(pod)
+        events = resize.pending_events(pod, pending, rules.resize)
+        return replace(sync_input, applies_resources=False, pending_resize=(pending.reason, pending.message)), events
+
+    def _record_image(self, pod: ReadOnlyObject, started: Collection[str], state: KubeletState) -> None:
+        """Record the images that containers started from; requeue the node if one is new."""
+        if not started:
+            return
+        for listed in ("initContainers", "containers", "ephemeralContainers"):
+            for one in pod["spec"].get(listed) or ():
+                if one["name"] in started and state.record_image(one["image"]):
+                    self._callbacks.requeue_node(pod["spec"]["nodeName"])
+
+    def _drop_repeated_events(self, pod: ReadOnlyObject, result: SyncResult) -> SyncResult:
+        """Drop the events of a stopping pod that were recorded already."""
+        uid = pod["metadata"]["uid"]
+        if not result.stopping:
+            return result
+        if uid in self._stopping:
+            return replace(result, events=())
+        self._stopping[uid] = None
+        return result

@@ -1,0 +1,44 @@
+"""Inputs and result of one sync of a pod."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.types import Object
+from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.pods.pod_status import PodStatusRules
+
+
+@dataclass(frozen=True, slots=True)
+class PodSyncInput:
+    """Inputs of one sync that come from the pod's node."""
+
+    node_ip: str
+    pod_ip: str
+    rules: PodStatusRules
+    names_container_in_events: bool = False
+    # Whether containers get the resources of the spec.
+    applies_resources: bool = True
+    # Reason and message of a resize that is pending.
+    pending_resize: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """Result of one sync: status patch, deletion, events, time of the next sync."""
+
+    status: Object | None = None
+    delete: bool = False
+    events: tuple[KubeletEvent, ...] = ()
+    next_sync_at: datetime | None = None
+    # KWOK stages decide about the pod instead of the kubelet.
+    plays_stages: bool = False
+    # Containers are stopping; its events are recorded once.
+    stopping: bool = False
+    # Sync again with the node as the API server has it now.
+    needs_fresh_node: bool = False
+
+
+NOTHING: Final = SyncResult()
+PLAY_STAGES: Final = SyncResult(plays_stages=True)
+GET_FRESH_NODE: Final = SyncResult(needs_fresh_node=True)

@@ -1,0 +1,358 @@
+"""Answer of an exploration in sentences: in which order to change components, and what happens otherwise."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from mockkube.explore.conclusions import Conclusions, changes_versions
+from mockkube.explore.exploration import Exploration, OrderVerdict, SafetyVerdict
+from mockkube.explore.path_runner import RETRY_STEPS
+from mockkube.explore.plans.orders import TurnMove
+from mockkube.explore.plans.plan import Direction, WrittenOrder
+from mockkube.explore.replay import Evidence, Replay
+from mockkube.report import undisturbed
+from mockkube.report.break_descriptions import broken_invariants, describe_breaks, join_breaks
+from mockkube.report.order_rules import Rule, find_rule
+from mockkube.report.wording import SHORT, Wording, count_noun, format_order, join_words
+from mockkube.report.workloads import Preparation, find_preparation
+
+NOTHING_HAPPENED: Final = (
+    "nothing was created, changed or restarted once a component had changed, so nothing can be said; give the plan a "
+    "disturbance"
+)
+NOT_EXERCISED: Final = "no pod and no write was subject to its decisions once it had changed"
+
+
+@dataclass(frozen=True, slots=True)
+class HarmGroup:
+    """Orders that do about equal harm, and the rule that they have in common."""
+
+    orders: tuple[OrderVerdict, ...]
+    rule: Rule
+
+    @property
+    def least(self) -> int:
+        """The lowest score."""
+        return min(one.worst.harm.score for one in self.orders)
+
+    @property
+    def most(self) -> int:
+        """The highest score."""
+        return max(one.worst.harm.score for one in self.orders)
+
+    @property
+    def span(self) -> str:
+        """Lowest and highest score as text."""
+        return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+
+
+class Answer(Conclusions):
+    """Conclusions from an exploration as sentences."""
+
+    def __init__(self, result: Exploration, evidence: Evidence | None = None) -> None:
+        super().__init__(result)
+        self.words = Wording(result.plan)
+        self._undisturbed = evidence.undisturbed.by_order if evidence is not None else {}
+        self.undisturbed_harm = evidence.undisturbed.harm if evidence is not None else None
+
+    def rule(self, phase: Direction) -> Rule:
+        """Return the rule that all safe orders have in common."""
+        return find_rule([one.order for one in self.safe(phase)], [one.order for one in self.unprepared(phase)])
+
+    def harm_groups(self, phase: Direction) -> list[HarmGroup]:
+        """Return the unsafe orders in groups of about equal harm, the least harmful group first."""
+        every = [one.order for one in self.unprepared(phase)]
+        return [HarmGroup(tuple(some), find_rule([one.order for one in some], every))
+                for some in self.group_by_harm(phase)]  # fmt: skip
+
+    @property
+    def first_undisturbed(self) -> Replay | None:
+        """One replay without disturbances; all of them have the same direction up."""
+        return next(iter(self._undisturbed.values()), None)
+
+    # In sentences
+
+    def answer_sentences(self, phase: Direction) -> Iterator[str]:
+        """Yield the answer for one direction, the rule that safe orders follow first."""
+        if changes_versions(self.plan):
+            yield from self._policy(phase)
+        yield from self._rule(phase)
+        if phase is Direction.DOWN:
+            yield from self._prepared()
+            yield from self._least_harm_down()
+            yield from self._running_pods()
+        yield from self._claims(phase)
+        if phase is Direction.UP:
+            yield from self._refused_meanwhile()
+            yield from self._untested_pods()
+
+    def _untested_pods(self) -> Iterator[str]:
+        """Say that pods without need for the change were not tested, if the plan has none."""
+        if self.all_workloads_need_change():
+            yield "Pods that do not use it were not part of this test: all workloads here do."
+
+    def describe_mechanism(self, phase: Direction) -> str:
+        """Return in a line what orders have in common by the component that changes last (up) or first (down).
+
+        Up, everything else has changed before the last component, so what is left is its own harm; down, the reverse.
+        """
+        orders, (place, word) = self.unprepared(phase), (-1, "last") if phase is Direction.UP else (0, "first")
+        always = set.intersection(*(set(broken_invariants(one)) for one in orders))
+        names = sorted({one.order[place] for one in orders})
+        found = sorted((_shared_harm([one for one in orders if one.order[place] == name], always), name)
+                       for name in names)  # fmt: skip
+        parts = [f"{join_words((f'`{name}`' for _, name in group), 'or')} {word}: {text}"
+                 for text, group in groupby(found, key=lambda one: one[0])]  # fmt: skip
+        common = [each for one in orders for each in one.worst.breaks if each.invariant in always]
+        every = f" All orders without preparation bring: {join_breaks(common)}." if common else ""
+        return (
+            f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
+        )
+
+    def _rule(self, phase: Direction) -> Iterator[str]:
+        plain, safe, rule = self.unprepared(phase), self.safe(phase), self.rule(phase)
+        whether = "Policy aside, to" if changes_versions(self.plan) else "To"
+        verb = f"{whether} {self.words.verb(phase)}"
+        untried, unsafe = self.untried(phase), self.unsafe(phase)
+        if not safe and not unsafe:
+            yield f"**{verb}: not tried.** {NOTHING_HAPPENED[:1].upper()}{NOTHING_HAPPENED[1:]}."
+            return
+        if not safe:
+            yield from self._no_safe_order(phase)
+            yield from self._not_tried(phase)
+            return
+        if len(safe) == len(plain):
+            yield f"**{verb}: in any order.** Each of the {len(plain)} orders is safe: nothing broke."
+            yield from self._not_tried(phase)
+            return
+        yield from self._not_tried(phase)
+        counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
+        if rule.exact:
+            example = format_order((self.example_up if phase is Direction.UP else self.example_down).order)
+            # The advice is the strict rule; orders that follow it only by the exception are counted, not advised.
+            if rule.needs_adjacent_changes:
+                strict = f"**{verb}: {rule.strict_text}.** For example {example}."
+                yield f"{strict} {counts}, exactly those with {rule.text}."
+            else:
+                yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule, for example {example}."
+        else:
+            yield (
+                f"**{verb}:** {counts}. What they have in common: {rule.text}; that alone is not enough, see the table."
+            )
+        bad = [each for one in unsafe for each in one.worst.breaks]
+        others = "the other " if not untried else ""
+        if unsafe:
+            yield f"In {others}{count_noun(len(unsafe), 'order')} one or more of these happened: {join_breaks(bad)}."
+        if rule.needs_adjacent_changes:
+            yield (
+                '"Right after it" is not shown to be safe: such an order passes through a mix in which others break, '
+                f"which was held here for {count_noun(1 + len(self._every_step(phase)), 'pause')} of "
+                f"{self.plan.seconds} s of "
+                "virtual time and one course of events only. Do not stop in between; better take an order without it."
+            )
+
+    def _not_tried(self, phase: Direction) -> Iterator[str]:
+        """Say which orders and which components were not tried."""
+        if untried := self.untried(phase):
+            were, them = ("was", "it") if len(untried) == 1 else ("were", "them")
+            yield f"**{count_noun(len(untried), 'order')} {were} not tried:** in {them} {NOTHING_HAPPENED}."
+        if names := self.not_exercised(phase):
+            belong = "it belongs" if len(names) == 1 else "they belong"
+            which = join_words(f"`{name}`" for name in names)
+            yield f"**Not tried: {which}** ({NOT_EXERCISED}). Nothing here says where in an order {belong}."
+
+    def _every_step(self, phase: Direction) -> list[str]:
+        return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.directions]
+
+    def _no_safe_order(self, phase: Direction) -> Iterator[str]:
+        using = " while workloads use it" if phase is Direction.DOWN and self.words.gates else ""
+        plain, unsafe = self.unprepared(phase), self.unsafe(phase)
+        which = (
+            f"Each of the {len(plain)} orders" if len(unsafe) == len(plain) else f"{len(unsafe)} of {len(plain)} orders"
+        )
+        yield f"**To {self.words.verb(phase)}: no order is safe{using}.** {which} broke something."
+        if phase is Direction.UP:
+            yield from self._least_harm(phase)
+
+    def _least_harm_down(self) -> Iterator[str]:
+        if self.unsafe(Direction.DOWN) and not self.safe(Direction.DOWN):
+            yield from self._least_harm(Direction.DOWN)
+
+    def _least_harm(self, phase: Direction) -> Iterator[str]:
+        """Say which group of orders does least harm; within a group the difference is too small to count."""
+        plain, groups = self.unprepared(phase), self.harm_groups(phase)
+        first, rest = groups[0], groups[1:]
+        if not rest:
+            yield f"**All {len(plain)} orders are about equal** (harm {first.span}; how it is counted stands below)."
+            return
+        who = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
+        others = [one for group in rest for one in group.orders]
+        in_all = set.intersection(*(set(broken_invariants(one)) for one in others))
+        alone = in_all - {name for one in first.orders for name in broken_invariants(one)}
+        more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
+        yield (
+            f"**Without preparation, the least harm: {who}.** These {len(first.orders)} orders are about equal (harm "
+            f"{first.span}; how it is counted stands below): so small a difference says nothing, there is no winner "
+            f"among them. The other {len(others)} do far more ({rest[0].least} to {rest[-1].most})"
+            f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
+        )
+
+    def _policy(self, phase: Direction) -> Iterator[str]:
+        plain = self.unprepared(phase)
+        good = [one for one in plain if self.is_supported(phase, one.order)]
+        if not good:
+            yield "The version skew policy of Kubernetes supports none of these orders; it was not enforced here."
+            return
+        rule = find_rule([one.order for one in good], [one.order for one in plain])
+        safe = sum(one.is_safe for one in good)
+        which = (
+            "all of them are safe"
+            if safe == len(good)
+            else f"{safe or 'none'} of them {'is' if safe == 1 else 'are'} safe"
+        )
+        verb, storage = self.words.verb(phase), self._storage(phase)
+        yield (
+            f"**To {verb}: {rule.text}.** So the mixes of versions stay within the version skew policy of Kubernetes "
+            f"({len(good)} of the {len(plain)} orders), and {which}.{storage} The other orders were tried as well, the "
+            "policy was not enforced: what is said of them is no advice to use them."
+        )
+
+    def _storage(self, phase: Direction) -> str:
+        """Say that the skew policy does not cover stored objects, for the direction down."""
+        if phase is Direction.UP:
+            return ""
+        return " Whether what the newer API server has stored can be read by the older one, it does not say."
+
+    def _claims(self, phase: Direction) -> Iterator[str]:
+        for written, one in self.result.list_written():
+            if written.direction is phase and not written.prepare:
+                yield self._claim(written, one)
+
+    def _claim(self, written: WrittenOrder, one: OrderVerdict) -> str:
+        stands = {True: ", said to be safe,", False: ", said to be harmful,", None: ""}[written.claim]
+        found = {
+            SafetyVerdict.SAFE: "**is safe**.",
+            SafetyVerdict.NOT_TRIED: "**was not tried**: nothing happened once a component had changed.",
+            SafetyVerdict.UNSAFE: f"**is not safe**: {join_breaks(one.worst.breaks)}.",
+        }[one.verdict]
+        named, added = written.order[: written.named], written.order[written.named :]
+        order = format_order(named)
+        if added:
+            were = "which it does not name, was" if len(added) == 1 else "which it does not name, were"
+            order += f"; {join_words(SHORT.get(name, name) for name in added)}, {were} put last in this sequence"
+        note = " See the [Note on written orders](#note-on-written-orders)." if self.plan.notes and added else ""
+        return f'The order "{written.name}" ({order}){stands} {found}{self._similar_orders(written)}{note}'
+
+    def _similar_orders(self, written: WrittenOrder) -> str:
+        """Say how many orders that keep a written sequence are safe, in whatever place other components are."""
+        named = written.order[: written.named]
+        kin = [
+            one
+            for one in self.unprepared(written.direction)
+            if tuple(name for name in one.order if name in named) == named
+        ]
+        if min(len(named), len(kin)) <= 1:
+            return ""
+        safe = sum(one.is_safe for one in kin)
+        before = f"{len(kin)} orders with {' before '.join(f'`{name}`' for name in named)}"
+        if safe == len(kin):
+            return f" All {before} are safe."
+        return f" Of all {before} {safe or 'none'} {'are' if safe > 1 else 'is'} safe."
+
+    def _running_pods(self) -> Iterator[str]:
+        """Say what happens to running pods without disturbances."""
+        replay = self._undisturbed.get((self.example_down.order, ""))
+        if replay is not None:
+            others = len(self.unprepared(Direction.DOWN))
+            back = not any(one.retry_result.breaks for one in self.result.pairs)
+            yield from undisturbed.describe(self.words, replay, self.example_down.order, others=others, back=back)
+
+    def _prepared(self) -> Iterator[str]:
+        """Describe preparations of the workloads, and whether they are enough."""
+        for one in self.prepared():
+            known = find_preparation(self.plan, one.prepares)
+            if known is None:
+                continue
+            verb, order = self.words.verb(Direction.DOWN), format_order(one.order)
+            text = f"{'; '.join(known.lines)}.{known.values}{self._around_preparation(known)} Then {order}."
+            count = len(self.unprepared(Direction.DOWN))
+            tried = f'Of the {count} orders this is the one that was tried with this preparation ("{one.prepares}")'
+            if one.verdict is SafetyVerdict.NOT_TRIED:
+                yield f"**Preparing the workloads:** {text} {tried}. Nothing happened in it: safety was not tried."
+            elif one.is_safe:
+                source = f" This is what {known.written.source} says." if known.written.source else ""
+                ups = len(self.unprepared(Direction.UP))
+                yield (
+                    f"**To {verb} safely, prepare the workloads first:** {text}{source} {tried}; it was safe after "
+                    f"each of the {ups} ways up."
+                )
+            else:
+                yield (
+                    f"**Preparing the workloads is not enough:** {text} {tried}. Still it brought "
+                    f"{join_breaks(one.worst.breaks)}."
+                )
+
+    def _around_preparation(self, known: Preparation) -> str:
+        """Say what to wait for and what to avoid around a preparation."""
+        text = ""
+        if known.rollout_commands:
+            text = f" This makes their pods anew: wait for it ({join_words(known.rollout_commands)})."
+        if self.words.gates:
+            text += f" From then on let nobody make objects that need {self.words.subject}."
+        lasting = [name for name in known.untouched if self.is_refused_after_rollback(name)]
+        if lasting:
+            names, one = join_words(f"`{name}`" for name in lasting), len(lasting) == 1
+            text += (
+                f" {names} {'stays as it is: it runs' if one else 'stay as they are: they run'} on, but cannot be made "
+                "again once `kube-apiserver` has changed back."
+            )
+        return text
+
+    def _refused_meanwhile(self) -> Iterator[str]:
+        """Say which workloads the API server refuses during a safe direction up, which is no harm."""
+        replay = self.first_undisturbed
+        if replay is None:
+            return
+        last, names = 0, dict[str, None]()
+        for index, step in enumerate(replay.steps):
+            if isinstance(step.record.move, TurnMove):
+                break
+            found = [text.partition(":")[0].lower() for text in step.record.refused]
+            names.update(dict.fromkeys(found))
+            last = index + 1 if found else last
+        if names:
+            until = self.words.describe_move(replay.moves[last])
+            yield (
+                f'On a safe way up users must wait: until "{until}" the API server refuses '
+                f"{join_words(f'`{name}`' for name in names)}. That is not counted as harm."
+            )
+
+    def describe_retry(self) -> str:
+        """Say what happens when all components change once more after the direction down."""
+        order, seconds = format_order(tuple(reversed(self.plan.components))), RETRY_STEPS * self.plan.seconds
+        bad = [one for one in self.result.pairs if one.retry_result.breaks]
+        verb = self.words.verb(Direction.UP)
+        text = (
+            f"**To {verb} once more** after the way back, without an edit to any workload: {seconds} s of virtual time "
+            f"after the last component ({RETRY_STEPS} pauses of {self.plan.seconds} s) every workload had all its pods "
+            "ready in "
+        )
+        note = (
+            f" Only that end was looked at, not the way to it, which was always {order}: that is no advice, go as the "
+            "first time."
+        )
+        if not bad:
+            return f"{text}all {len(self.result.pairs)} combinations.{note}"
+        names = sorted({each.invariant for one in bad for each in one.retry_result.breaks})
+        good = len(self.result.pairs) - len(bad)
+        return f"{text}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}.{note}"
+
+
+def _shared_harm(orders: Sequence[OrderVerdict], always: set[str]) -> str:
+    shared = set.intersection(*(set(broken_invariants(one)) for one in orders)) - always
+    text = join_words(describe_breaks(each for one in orders for each in one.worst.breaks if each.invariant in shared))
+    if text:
+        return text
+    others = any(set(broken_invariants(one)) - always for one in orders)
+    return "nothing that all of them share" if others else "nothing"

@@ -1,0 +1,156 @@
+"""HTML page about an exploration: the answer, how far to trust it, what was tried, and how it breaks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.explore.conclusions import changes_versions, find_unsupported
+from mockkube.explore.exploration import OrderVerdict
+from mockkube.explore.plans.invariants import INVARIANTS
+from mockkube.explore.plans.plan import Direction, Order
+from mockkube.explore.replay import UNDISTURBED, Evidence
+from mockkube.report import drawing, harm_terms, replay_summary, reproduction, trust
+from mockkube.report.answer import Answer
+from mockkube.report.break_descriptions import broken_invariants
+from mockkube.report.environment import render_page
+from mockkube.report.events import merge_events, read_events
+from mockkube.report.harm_terms import format_harm
+from mockkube.report.symptoms import find_symptoms
+from mockkube.report.workloads import describe_nodes, describe_workloads, find_preparation, to_yaml_line
+
+_LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
+
+
+def render(evidence: Evidence) -> str:
+    """Return the page of an exploration and its replays."""
+    answer = Answer(evidence.result, evidence)
+    return render_page(
+        "exploration.html.j2",
+        answer=answer,
+        result=evidence.result,
+        plan=evidence.result.plan,
+        words=answer.words,
+        replays=evidence.replays,
+        places=replay_summary.number_invariants(evidence.replays),
+        changes_versions=changes_versions(evidence.result.plan),
+        figures=list(_figures(answer)),
+        tables=[table for phase in Direction for table in _tables(answer, phase)],
+        harm_map=_harm_map(answer),
+        has_restarts=any(one.worker.startswith("restart: ") for replay in evidence.replays for one in replay.moments),
+        Phase=Direction,
+        UNDISTURBED=UNDISTURBED,
+        INVARIANTS=INVARIANTS,
+        replay_summary=replay_summary,
+        broken_invariants=broken_invariants,
+        drawing=drawing,
+        events=lambda moments: merge_events(one for _, one in read_events(moments)),
+        harm_terms=harm_terms,
+        format_harm=format_harm,
+        letter=_letter,
+        to_yaml_line=to_yaml_line,
+        describe_nodes=describe_nodes,
+        find_preparation=find_preparation,
+        reproduction=reproduction,
+        find_symptoms=find_symptoms,
+        trust=trust,
+        describe_workloads=describe_workloads,
+    )
+
+
+def _figures(answer: Answer) -> Iterator[tuple[int, int, str]]:
+    """Yield the figures at the top of the page: a count, the total and a text."""
+    for phase in Direction:
+        verb, orders = answer.words.verb(phase), answer.unprepared(phase)
+        yield len(answer.safe(phase)), len(orders), f"orders to {verb} are safe"
+        if untried := answer.untried(phase):
+            yield len(untried), len(orders), f"orders to {verb} were not tried"
+        if changes_versions(answer.plan):
+            good = [one for one in orders if answer.is_supported(phase, one.order)]
+            yield (
+                sum(one.is_safe for one in good),
+                len(good),
+                f"orders to {verb} that the skew policy supports are safe",
+            )
+    claimed = [one for written, one in answer.result.list_written() if written.claim]
+    for some, text in (
+        (answer.prepared(), f"prepared ways to {answer.words.verb(Direction.DOWN)} are safe"),
+        ([one for one in claimed if not one.prepares], "written orders said to be safe are safe"),
+        ([one for one in claimed if one.prepares], "written orders with a preparation said to be safe are safe"),
+    ):
+        if some:
+            yield sum(one.is_safe for one in some), len(some), text
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderRow:
+    anchor: str
+    verdict: OrderVerdict
+    skew_policy: str
+    """The first reason against the order; empty if the policy supports it."""
+    bar_width: float
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderTable:
+    phase: Direction
+    caption: str
+    rows: Sequence[_OrderRow]
+    prepared: bool = False
+
+
+def _tables(answer: Answer, phase: Direction) -> Iterator[_OrderTable]:
+    if phase is Direction.UP:
+        own = "Harm on the way up alone"
+    elif answer.independent:
+        own = "Harm on the way down alone; it was the same after every way up"
+    else:
+        own = "Harm on the way down alone, the most after any way up"
+    caption = (
+        f"{own}. Safe orders first, then from least to most harm; bars of both tables have one scale. ★ an order that "
+        "the document prescribes, if need be with the other components put last"
+    )
+    yield _OrderTable(phase, caption, _rows(answer, phase, answer.unprepared(phase)))
+    if phase is Direction.DOWN and (prepared := answer.prepared()):
+        caption = "Harm after the preparation: not to be compared with the table above, and not counted with it"
+        yield _OrderTable(phase, caption, _rows(answer, phase, prepared), prepared=True)
+
+
+def _rows(answer: Answer, phase: Direction, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
+    # One scale for all tables, so that bars can be compared between them.
+    worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
+    places = answer.result.list_verdicts(phase)
+    return [
+        _OrderRow(
+            anchor=f"{phase}-{places.index(one)}",
+            verdict=one,
+            skew_policy=next(iter(find_unsupported(answer.plan, phase, one.order)), "").partition(":")[0],
+            bar_width=one.worst.harm.score * 6 / worst,
+        )
+        for one in orders
+    ]
+
+
+def _harm_map(answer: Answer) -> drawing.HarmMap:
+    ups, downs = answer.result.list_verdicts(Direction.UP), answer.result.list_verdicts(Direction.DOWN)
+    pairs = {(one.up, one.down, one.prepares): one.up_result.harm.score + one.down_result.harm.score
+             for one in answer.result.pairs}  # fmt: skip
+    scores = {
+        (r, c): pairs[up.order, down.order, down.prepares]
+        for r, up in enumerate(ups)
+        for c, down in enumerate(downs)
+        if (up.order, down.order, down.prepares) in pairs
+    }
+    # Both orders come from the document, so these are the paths that its readers would take.
+    framed = [
+        (r, c) for r, up in enumerate(ups) if up.written_orders for c, down in enumerate(downs) if down.written_orders
+    ]
+    columns = [f"{'+ ' if one.prepares else ''}{_initials(one.order)}" for one in downs]
+    return drawing.HarmMap([_initials(one.order) for one in ups], columns, scores, framed)
+
+
+def _letter(name: str) -> str:
+    return _LETTERS.get(name, name[:1].upper())
+
+
+def _initials(order: Order) -> str:
+    return " ".join(map(_letter, order))

@@ -1,0 +1,185 @@
+"""Summary of an exploration: tables for a terminal, JSON for programs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from mockkube.explore.exploration import DirectionResult, Exploration, OrderVerdict, SafetyVerdict
+from mockkube.explore.plans.invariants import INVARIANTS
+from mockkube.explore.plans.plan import Direction
+from mockkube.report.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
+from mockkube.report.harm_terms import format_harm
+from mockkube.report.markup import to_plain
+from mockkube.report.wording import SHORT, format_order
+
+# Plain ASCII, so that columns align in every terminal.
+_MARKS: Final = {SafetyVerdict.SAFE: "ok", SafetyVerdict.UNSAFE: "no", SafetyVerdict.NOT_TRIED: "?"}
+# Index of the column NOT TRIED, which is left out if every order was tried.
+_NOT_TRIED: Final = 4
+
+
+def render_table(result: Exploration) -> str:
+    """Return the tables of orders and the counterexamples."""
+    answer = Answer(result)
+    lines = [result.plan.title, ""]
+    for phase in Direction:
+        lines += [*_format_direction(answer, phase), ""]
+    lines += [to_plain(answer.describe_retry()), "", *_counterexamples(result)]
+    lines.append(
+        f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
+        f"{result.played} played; seed {result.plan.seed}"
+    )
+    lines += [f"never accepted: {name}: {reason}" for name, reason in result.never_accepted.items()]
+    if result.surprises:
+        lines.append(f"{result.surprises} steps came out otherwise when played again: counts of other ways may be off")
+    if result.checked is not None:
+        lines.append(
+            f"{result.checked.path_count} ways played from start to end: {len(result.checked.differences)} differ"
+        )
+        lines += map(str, result.checked.differences)
+    return "\n".join(lines)
+
+
+def _format_direction(answer: Answer, phase: Direction) -> Iterator[str]:
+    yield f"TO {answer.words.verb(phase).upper()}: {_format_count(answer, phase)}"
+    yield from _rows(answer.unprepared(phase))
+    if names := answer.not_exercised(phase):
+        yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
+    if phase is Direction.DOWN and (ready := answer.prepared()):
+        safe = sum(one.is_safe for one in ready)
+        yield ""
+        yield f"TO {answer.words.verb(phase).upper()}, PREPARED: {safe} of {_orders(len(ready))} safe"
+        yield from _rows(ready)
+
+
+def _format_count(answer: Answer, phase: Direction) -> str:
+    every, safe, untried = answer.unprepared(phase), answer.safe(phase), answer.untried(phase)
+    if len(untried) == len(every):
+        return f"not tried: {NOTHING_HAPPENED}"
+    rule = answer.rule(phase)
+    which = (
+        ("" if not safe else f": {to_plain(rule.text)}") if rule.exact else f"; they all have: {to_plain(rule.text)}"
+    )
+    others = f", {len(untried)} not tried" if untried else ""
+    return f"{len(safe)} of {_orders(len(every))} safe{others}{which}"
+
+
+def _orders(count: int) -> str:
+    return "1 order is" if count == 1 else f"{count} orders are"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _rows(verdicts: Sequence[OrderVerdict]) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "NOT TRIED", "WRITTEN")]
+    rows += [_row(one) for one in verdicts]
+    if not any(row[_NOT_TRIED] for row in rows[1:]):
+        rows = [(*row[:_NOT_TRIED], *row[_NOT_TRIED + 1 :]) for row in rows]
+    yield from _align(rows)
+
+
+def _row(one: OrderVerdict) -> tuple[str, ...]:
+    written = ", ".join(f"{each.name}{_claim(each.claim, one.verdict)}" for each in one.written_orders)
+    breaks = ", ".join(dict.fromkeys(each.invariant for each in one.worst.breaks))
+    prepared = f" (prepared: {one.prepares})" if one.prepares else ""
+    untried = (
+        "all"
+        if one.verdict is SafetyVerdict.NOT_TRIED
+        else ", ".join(SHORT.get(name, name) for name in one.not_exercised)
+    )
+    return (
+        _MARKS[one.verdict],
+        format_order(one.order) + prepared,
+        format_harm(one.worst.harm),
+        breaks or "-",
+        untried if one.verdict is not SafetyVerdict.UNSAFE else "",
+        written,
+    )
+
+
+def _claim(claim: bool | None, verdict: SafetyVerdict) -> str:
+    if claim is None:
+        return ""
+    said = "safe" if claim else "harmful"
+    if verdict is SafetyVerdict.NOT_TRIED:
+        return f" (said to be {said}: not tried)"
+    return f" (said to be {said}: {'it is' if claim is (verdict is SafetyVerdict.SAFE) else 'it is not'})"
+
+
+def _counterexamples(result: Exploration) -> Iterator[str]:
+    for one in result.counterexamples:
+        yield f"{one.invariant}: {INVARIANTS.get(one.invariant, 'Demanded by the plan.')}"
+        yield f"  broken in {len(one.moves)} step{'s' * (len(one.moves) > 1)}: {', '.join(map(str, one.moves))}"
+        yield f"  {one.text}"
+        yield f"  play it: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
+        yield ""
+
+
+def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
+
+
+def to_json(result: Exploration) -> dict[str, Any]:
+    """Return all results as JSON data."""
+    return {
+        "plan": result.plan.name,
+        "seed": result.plan.seed,
+        "walks": result.walks,
+        "states": result.states,
+        "surprises": result.surprises,
+        "orders": [_order_json(one) for phase in Direction for one in result.list_verdicts(phase)],
+        "pairs": [
+            {
+                "up": list(one.up),
+                "down": list(one.down),
+                **({"prepares": one.prepares} if one.prepares else {}),
+                "score": one.up_result.harm.score + one.down_result.harm.score,
+                "rising": _way_json(one.up_result),
+                "falling": _way_json(one.down_result),
+                "again": _way_json(one.retry_result),
+            }
+            for one in result.pairs
+        ],
+        "counterexamples": [
+            {"invariant": one.invariant, "text": one.text, "moves": [str(move) for move in one.moves]}
+            for one in result.counterexamples
+        ],
+        "notExercised": {str(phase): list(result.not_exercised(phase)) for phase in Direction},
+        "refuted": [written.name for written, _ in result.refuted_claims],
+        "unconfirmed": [written.name for written, _ in result.unconfirmed_claims],
+        "neverAccepted": dict(result.never_accepted),
+        "loops": [one.as_json() for one in result.rates],
+        **_checked_json(result),
+    }
+
+
+def _checked_json(result: Exploration) -> dict[str, Any]:
+    if result.checked is None:
+        return {}
+    return {
+        "checked": {"ways": result.checked.path_count, "differences": [str(one) for one in result.checked.differences]}
+    }
+
+
+def _order_json(one: OrderVerdict) -> dict[str, Any]:
+    written = [{"name": each.name, "claim": each.claim, "source": each.source} for each in one.written_orders]
+    return {
+        "phase": str(one.direction),
+        "order": list(one.order),
+        "verdict": str(one.verdict),
+        "safe": one.is_safe,
+        "notExercised": list(one.not_exercised),
+        **({"prepares": one.prepares} if one.prepares else {}),
+        **({"written": written} if written else {}),
+        **_way_json(one.worst),
+    }
+
+
+def _way_json(way: DirectionResult) -> dict[str, Any]:
+    return {
+        "harm": dict(way.harm.nonzero_counts()),
+        "breaks": [{"invariant": one.invariant, "text": one.text} for one in way.breaks],
+    }

@@ -1,0 +1,157 @@
+"""Limits of a report: what ran, what was tried, and what was not."""
+
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from mockkube.cluster.simulated_cluster import CONTROLLER_CLIENT_LIMITS
+from mockkube.explore.conclusions import changes_versions
+from mockkube.explore.plans.plan import Direction, DisturbanceTiming
+from mockkube.features.versions import DEFAULT, Version
+from mockkube.report.answer import NOT_EXERCISED, Answer
+from mockkube.report.wording import count_noun, join_words
+
+
+def tool_name() -> str:
+    """Return name and version of mockkube."""
+    try:
+        return f"mockkube {version('mockkube')}"
+    # A checkout that is only on the path has no package metadata.
+    except PackageNotFoundError:
+        return "mockkube"
+
+
+def describe_engine(kubernetes: str = str(DEFAULT)) -> str:
+    """Say that a simulation ran, and of which Kubernetes version."""
+    return (
+        f"**A simulated cluster, not real binaries.** {tool_name()} is a model of the Kubernetes {kubernetes} control "
+        "plane (API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the "
+        'real one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" '
+        "means *at once*, not how fast a real cluster is."
+    )
+
+
+def list_caveats(answer: Answer) -> Iterator[str]:
+    """Yield what a reader must know before acting on an exploration."""
+    yield describe_engine(_versions(answer))
+    yield _cluster(answer)
+    yield _tried(answer)
+    yield _time(answer)
+    yield _counts(answer)
+    yield _sharing(answer)
+    yield _untried(answer)
+
+
+def _versions(answer: Answer) -> str:
+    plan = answer.plan
+    versions = {
+        str(plan.version),
+        *(one.setting_for(phase).version or str(plan.version) for one in plan.changes for phase in Direction),
+    }
+    return join_words(sorted(versions, key=Version.parse))
+
+
+def _cluster(answer: Answer) -> str:
+    plan = answer.plan
+    others = "" if changes_versions(plan) else " The versions are equal, so the skew policy has nothing to say."
+    return (
+        f"**The cluster:** {count_noun(len(plan.nodes), 'node')}, one API server, one scheduler, one controller "
+        "manager; the "
+        f"kubelets of all nodes change at once. The version skew policy was not enforced.{others}"
+    )
+
+
+def _tried(answer: Answer) -> str:
+    plan, words = answer.plan, answer.words
+    ups, downs, ready = (
+        len(answer.unprepared(Direction.UP)),
+        len(answer.unprepared(Direction.DOWN)),
+        len(answer.prepared()),
+    )
+    prepared = f" and {count_noun(ready, 'prepared one')}" if ready else ""
+    what = (
+        f"a change of version ({words.subject})" if words.is_upgrade else f"{words.subject} at version {plan.version}"
+    )
+    return (
+        f"**Tried:** {what}; every order to {words.verb(Direction.UP)} ({ups}) followed by every order to "
+        f"{words.verb(Direction.DOWN)} ({downs}{prepared}): {answer.result.walks} ways, with the workloads and "
+        "disturbances "
+        f"below, one seed ({plan.seed})."
+    )
+
+
+def _time(answer: Answer) -> str:
+    plan = answer.plan
+    names = [f'"{one.name}"' for one in plan.disturbances if one.when is DisturbanceTiming.EVERY_STEP]
+    after = f" {join_words(names)} follow in this sequence, each with as long a pause." if names else ""
+    return (
+        f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Another sequence, or a "
+        "longer stay "
+        "in one mix of components, was not tried."
+    )
+
+
+def _counts(answer: Answer) -> str:
+    return (
+        f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were made in one "
+        "step, so the "
+        "counts of such a step are lower bounds: compare orders by what broke, then by the league of their harm, "
+        "not by "
+        f"a few points.{_pace(answer)}"
+    )
+
+
+def _pace(answer: Answer) -> str:
+    """Say how the rate of hot loops was measured."""
+    if not answer.result.rates:
+        return ""
+    return (
+        f" How fast a loop goes was measured apart, over {answer.result.rates[0].window_seconds} s of virtual "
+        "time, with "
+        f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a second, "
+        f"{CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
+    )
+
+
+def _sharing(answer: Answer) -> str:
+    result = answer.result
+    text = (
+        f"**Not played {result.walks} times from the start:** ways that come to the same state of the cluster "
+        "share what "
+        f"follows ({result.states} states, {result.steps} different steps, {result.played} played). "
+    )
+    return f"{text}{_played_again(answer)}{_checked(answer)}"
+
+
+def _played_again(answer: Answer) -> str:
+    result = answer.result
+    if not result.surprises:
+        return "No step that was played again came out otherwise."
+    other = "step that was played again came out" if result.surprises == 1 else "steps that were played again came out"
+    verdicts = (
+        "None of them broke another invariant: no verdict is touched, a count may be off."
+        if not result.doubts
+        else f"{result.doubts} of them broke other invariants: verdicts of orders that share such a step are in doubt."
+    )
+    return f"{result.surprises} {other} otherwise. {verdicts}"
+
+
+def _checked(answer: Answer) -> str:
+    checked = answer.result.checked
+    if checked is None:
+        return ""
+    others = len(checked.differences)
+    found = f"{others} came out otherwise" if others else "all came out the same"
+    return f" {count_noun(checked.path_count, 'way')}, drawn by the seed, were also played from start to end: {found}."
+
+
+def _untried(answer: Answer) -> str:
+    gate = "" if answer.words.is_upgrade else "a change of version (here a gate changes, nothing else), "
+    idle = "".join(
+        f"{join_words(f'`{name}`' for name in names)} on the path {phase} ({NOT_EXERCISED}), "
+        for phase in Direction
+        if (names := answer.not_exercised(phase))
+    )
+    return (
+        f"**Not tried:** {idle}{gate}several API servers of which only some have changed, kubelets node by node, a "
+        "change of leader, other workloads, sizes and load, real latencies, metrics and alerts."
+    )

@@ -1,0 +1,69 @@
+"""Sentences about the path down without disturbances: what happens to pods that just run."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockkube.explore.plans.plan import Direction, Order, RolloutPlan
+from mockkube.explore.replay import UNDISTURBED, Replay
+from mockkube.report.wording import Wording, format_order, join_words
+
+_DONE_BY: Final = {
+    "evicted": "evicted by the taint eviction of `kube-controller-manager`",
+    "removed": "removed by the DaemonSet controller of `kube-controller-manager`",
+    "rejected": "rejected by their `kubelet`",
+}
+
+
+def describe(words: Wording, replay: Replay, order: Order, *, others: int, back: bool) -> Iterator[str]:
+    """Describe what happens to running pods without disturbances.
+
+    `others` is the number of orders without preparation; `back` says whether another change up repairs everything.
+    """
+    tried = f"tried without disturbances: this order, {format_order(order)}, 1 of the {others} without preparation"
+    fates = list(_describe_losses(words, replay))
+    if not fates:
+        yield f"Pods that just run, with nobody touching anything: none was evicted, removed or rejected ({tried})."
+        return
+    unharmed = replay.unharmed_workloads()
+    kept = f" {join_words(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
+    again = f" To {words.verb(Direction.UP)} again brings them back, without an edit." if back else ""
+    where = f" Step by step, with a scenario to play: [the undisturbed way](#{UNDISTURBED})."
+    yield (
+        f"**Pods that just run are hit too**, with nobody deleting or changing anything ({tried}): "
+        f"{'; '.join(fates)}.{kept}{again}{where}{_explain_tables(words.plan)}"
+    )
+
+
+def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
+    """Yield for each workload how many running pods it lost, why and when, and whether they were replaced."""
+    owned = list(replay.running.values())
+    grouped: dict[tuple[str, str, int], list[float]] = {}
+    for index, fact in replay.lost_pods():
+        key = fact.workload, _DONE_BY[fact.harm], index
+        grouped.setdefault(key, []).append(fact.at - replay.steps[index].record.began)
+    for (name, done, index), waits in sorted(grouped.items()):
+        soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
+        step = words.describe_move(replay.moves[index])
+        taken = f'{len(waits)} of {owned.count(name)} {done} {soon} at the step "{step}"'
+        yield f"`{name}`: {taken}, {_describe_end(replay, name, index)}"
+
+
+def _describe_end(replay: Replay, name: str, index: int) -> str:
+    """Say whether a workload has all its pods at the end."""
+    missing = replay.missing[name]
+    if not missing:
+        return "and others take their place"
+    # Events of a refused creation name the pod, which begins with the name of its workload.
+    short = name.rpartition("/")[2].removesuffix("*")
+    later = (fact for step in replay.steps[index:] for fact in step.record.facts if fact.harm == "refused")
+    refused = any(fact.object.partition("/")[2].startswith(short) for fact in later)
+    return f"{missing} missing at the end{': `kube-apiserver` refuses new ones' if refused else ''}"
+
+
+def _explain_tables(plan: RolloutPlan) -> str:
+    """Say why the tables may count fewer evictions."""
+    return (
+        " (The tables below count with disturbances: a pod that a disturbance has deleted is not there to be evicted.)"
+        if any("delete" in action for one in plan.disturbances for action in one.actions)
+        else ""
+    )

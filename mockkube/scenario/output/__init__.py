@@ -1,0 +1,1 @@
+"""Results of runs on the terminal, as JUnit and as the page of claims."""

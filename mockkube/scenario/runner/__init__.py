@@ -1,0 +1,1 @@
+"""Load scenario files and play them. Start with `scenario_runner`."""

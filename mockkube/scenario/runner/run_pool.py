@@ -1,0 +1,103 @@
+"""Run many scenarios, spread over processes."""
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import shlex
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Final
+
+from mockkube.cluster.configuration.errors import StartError
+from mockkube.proposals.loading import proposal_files
+from mockkube.scenario.errors import ScenarioError
+from mockkube.scenario.runner.results import RunResult
+from mockkube.scenario.runner.scenario_runner import RunOptions, ScenarioRun, play
+from mockkube.scenario.scenario import Scenario
+
+# Exit status of a process ended by SIGINT: 128 + 2.
+_EXIT_INTERRUPTED: Final = 130
+# Collect garbage less often than by default: most objects are decoded JSON, which has no reference cycles.
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
+
+
+def list_runs(
+    scenarios: Iterable[Scenario], *, name: str = "", cell: str | None = None, seeds: Sequence[int] = ()
+) -> list[ScenarioRun]:
+    """Return every run of these scenarios, restricted to a name, a cell and seeds if given."""
+    known = list(scenarios)
+    chosen = [one for one in known if name in ("", one.name)]
+    if not chosen:
+        raise ScenarioError(f"no scenario is called {name!r}: there are {', '.join(one.name for one in known)}")
+    runs = [
+        ScenarioRun(one, seed, combination)
+        for one in chosen
+        for combination in one.list_cells()
+        for seed in seeds or one.seeds
+        if cell in (None, str(combination))
+    ]
+    if not runs:
+        cells = dict.fromkeys(str(combination) or "''" for one in chosen for combination in one.list_cells())
+        raise ScenarioError(f"no combination is called {cell!r}: there are {'; '.join(cells)}")
+    return runs
+
+
+def replay_command(result: RunResult) -> str:
+    """Return the command line that repeats one run."""
+    cell = ["--cell", result.cell] if result.cell else []
+    which = ["--scenario", result.scenario, "--seed", str(result.seed), *cell]
+    proposals = [word for file in proposal_files() for word in ("--proposal", file)]
+    return shlex.join(["mockkube", *proposals, "test", result.file, *which, *result.options])
+
+
+def play_all(runs: Sequence[ScenarioRun], manner: RunOptions, jobs: int) -> Iterator[tuple[int, RunResult]]:
+    """Play runs in several processes; yield index and result of each as it ends."""
+    if jobs <= 1 or len(runs) == 1:
+        _set_gc_thresholds()
+        for index, run in enumerate(runs):
+            yield index, play_one(run, manner)
+        return
+    context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+    gc.collect()
+    gc.freeze()  # what is loaded is shared with the processes, as long as nobody writes to it
+    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_initialize_process) as pool:
+        futures = {pool.submit(_play_in_process, run, manner): index for index, run in enumerate(runs)}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise StartError("a process that played scenarios has died: play with --jobs 1 to see why") from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _set_gc_thresholds() -> None:
+    """Raise the thresholds of the garbage collector."""
+    gc.set_threshold(*_GC_THRESHOLDS)
+
+
+def _initialize_process() -> None:
+    """Prepare a process of the pool; SIGINT ends it immediately while it waits for work."""
+    _set_gc_thresholds()
+    # The terminal sends SIGINT to all processes; an idle one would otherwise print a traceback.
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(_EXIT_INTERRUPTED))
+
+
+def _play_in_process(run: ScenarioRun, manner: RunOptions) -> RunResult:
+    """Play one run in a process of the pool; on SIGINT stop its cluster, then end the process."""
+    waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return play_one(run, manner)
+    except KeyboardInterrupt:
+        os._exit(_EXIT_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, waiting)
+
+
+def play_one(run: ScenarioRun, manner: RunOptions) -> RunResult:
+    """Play one run in an event loop of its own."""
+    return asyncio.run(play(run, manner))

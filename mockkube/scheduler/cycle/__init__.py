@@ -1,0 +1,1 @@
+"""Scheduling and binding cycles of a pod. Start with `scheduling_cycle`."""

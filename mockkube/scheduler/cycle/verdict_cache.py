@@ -1,0 +1,313 @@
+"""Verdict cache: filter verdicts and scores of each node for pods of one signature, valid until the node changes.
+
+Only results that depend on the pod and that one node are cached; plugins of scope CLUSTER run in each cycle. A verdict
+here is the index of the filter that rejects the node, with its status.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, islice
+from typing import Final, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from mockkube.scheduler.framework.interface import CacheScope, CycleState, ScorePlugin
+from mockkube.scheduler.framework.log_buffer import Lines
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.signatures import sign_pod
+from mockkube.scheduler.framework.snapshot import Snapshot, adjust_count
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
+from mockkube.scheduler.profile.framework import Framework
+from mockkube.scheduler.profile.profiles import Profile
+
+# Signatures in the cache; the least recently used one is dropped.
+SIGNATURES_MAX: Final = 64
+# Up to so many nodes without a verdict are evaluated on refresh; more are evaluated when a search reaches them.
+_EAGER_MAX: Final = 64
+_UNKNOWN: Final = 0
+_FITS: Final = 1
+_REJECTED: Final = 2
+_ONLY_FITTING: Final = bytes(mark == _FITS for mark in range(256))
+
+T = TypeVar("T")
+Verdict = tuple[int, Status]
+"""Index of the filter that rejects the node, and its status."""
+
+
+class NodeTable(Generic[T]):
+    """One cached value per node, in the snapshot's order; None where it is unknown or outdated."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._structure = -1
+        self._generation = 0
+        self.entries: list[T | None] = []
+
+    def refresh(self) -> list[tuple[int, T]] | None:
+        """Drop the values of changed nodes; return them with their slots, or None if all were dropped."""
+        snapshot = self._snapshot
+        # Slots are indexes in the list of nodes, so that nothing can be kept when the list changes.
+        if self._structure != snapshot.structure_generation:
+            self.entries = [None] * len(snapshot.all)
+            self._structure, self._generation = snapshot.structure_generation, snapshot.generation
+            return None
+        dropped = self.drop(snapshot.changed_since(self._generation))
+        self._generation = snapshot.generation
+        return dropped
+
+    def drop(self, names: Iterable[str]) -> list[tuple[int, T]]:
+        """Drop the values of some nodes; return them with their slots."""
+        dropped = []
+        for name in names:
+            slot = self._snapshot.slot_of(name)
+            if slot is not None and (known := self.entries[slot]) is not None:
+                self.entries[slot] = None
+                dropped.append((slot, known))
+        return dropped
+
+
+@dataclass(frozen=True, slots=True)
+class FittingNodes:
+    """Result of a search from one node on: slots of feasible nodes, rejections by filter and code, nodes passed."""
+
+    slots: Sequence[int]
+    rejection_counts: Mapping[tuple[int, Code], int]
+    evaluated: int
+
+
+class FilterVerdicts:
+    """Verdicts of the filters of scope NODE and LOAD, optionally with nominated pods added to their nodes."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        pod: PodInfo,
+        skipped: frozenset[str],
+        snapshot: Snapshot,
+        *,
+        with_nominated: bool = False,
+    ) -> None:
+        self._with_nominated = with_nominated
+        # Generation of the nominator up to which verdicts are valid.
+        self._nominator_generation = 0
+        # Node that the pod of the last cycle is nominated to: a pod ignores its own nomination, other pods do not.
+        self._last_nominated_node = ""
+        self._filter_indexes = {plugin.name: place for place, plugin in enumerate(profile.filters)}
+        active = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
+        self._cached_filters = [(place, one) for place, one in active if one.scope_for(pod) is not CacheScope.CLUSTER]
+        # Filters that run in each cycle.
+        self.uncached_filters = [(place, one) for place, one in active if one.scope_for(pod) is CacheScope.CLUSTER]
+        self.fits: Verdict = (len(profile.filters), SUCCESS)
+        self._table: NodeTable[Verdict] = NodeTable(snapshot)
+        # Number of nodes that are rejected or unknown.
+        self._not_fitting = 0
+        self._unknown: dict[int, None] = {}
+        # Status of each rejected node; may hold outdated entries unless all nodes are rejected.
+        self.node_to_status: dict[str, Status] = {}
+        # Number of nodes by rejecting filter and code; used when no node fits.
+        self.rejection_counts: dict[tuple[int, Code], int] = {}
+        # Number of nodes by reasons, updated with each verdict: counting 5,000 nodes for each message took 0.35 ms.
+        self.reason_counts: dict[tuple[str, ...], int] = {}
+        # What was logged when the node was evaluated, by slot.
+        self.log_lines: dict[int, Lines] = {}
+        # One byte per slot: unknown, fits, or the number of its rejector. Searching bytes needs no Python loop.
+        self._marks = bytearray()
+        # Rejecting filters with their codes; the mark of the first is `_REJECTED`.
+        self._rejectors: list[tuple[int, Code]] = []
+
+    @property
+    def entries(self) -> Sequence[Verdict | None]:
+        """Verdicts by slot; feasible nodes have the object `fits` itself."""
+        return self._table.entries
+
+    def refresh(self, framework: Framework, state: CycleState, pod: PodInfo) -> None:
+        """Drop verdicts that changed since the last cycle, and evaluate these nodes if they are few."""
+        dropped = self._table.refresh()
+        renominated = self._nodes_with_changed_nominations(framework, pod) if self._with_nominated else ()
+        if dropped is None:
+            self._not_fitting = len(self._table.entries)
+            self._unknown = dict.fromkeys(range(self._not_fitting))
+            self._marks = bytearray(self._not_fitting)
+            self.node_to_status, self.rejection_counts, self.reason_counts, self.log_lines = {}, {}, {}, {}
+            return
+        for slot, known in dropped + self._table.drop(renominated):
+            self._unknown[slot] = None
+            self._marks[slot] = _UNKNOWN
+            self.log_lines.pop(slot, None)
+            if known is self.fits:
+                self._not_fitting += 1
+            else:
+                self._count_rejection(known, -1)
+        if len(self._unknown) <= _EAGER_MAX:
+            for slot in list(self._unknown):
+                self.evaluate(framework, state, pod, slot)
+
+    def _nodes_with_changed_nominations(self, framework: Framework, pod: PodInfo) -> Sequence[str]:
+        """Return the nodes whose nominated pods are not the same any more for this pod."""
+        nominator = framework.nominator
+        own = nominator.nominated_node_of(pod.uid)
+        names = [*nominator.changed_since(self._nominator_generation), self._last_nominated_node, own]
+        self._nominator_generation, self._last_nominated_node = nominator.generation, own
+        return names
+
+    def all_fit(self) -> bool:
+        """Return whether all nodes are known to fit and no filter has to run."""
+        return not self._not_fitting and not self.uncached_filters
+
+    def none_fits(self) -> bool:
+        """Return whether all nodes are known not to fit and no filter has to run."""
+        return self.is_complete() and self._not_fitting == len(self._table.entries)
+
+    def is_complete(self) -> bool:
+        """Return whether the verdict of every node is known and no filter has to run."""
+        return not self._unknown and not self.uncached_filters
+
+    def find_next_fitting(self, start: int, count: int) -> FittingNodes:
+        """Return the next feasible nodes from a slot on, once around; all verdicts must be known."""
+        rotated = self._marks[start:] + self._marks[:start]
+        total = len(rotated)
+        steps = list(islice(compress(range(total), rotated.translate(_ONLY_FITTING)), count))
+        passed = rotated[: steps[-1] + 1] if len(steps) == count else rotated
+        marked = ((refuser, passed.count(mark)) for mark, refuser in enumerate(self._rejectors, _REJECTED))
+        refusals = {refuser: nodes for refuser, nodes in marked if nodes}
+        return FittingNodes([(start + step) % total for step in steps], refusals, len(passed))
+
+    def evaluate(self, framework: Framework, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+        """Evaluate a node without a verdict. Raises PluginError."""
+        node, log = framework.snapshot.all[slot], framework.log
+        if log.fresh:
+            # Lines of other plugins must not be cached with this verdict, so they are counted first.
+            log.count_fresh()
+        if self._with_nominated and framework.nominated_pods_to_respect(pod, node.name):
+            verdict = self.evaluate_with_nominated(framework, state, pod, slot)
+        else:
+            verdict = self._find_rejection(framework, state, pod, node)
+        if log.fresh:
+            self.log_lines[slot] = log.take_fresh()
+        if verdict is self.fits:
+            self._not_fitting -= 1
+            self._marks[slot] = _FITS
+        else:
+            self.node_to_status[node.name] = verdict[1]
+            self._count_rejection(verdict, 1)
+            self._marks[slot] = self._mark_for(verdict[0], verdict[1].code)
+        self._table.entries[slot] = verdict
+        del self._unknown[slot]
+        return verdict
+
+    def evaluate_with_nominated(self, framework: Framework, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+        """Run all filters on a node with the pods nominated to it. Raises PluginError."""
+        status = framework.run_filters_with_nominated_pods(state, pod, framework.snapshot.all[slot])
+        return self.fits if status.is_success else (self._filter_indexes[status.plugin], status)
+
+    def _count_rejection(self, verdict: Verdict, sign: int) -> None:
+        place, status = verdict
+        self.rejection_counts[place, status.code] = self.rejection_counts.get((place, status.code), 0) + sign
+        adjust_count(self.reason_counts, status.reasons, sign)
+
+    def _mark_for(self, place: int, code: Code) -> int:
+        refuser = (place, code)
+        if refuser not in self._rejectors:
+            self._rejectors.append(refuser)
+        return self._rejectors.index(refuser) + _REJECTED
+
+    def _find_rejection(self, framework: Framework, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
+        for place, plugin in self._cached_filters:
+            status = framework.run_filter(state, plugin, pod, node)
+            if not status.is_success:
+                return place, status
+        return self.fits
+
+
+class CachedScores:
+    """Raw scores of plugins of scope NODE and LOAD: weighted sums, and those that have to be normalized."""
+
+    def __init__(self, profile: Profile, skipped: frozenset[str], snapshot: Snapshot) -> None:
+        active = [one for one in profile.scores if one.name not in skipped]
+        cached = [one for one in active if one.score_scope is not CacheScope.CLUSTER]
+        self.uncached_plugins = [one for one in active if one.score_scope is CacheScope.CLUSTER]
+        self.normalized_plugins = [one for one in cached if _normalizes(one)]
+        # Scores that are not normalized do not depend on the other nodes, so their weighted sum can be cached as one
+        # number.
+        self._weighted_plugins = [(one, profile.weights[one.name]) for one in cached if not _normalizes(one)]
+        self._weighted_sums: NodeTable[int] = NodeTable(snapshot)
+        self._raw_scores: list[list[int]] = []
+        # What was logged when the node was scored, by slot.
+        self._lines: dict[int, Lines] = {}
+
+    def refresh(self) -> None:
+        """Drop the scores of nodes that changed since the last cycle."""
+        before = self._weighted_sums.entries
+        for slot, _ in self._weighted_sums.refresh() or ():
+            self._lines.pop(slot, None)
+        if self._weighted_sums.entries is not before:
+            self._lines = {}
+            self._raw_scores = [[0] * len(self._weighted_sums.entries) for _ in self.normalized_plugins]
+
+    def weighted_sums(self, framework: Framework, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
+        """Return the weighted sums of scores that need no normalizing, for some nodes."""
+        entries = self._weighted_sums.entries
+        sums = [
+            self._score_node(framework, state, pod, slot) if (known := entries[slot]) is None else known
+            for slot in slots
+        ]
+        if self._lines:
+            framework.log.count_cached(self._lines, slots)
+        return sums
+
+    def raw_scores(self, index: int, slots: Sequence[int]) -> list[int]:
+        """Return the raw scores of a plugin that normalizes; valid after `weighted_sums` for the same nodes."""
+        return _select(self._raw_scores[index], slots)
+
+    def _score_node(self, framework: Framework, state: CycleState, pod: PodInfo, slot: int) -> int:
+        node, log = framework.snapshot.all[slot], framework.log
+        if log.fresh:
+            log.count_fresh()
+        for raws, plugin in zip(self._raw_scores, self.normalized_plugins, strict=True):
+            raws[slot] = plugin.score(state, pod, node)
+        total = self._weighted_sums.entries[slot] = sum(
+            weight * plugin.score(state, pod, node) for plugin, weight in self._weighted_plugins
+        )
+        if log.fresh:
+            self._lines[slot] = log.take_fresh()
+        return total
+
+
+class VerdictCache:
+    """Cached verdicts and scores of one profile, by pod signature; bounded."""
+
+    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
+        self._profile, self._snapshot = profile, snapshot
+        self._filter_verdicts: LRUCache[object, FilterVerdicts] = LRUCache(SIGNATURES_MAX)
+        self._scores: LRUCache[object, CachedScores] = LRUCache(SIGNATURES_MAX)
+
+    def filter_verdicts(self, state: CycleState, pod: PodInfo, *, with_nominated: bool = False) -> FilterVerdicts:
+        """Return the verdicts for pods like this one, optionally with nominated pods added to their nodes."""
+        skipped = frozenset(state.skip_filter)
+        # PreFilter may skip a filter for one pod and not for another of the same signature. With nominated pods the
+        # priority decides which of them count.
+        key = (sign_pod(pod), skipped, pod.priority if with_nominated else None)
+        verdicts = self._filter_verdicts.get(key)
+        if verdicts is None:
+            verdicts = self._filter_verdicts[key] = FilterVerdicts(
+                self._profile, pod, skipped, self._snapshot, with_nominated=with_nominated
+            )
+        return verdicts
+
+    def scores(self, state: CycleState, pod: PodInfo) -> CachedScores:
+        """Return the scores for pods like this one."""
+        skipped = frozenset(state.skip_score)
+        key = (sign_pod(pod), skipped)
+        cached_scores = self._scores.get(key)
+        if cached_scores is None:
+            cached_scores = self._scores[key] = CachedScores(self._profile, skipped, self._snapshot)
+        return cached_scores
+
+
+def _normalizes(plugin: ScorePlugin) -> bool:
+    return type(plugin).normalize is not ScorePlugin.normalize
+
+
+def _select(entries: list[T], slots: Sequence[int]) -> list[T]:
+    return entries[slots.start : slots.stop] if isinstance(slots, range) else [entries[slot] for slot in slots]

@@ -1,0 +1,1 @@
+"""Profiles: the framework that runs a profile's plugins, and its handle."""

@@ -1,0 +1,106 @@
+"""Rules in CEL: what they say of objects, at which field, in which words, and when they say nothing."""
+
+from typing import Any
+
+import pytest
+
+from mockkube.api.custom.correlation import CorrelatedObject
+from mockkube.api.custom.structural import parse_structural
+from mockkube.apiserver.custom.field_paths import FieldPathError, resolve_field_path
+from mockkube.apiserver.custom.rule_evaluation import RuleResult, evaluate_rules
+from mockkube.apiserver.custom.validation_rules import compile_rules
+
+
+def schema_of(rule: dict[str, Any], **properties: Any) -> Any:
+    own = {"type": "object", "properties": properties, "x-kubernetes-validations": [rule]}
+    return parse_structural({"type": "object", "properties": {"spec": own}})
+
+
+def verdict(schema: Any, new: Any, old: Any = None, *, ratcheting: bool = False) -> RuleResult:
+    whole, before = {"spec": new}, None if old is None else {"spec": old}
+    correlated = CorrelatedObject(whole, before, schema) if ratcheting else None
+    return evaluate_rules(compile_rules(schema, is_resource_root=True), whole, before, correlated=correlated)
+
+
+NUMBER = {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        pytest.param({"rule": "self.a < 5"}, "spec: Invalid value: failed rule: self.a < 5", id="the rule itself"),
+        pytest.param({"rule": "self.a < 5", "message": "too much"}, "spec: Invalid value: too much", id="a message"),
+        pytest.param(
+            {"rule": "self.a < 5", "messageExpression": "'not ' + string(self.a)"}, "spec: Invalid value: not 7",
+            id="a computed message",
+        ),
+        pytest.param(
+            {"rule": "self.a < 5", "message": "no", "reason": "FieldValueForbidden", "fieldPath": ".a"},
+            "spec.a: Forbidden: no", id="a reason and a field",
+        ),
+        pytest.param(
+            {"rule": "self.missing < 5", "message": "m"},
+            'spec: Invalid value: "object": no such key: missing evaluating rule: m', id="an evaluation that fails",
+        ),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_says_what_it_is_told_to(rule: dict[str, Any], expected: str) -> None:
+    schema = schema_of(rule, a=NUMBER, missing=NUMBER)
+    assert [str(error) for error in verdict(schema, {"a": 7}).errors] == [expected]
+
+
+def test_a_rule_about_change_is_asked_only_of_changes() -> None:
+    schema = schema_of({"rule": "self.a >= oldSelf.a", "message": "may not shrink"}, a=NUMBER)
+    assert not verdict(schema, {"a": 1}).errors
+    assert not verdict(schema, {"a": 2}, {"a": 1}).errors
+    assert verdict(schema, {"a": 1}, {"a": 2}).errors
+
+
+def test_a_rule_may_ask_whether_there_was_anything() -> None:
+    schema = schema_of({"rule": "oldSelf.hasValue() || self.a == 0", "optionalOldSelf": True}, a=NUMBER)
+    assert verdict(schema, {"a": 1}).errors
+    assert not verdict(schema, {"a": 1}, {"a": 5}).errors
+
+
+def test_what_is_as_it_was_is_only_warned_of() -> None:
+    schema = schema_of({"rule": "self.a < 5", "message": "too much"}, a=NUMBER, b=NUMBER)
+    kept = verdict(schema, {"a": 7}, {"a": 7}, ratcheting=True)
+    assert (kept.errors, kept.warnings) == ([], ["spec: Invalid value: too much"])
+    assert verdict(schema, {"a": 7, "b": 2}, {"a": 7, "b": 1}, ratcheting=True).errors
+
+
+def test_items_are_judged_each_at_its_place() -> None:
+    item = {"type": "integer", "x-kubernetes-validations": [{"rule": "self < 5", "message": "too much"}]}
+    schema = parse_structural({"type": "object", "properties": {"spec": {"type": "array", "items": item}}})
+    assert [str(error) for error in verdict(schema, [1, 9]).errors] == ["spec[1]: Invalid value: 9: too much"]
+
+
+def test_rules_end_when_they_have_cost_too_much() -> None:
+    inner = {"type": "array", "items": NUMBER}
+    schema = schema_of({"rule": "self.l.all(x, self.l.all(y, self.l.all(z, x + y + z >= 0)))"}, l=inner)
+    (error,) = verdict(schema, {"l": list(range(200))}).errors
+    assert "no further validation rules will be run due to call cost exceeds limit" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param(".a.b", "a.b", id="fields"),
+        pytest.param("['a']['b']", "a.b", id="fields in brackets"),
+        pytest.param(".m['x.y']", "m[x.y]", id="an entry of a map"),
+    ],
+)
+def test_a_field_path_names_a_field_of_the_schema(path: str, expected: str) -> None:
+    inner = {"type": "object", "properties": {"b": NUMBER}}
+    mapped = {"type": "object", "additionalProperties": NUMBER}
+    schema = parse_structural({"type": "object", "properties": {"a": inner, "m": mapped}})
+    assert resolve_field_path(path, schema) == expected
+
+
+@pytest.mark.parametrize("path", ["a", ".nosuch", ".a[0]", ".a.", ".a['b"])
+def test_a_path_that_leads_nowhere_is_none(path: str) -> None:
+    with pytest.raises(FieldPathError):
+        resolve_field_path(
+            path,
+            parse_structural({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": NUMBER}}}}),
+        )

@@ -1,0 +1,263 @@
+"""A pod's life, played step by step: each plan's status is what the next one reads."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mockkube.kubelet.pods.pod_lifecycle import sync_pod
+from mockkube.kubelet.pods.pod_status import PodStatusRules
+from mockkube.kubelet.pods.sync_result import PodSyncInput, SyncResult
+from mockkube.kubelet.pods.termination import reject_pod
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+HOST = PodSyncInput("172.18.0.2", "10.244.0.2", PodStatusRules(), names_container_in_events=False)
+
+
+def pod(annotations: dict[str, str] | None = None, owner: str = "", **spec: Any) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": "u1", "generation": 1}
+    metadata["annotations"] = annotations or {}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": owner, "name": "o", "uid": "u0"}]
+    containers = spec.pop("containers", [{"name": "main", "image": "nginx"}])
+    status = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+    return {"metadata": metadata, "spec": {"containers": containers, "nodeName": "n1", **spec}, "status": status}
+
+
+class Life:
+    """A pod and the moment: `tick` lets the kubelet act once and stores what it says."""
+
+    def __init__(self, obj: dict[str, Any]) -> None:
+        self.pod = obj
+        self.now = NOW
+        self.reasons: list[str] = []
+
+    def tick(self, seconds: float = 0) -> SyncResult:
+        self.now += timedelta(seconds=seconds)
+        what = sync_pod(self.pod, HOST, self.now)
+        self.reasons += [note.reason for note in what.events]
+        if what.status is not None:
+            stored = {**self.pod["status"], **what.status}
+            conditions = {one["type"]: one for one in self.pod["status"].get("conditions", ())}
+            conditions |= {one["type"]: {k: v for k, v in one.items() if v is not None} for one in stored["conditions"]}
+            self.pod = {**self.pod, "status": {**stored, "conditions": list(conditions.values())}}
+        return what
+
+    def settle(self, ticks_max: int = 20) -> SyncResult:
+        for _ in range(ticks_max):
+            what = self.tick()
+            if what.delete or (what.status is None and (what.next_sync_at is None or what.next_sync_at > self.now)):
+                return what
+        raise AssertionError("no rest")
+
+    @property
+    def phase(self) -> str:
+        return str(self.pod["status"]["phase"])
+
+    def condition(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(one for one in self.pod["status"]["conditions"] if one["type"] == name)
+        return found
+
+    def container(self, name: str = "main") -> dict[str, Any]:
+        status = self.pod["status"]
+        every = [*status.get("initContainerStatuses", ()), *status["containerStatuses"]]
+        found: dict[str, Any] = next(one for one in every if one["name"] == name)
+        return found
+
+    def delete(self, grace_seconds: int = 30) -> None:
+        gone = (self.now + timedelta(seconds=grace_seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        marks = {"deletionTimestamp": gone, "deletionGracePeriodSeconds": grace_seconds}
+        self.pod = {**self.pod, "metadata": {**self.pod["metadata"], **marks}}
+
+
+def test_a_pod_is_first_shown_as_being_created() -> None:
+    life = Life(pod())
+    life.tick()
+    assert (life.phase, life.container()["state"]) == ("Pending", {"waiting": {"reason": "ContainerCreating"}})
+    assert life.condition("Ready")["message"] == "containers with unready status: [main]"
+    assert [one["type"] for one in life.pod["status"]["conditions"]] == [
+        "PodScheduled", "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady",
+    ]  # fmt: skip
+    assert "podIP" not in life.pod["status"]
+
+
+def test_a_pod_runs_and_is_ready() -> None:
+    life = Life(pod())
+    life.settle()
+    assert (life.phase, life.condition("Ready")["status"]) == ("Running", "True")
+    assert life.pod["status"]["podIP"] == "10.244.0.2"
+    assert life.container()["imageID"].startswith("docker.io/library/nginx@sha256:")
+    assert life.reasons == ["Pulled", "Created", "Started"]
+
+
+def test_a_pod_on_the_host_network_has_the_addresses_of_its_node() -> None:
+    life = Life(pod(hostNetwork=True))
+    life.tick()
+    assert life.pod["status"]["podIPs"] == [{"ip": "172.18.0.2"}]
+
+
+def test_a_pod_waits_for_its_start() -> None:
+    life = Life(pod({"mockkube.dev/start-delay": "3s"}))
+    assert life.settle().next_sync_at == NOW + timedelta(seconds=3)
+    life.tick(3)
+    assert life.phase == "Running"
+
+
+def test_init_containers_run_before_the_others() -> None:
+    initial = [{"name": "first", "image": "i"}, {"name": "second", "image": "i"}]
+    life = Life(pod({"mockkube.dev/exit": "first=0@5s"}, initContainers=initial))
+    life.settle()
+    assert life.container("main")["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert life.condition("Initialized")["message"] == "containers with incomplete status: [first second]"
+    assert life.phase == "Pending"
+    life.tick(5)
+    life.settle()
+    assert (life.phase, life.condition("Initialized")["status"]) == ("Running", "True")
+    assert life.container("second")["state"]["terminated"]["exitCode"] == 0
+
+
+def test_a_failing_init_container_fails_a_pod_that_is_never_restarted() -> None:
+    initial = [{"name": "first", "image": "i"}]
+    life = Life(pod({"mockkube.dev/exit": "first=1"}, restartPolicy="Never", initContainers=initial))
+    life.settle()
+    assert life.phase == "Failed"
+    assert life.container("main")["state"] == {"waiting": {"reason": "PodInitializing"}}
+
+
+def test_a_failing_init_container_is_tried_again() -> None:
+    initial = [{"name": "first", "image": "i"}]
+    life = Life(pod({"mockkube.dev/exit": "first=1"}, restartPolicy="Always", initContainers=initial))
+    life.settle()
+    assert (life.phase, life.container("first")["restartCount"]) == ("Pending", 1)
+
+
+def test_a_sidecar_keeps_running_beside_the_others() -> None:
+    initial = [{"name": "side", "image": "i", "restartPolicy": "Always"}]
+    life = Life(pod(initContainers=initial))
+    life.settle()
+    assert life.phase == "Running"
+    assert "running" in life.container("side")["state"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "phase"),
+    [
+        pytest.param("Never", 0, "Succeeded", id="never-success"),
+        pytest.param("Never", 1, "Failed", id="never-failure"),
+        pytest.param("OnFailure", 0, "Succeeded", id="on-failure-success"),
+        pytest.param("OnFailure", 1, "Running", id="on-failure-failure"),
+        pytest.param("Always", 0, "Running", id="always-success"),
+    ],
+)
+def test_the_phase_after_an_exit(policy: str, code: int, phase: str) -> None:
+    life = Life(pod({"mockkube.dev/exit": f"{code}@2s"}, restartPolicy=policy))
+    life.settle()
+    assert life.phase == "Running"
+    life.tick(2)
+    assert life.phase == phase
+
+
+def test_restarts_back_off_from_ten_seconds_on_doubling_each_time() -> None:
+    life = Life(pod({"mockkube.dev/exit": "1"}))
+    waits = []
+    for _ in range(7):
+        what = life.settle()
+        assert what.next_sync_at is not None
+        waits.append(int((what.next_sync_at - life.now).total_seconds()))
+        life.tick(waits[-1])
+    assert waits == [10, 20, 40, 80, 160, 300, 300]
+    assert life.condition("Ready")["status"] == "False"
+
+
+def test_a_container_that_waits_for_its_restart_says_so() -> None:
+    life = Life(pod({"mockkube.dev/exit": "1"}))
+    life.settle()
+    waiting = life.container()["state"]["waiting"]
+    assert waiting["message"] == "back-off 10s restarting failed container=main pod=p_ns(u1)"
+    assert life.container()["lastState"]["terminated"]["exitCode"] == 1
+    assert life.phase == "Running"
+
+
+def test_the_containers_of_a_job_complete() -> None:
+    life = Life(pod(owner="Job", restartPolicy="Never"))
+    life.settle()
+    life.tick(1)
+    assert life.phase == "Succeeded"
+    assert life.condition("Ready")["reason"] == "PodCompleted"
+
+
+def test_a_pod_is_not_ready_while_a_readiness_gate_is_not() -> None:
+    life = Life(pod(readinessGates=[{"conditionType": "x.io/ok"}]))
+    life.settle()
+    text = 'corresponding condition of pod readiness gate "x.io/ok" does not exist.'
+    assert (life.condition("Ready")["message"], life.condition("ContainersReady")["status"]) == (text, "True")
+
+
+def test_a_container_that_its_script_calls_unready_runs_unready() -> None:
+    life = Life(pod({"mockkube.dev/unready": "main"}))
+    life.settle()
+    assert (life.phase, life.condition("Ready")["status"]) == ("Running", "False")
+
+
+def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending() -> None:
+    life = Life(pod({"mockkube.dev/image-pull-error": "*"}))
+    life.settle()
+    assert (life.phase, life.container()["state"]["waiting"]["reason"]) == ("Pending", "ImagePullBackOff")
+
+
+def test_an_unreadable_annotation_is_told_of_and_passed_over() -> None:
+    life = Life(pod({"mockkube.dev/exit": "soon", "mockkube.dev/start-delay": "x"}))
+    life.settle()
+    assert life.reasons[:2] == ["InvalidAnnotation", "InvalidAnnotation"]
+    assert life.phase == "Running"
+
+
+def test_a_pod_that_is_deleted_stops_then_goes() -> None:
+    life = Life(pod())
+    life.settle()
+    life.delete()
+    life.tick()
+    assert (life.phase, life.container()["state"]["terminated"]["reason"]) == ("Succeeded", "Completed")
+    assert life.tick().delete
+    assert life.reasons[-1] == "Killing"
+
+
+def test_a_pod_that_never_started_goes_as_failed() -> None:
+    life = Life(pod({"mockkube.dev/start-delay": "60s"}))
+    life.settle()
+    life.delete()
+    life.tick()
+    assert (life.phase, life.container()["state"]["terminated"]["exitCode"]) == ("Failed", 137)
+
+
+def test_a_container_slower_than_its_grace_period_is_killed() -> None:
+    life = Life(pod({"mockkube.dev/stop-delay": "60s"}))
+    life.settle()
+    life.delete(grace_seconds=5)
+    assert life.tick().next_sync_at == life.now + timedelta(seconds=5)
+    life.tick(5)
+    assert (life.phase, life.container()["state"]["terminated"]["exitCode"]) == ("Failed", 137)
+
+
+def test_a_pod_over_its_deadline_fails() -> None:
+    life = Life(pod(activeDeadlineSeconds=10))
+    assert life.settle().next_sync_at == NOW + timedelta(seconds=10)
+    life.tick(10)
+    assert (life.phase, life.pod["status"]["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_a_finished_pod_is_left_alone() -> None:
+    life = Life(pod(restartPolicy="Never", containers=[{"name": "main", "image": "i"}]))
+    life.pod["status"] |= {"phase": "Succeeded"}
+    assert life.tick() == SyncResult()
+
+
+def test_a_refused_pod_fails_with_the_reason() -> None:
+    what = reject_pod(pod(), "NodeAffinity", "no", NOW)
+    assert what.status == {
+        "phase": "Failed",
+        "reason": "NodeAffinity",
+        "message": "Pod was rejected: no",
+        "startTime": "2030-01-01T00:00:00Z",
+        "conditions": [{"$patch": "delete", "type": "PodScheduled"}],
+    }
