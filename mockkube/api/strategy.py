@@ -1,9 +1,9 @@
 """Strategies: hooks of a kind around every write, and the fields it can be selected by.
 
-The registry calls, for a create: admission, then `prepare_for_create`, `validate_create` and validating admission; for an
-update the same with `prepare_for_update` and `validate_update`. Objects come decoded, pruned and defaulted, in the storage
-version. Hooks that prepare may change the new object in place (it belongs to the request); the old object is
-shared and only read. Validators return all errors, in upstream's order; warnings are texts for the
+The registry calls, for a create: admission, then `prepare_for_create`, `validate_create` and validating admission;
+for an update the same with `prepare_for_update` and `validate_update`. Objects come decoded, pruned and defaulted, in
+the storage version. Hooks that prepare may change the new object in place (it belongs to the request); the old
+object is shared and only read. Validators return all errors, in upstream's order; warnings are texts for the
 `Warning` header. Generic metadata (name, labels, owner references, immutable fields) is the registry's task.
 """
 

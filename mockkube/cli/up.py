@@ -104,9 +104,9 @@ def command(config: str | None, **flags: Any) -> Exit:
 
 def format_path_line(program: str, path: str) -> str:
     """Return the shell line that puts mockkube on the path; empty if the shell finds it."""
-    found = shutil.which("mockkube", path=path)
     folder = os.path.dirname(os.path.abspath(program))
-    if found is not None or not os.access(os.path.join(folder, "mockkube"), os.X_OK):
+    # which() passes over directories: a checkout holds one named mockkube.
+    if shutil.which("mockkube", path=path) is not None or shutil.which("mockkube", path=folder) is None:
         return ""
     return f'export PATH={shlex.quote(folder)}:"$PATH"'
 

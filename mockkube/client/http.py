@@ -93,7 +93,7 @@ class HttpClient:
         path = served.path(Key(selection.namespace, ""))
         # The first response is awaited here so that Expired and Forbidden are raised to the caller and not in the
         # reading task.
-        response = await self._request("GET", path, query=query, timeout=_WATCH_TIMEOUT)
+        response = await self._request("GET", path, query=query, client_timeout=_WATCH_TIMEOUT)
         if response.status != 200:
             raise error_from_status(await _read_body(response), response.status)
         watch = HttpWatch(response, served, after)
@@ -174,7 +174,7 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-        timeout: aiohttp.ClientTimeout = _REQUEST_TIMEOUT,
+        client_timeout: aiohttp.ClientTimeout = _REQUEST_TIMEOUT,
     ) -> aiohttp.ClientResponse:
         """Send a request and return the open response; Unavailable if the server cannot be reached."""
         assert self._session is not None, "use the client inside its async with block"
@@ -186,7 +186,7 @@ class HttpClient:
         name = self._access.server_name or None
         try:
             return await self._session.request(
-                method, url, data=data, headers=headers, timeout=timeout, server_hostname=name
+                method, url, data=data, headers=headers, timeout=client_timeout, server_hostname=name
             )
         except _CONNECTION_ERRORS as error:
             raise Unavailable(f"{self._access.server}: {error or type(error).__name__}") from error

@@ -96,7 +96,8 @@ def _format_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"nodeAffinity {_format_selector(required)}"
     # Nodes have dozens of labels; only those that the pod selects by explain the rejection.
     labels = facts["labels"]
-    yield f"node has {', '.join(_format_label(labels, key) for key in _required_label_keys(selector, required)) or 'no such name'}"
+    shown = ", ".join(_format_label(labels, key) for key in _required_label_keys(selector, required))
+    yield f"node has {shown or 'no such name'}"
 
 
 def _required_label_keys(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterable[str]:

@@ -43,8 +43,8 @@ def find_other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
 
 def format_orders(words: Wording, replay: Replay) -> str:
     """Return the orders of a replay in a line."""
-    orders = {phase: [move.component for move in replay.moves if isinstance(move, ChangeMove) and move.direction is phase]
-              for phase in Direction}  # fmt: skip
+    moves = [move for move in replay.moves if isinstance(move, ChangeMove)]
+    orders = {phase: [move.component for move in moves if move.direction is phase] for phase in Direction}
     parts = [f"{words.verb(phase)} {format_order(tuple(names))}" for phase, names in orders.items() if names]
     return f"{', then '.join(parts)}{', with nobody touching anything' if replay.undisturbed else ''}"
 

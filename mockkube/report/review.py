@@ -56,7 +56,8 @@ def _answer_enablement(answer: Answer) -> Iterator[str]:
     if len(words.gates) == 1:
         question += f'\n\nBy the feature gate {words.subject}, called "gate" below, one component after the other:'
     rows = [
-        f"`{one.component}`: {words.describe_state(one, Direction.DOWN)}, then {words.describe_state(one, Direction.UP)}"
+        f"`{one.component}`: {words.describe_state(one, Direction.DOWN)},"
+        f" then {words.describe_state(one, Direction.UP)}"
         for one in plan.changes
     ]
     yield from _section(question, list(_bullets([*rows, *answer.answer_sentences(Direction.UP)])))

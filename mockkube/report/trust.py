@@ -107,8 +107,9 @@ def _pace(answer: Answer) -> str:
     return (
         f" How fast a loop goes was measured apart, over {answer.result.rates[0].window_seconds} s of virtual "
         "time, with "
-        f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a second, "
-        f"{CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
+        f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a "
+        f"second, {CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); "
+        "what else holds up a real cluster was not modelled."
     )
 
 

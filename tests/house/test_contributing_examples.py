@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from mockkube.api.kinds.dependencies import StrategyDependencies
+from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.controllers import catalogue as controllers
 from mockkube.scenario.runner import catalogue as steps
 from mockkube.scenario.runner.loading import parse

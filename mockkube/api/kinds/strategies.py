@@ -1,9 +1,9 @@
 """Strategies of all kinds for one API server, created on first use."""
 
 from mockkube.api.catalogue import KindInfo, load_kind
-from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.object_rules import add_rules
 from mockkube.api.strategy import Strategy
+from mockkube.api.strategy_dependencies import StrategyDependencies
 
 
 class Strategies:

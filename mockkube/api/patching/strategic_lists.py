@@ -77,7 +77,8 @@ def validate_set_element_order(patch: list[Any], order: list[Any], merge_key: st
             position += 1
     if at < len(expected_items):
         raise PatchFailed(
-            f"The order in patch list:\n{format_go_value(patch)}\n doesn't match $setElementOrder list:\n{format_go_value(order)}\n"
+            f"The order in patch list:\n{format_go_value(patch)}\n"
+            f" doesn't match $setElementOrder list:\n{format_go_value(order)}\n"
         )
 
 

@@ -48,7 +48,8 @@ def _decode_delete_options(request: ResourceRequest, text: bytes) -> Object:
         # upstream decodes DeleteOptions with the codec of the metainternalversion scheme, whose registration the text
         # names.
         raise BadRequest(
-            f"no kind {_quote(given)} is registered for version {_quote(version)} in scheme {_quote(_META_SCHEME_SOURCE)}"
+            f"no kind {_quote(given)} is registered for version {_quote(version)}"
+            f" in scheme {_quote(_META_SCHEME_SOURCE)}"
         )
     node = request.registry.schema.get_type("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
     try:
@@ -126,7 +127,8 @@ def _type_meta_message(why: str) -> str:
 
 
 def _unrecognized_message(expected: str, why: str, text: bytes) -> str:
-    return f"the object provided is unrecognized (must be of type {expected}): {_type_meta_message(why)} ({_body_excerpt(text)})"
+    reason, excerpt = _type_meta_message(why), _body_excerpt(text)
+    return f"the object provided is unrecognized (must be of type {expected}): {reason} ({excerpt})"
 
 
 def _body_excerpt(text: bytes) -> str:

@@ -24,7 +24,7 @@ from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 
-TOKEN_SECRET_TYPE: Final = "kubernetes.io/service-account-token"
+TOKEN_SECRET_TYPE: Final = "kubernetes.io/service-account-token"  # noqa: S105
 SERVICE_ACCOUNT_UID_ANNOTATION: Final = "kubernetes.io/service-account.uid"
 LAST_USED_LABEL: Final = "kubernetes.io/legacy-token-last-used"
 _MANAGER_NAME: Final = "kube-controller-manager"

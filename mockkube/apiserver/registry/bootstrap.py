@@ -18,7 +18,7 @@ from mockkube.apiserver.registry.resource import RequestScope
 APISERVER_USER: Final = User("system:apiserver", groups=(MASTERS_GROUP,))
 FIELD_MANAGER: Final = "kube-apiserver"
 # ConfigMap with the date since when the last use of legacy tokens is tracked.
-LEGACY_TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
+LEGACY_TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"  # noqa: S105
 # Default address in the endpoints of the API server. Endpoints may not name a loopback address, so this is one of the
 # range reserved for documentation.
 DEFAULT_ADDRESS: Final = "192.0.2.1"

@@ -21,7 +21,7 @@ from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 _SELECTION_COUNT_MAX: Final = 5000
 _FORMAT: Final = "meta.k8s.io/v1"
 _TOKEN_EXPIRED: Final = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "  # noqa: S105
     "the continue parameter."
 )
 

@@ -264,7 +264,7 @@ def _merge_layer(merged: _Layer, layer: _Layer) -> None:
     for name, value in layer.items():
         lower = merged.get(name)
         if name == "components" and lower is not None:
-            # A component's version may come from the file and its gates from a flag: `merge_over` merges field by field.
+            # A component's version may come from the file and its gates from a flag: fields are merged one by one.
             merged[name] = lower | {key: own.merge_over(lower.get(key, own)) for key, own in value.items()}
         elif name in ("feature_gates", "controller_manager") and lower is not None:
             merged[name] = lower | value

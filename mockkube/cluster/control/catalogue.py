@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from mockkube.api.catalogue import STATUS, KindInfo, Subresource
 from mockkube.api.kind import DefaultFunction, Kind
-from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
+from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.apiserver.registry.registry import KindSet
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.control import clock, component, fault, snapshot

@@ -31,6 +31,8 @@ def select_pods_to_delete(
 
 
 class PodDeletionOrder:
+    """Order in which pods are deleted when a workload is scaled down."""
+
     def __init__(self, ready_by_node: Counter[str], now: datetime) -> None:
         self._ready_by_node, self._now = ready_by_node, now
 

@@ -43,9 +43,16 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
     begins = parse_time(status["startTime"]) + timedelta(seconds=script.start_seconds)
     if begins > now:
         return SyncResult(next_sync_at=_earliest(begins, deadline))
-    return _sync_containers(pod, sync_input, ContainerSyncInput(
-        pod, script, now, bool(pod["spec"].get("initContainers")), sync_input.names_container_in_events, sync_input.rules.restart_rules, sync_input.applies_resources
-    ), deadline)  # fmt: skip
+    containers = ContainerSyncInput(
+        pod,
+        script,
+        now,
+        bool(pod["spec"].get("initContainers")),
+        sync_input.names_container_in_events,
+        sync_input.rules.restart_rules,
+        sync_input.applies_resources,
+    )
+    return _sync_containers(pod, sync_input, containers, deadline)
 
 
 def _start_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, script: ContainerBehavior, now: datetime) -> SyncResult:

@@ -21,9 +21,15 @@ RESTARTING_CONDITION: Final = "AllContainersRestarting"
 RESIZE_PENDING_CONDITION: Final = "PodResizePending"
 RESIZING_CONDITION: Final = "PodResizeInProgress"
 OWN_CONDITIONS: Final = (
-    RESIZE_PENDING_CONDITION, RESIZING_CONDITION, "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled",
+    RESIZE_PENDING_CONDITION,
+    RESIZING_CONDITION,
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
     RESTARTING_CONDITION,
-)  # fmt: skip
+)
 # Conditions that are deleted instead of set to False.
 _DELETED_WHEN_FALSE: Final = (RESIZE_PENDING_CONDITION, RESIZING_CONDITION)
 

@@ -55,7 +55,8 @@ class FitError:
             else format_reasons(self.node_to_status, self.num_all_nodes)
         )
         post_filter_message = self.post_filter_result.status.message if self.post_filter_result else ""
-        return f"0/{self.num_all_nodes} nodes are available:{text}{f' {post_filter_message}' if post_filter_message else ''}"
+        after = f" {post_filter_message}" if post_filter_message else ""
+        return f"0/{self.num_all_nodes} nodes are available:{text}{after}"
 
 
 def format_reasons(node_to_status: NodeToStatus, nodes: int) -> str:

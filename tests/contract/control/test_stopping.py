@@ -28,7 +28,8 @@ def ready(running):
     while True:  # a loop that does not turn
         pass
 
-run_in_foreground(resolve_configuration({"ephemeral": True, "port": 0, "tls": False}, {}), dict(HOME=sys.argv[1]), ready=ready)
+configuration = resolve_configuration({"ephemeral": True, "port": 0, "tls": False}, {})
+run_in_foreground(configuration, dict(HOME=sys.argv[1]), ready=ready)
 """
 
 

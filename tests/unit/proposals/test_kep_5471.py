@@ -6,9 +6,9 @@ import pytest
 
 from mockkube.api.catalogue import load_kind
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
-from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.strategy import StrategyContext
+from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.stages import GateStage, Maturity

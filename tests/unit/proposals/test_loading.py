@@ -105,7 +105,8 @@ def test_a_file_is_loaded_once_and_again_when_it_has_changed(write):
             id="no train",
         ),
         pytest.param(
-            HEAD + "PROPOSAL = proposal(train=ReleaseTrain('Own', stages=(GateStage(Version(1, 37), Maturity.BETA, True), "
+            HEAD
+            + "PROPOSAL = proposal(train=ReleaseTrain('Own', stages=(GateStage(Version(1, 37), Maturity.BETA, True), "
             "GateStage(Version(1, 36), Maturity.ALPHA, False))))\n",
             ": stages of Own: 1.36 comes after 1.37: order them by version",
             id="stages out of order",

@@ -12,8 +12,8 @@ from mockkube.api.types import ReadOnlyObject
 STATIC_SUFFIX: Final = ".static.k8s.io"
 MANIFEST_CONFIG_GATE: Final = "ManifestBasedAdmissionControlConfig"
 _RESERVED_NAME_DETAIL: Final = (
-    f"names ending with {quote(STATIC_SUFFIX)} are reserved for static manifest-based configurations and cannot be managed "
-    "via the API"
+    f"names ending with {quote(STATIC_SUFFIX)} are reserved for static manifest-based configurations and cannot be "
+    "managed via the API"
 )
 
 

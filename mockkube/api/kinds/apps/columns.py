@@ -21,6 +21,7 @@ READY_COLUMN = text_column("Ready", "Ready pods, of the desired ones.")
 
 
 def read_numbers(obj: ReadOnlyObject, part: str, *keys: str) -> Sequence[int]:
+    """Return the numbers of these keys in a part of an object."""
     return [number(obj, part, key) for key in keys]
 
 

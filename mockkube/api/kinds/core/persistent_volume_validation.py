@@ -51,7 +51,7 @@ from mockkube.features.capabilities import Capabilities
 
 _RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
-_EXPAND_SECRET: Final = "controllerExpandSecretRef"
+_EXPAND_SECRET: Final = "controllerExpandSecretRef"  # noqa: S105
 _POSITIVE_DETAIL: Final = "must be greater than zero"
 _GA_LABEL_BY_BETA_LABEL: Final = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from mockkube.api import catalogue
 from mockkube.api.fields import invalid
-from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.kinds.every_kind import KINDS, build_index
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
+from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

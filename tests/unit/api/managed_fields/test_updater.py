@@ -257,8 +257,10 @@ def test_entries_of_versions_that_are_gone_are_dropped(story):
     ("applied", "answer", "complaint"),
     [
         pytest.param({}, InvalidApply, "invalid object type: /, Kind=", id="nothing"),
-        pytest.param({"apiVersion": "apps/v1", "kind": "Other"}, InvalidApply, "invalid object type: apps/v1, Kind=Other",
-                     id="kind"),
+        pytest.param(
+            {"apiVersion": "apps/v1", "kind": "Other"}, InvalidApply, "invalid object type: apps/v1, Kind=Other",
+            id="kind",
+        ),
         pytest.param({"apiVersion": "v1", "kind": "Thing", "metadata": {"managedFields": []}}, InvalidApply,
                      "metadata.managedFields must be nil", id="managed fields"),
         pytest.param({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "namespace": "n"}, "no": 1},

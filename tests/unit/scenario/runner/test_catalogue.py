@@ -10,7 +10,7 @@ from mockkube.scenario.runner.catalogue import CHECKS, STEPS, VERBS
 from mockkube.scenario.runner.file_schema import make_file_schema, render_schema
 from mockkube.scenario.step import ScenarioStep
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 TEXT = (ROOT / "docs" / "scenarios.md").read_text()
 
 
