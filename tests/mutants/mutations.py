@@ -104,8 +104,8 @@ _VERSIONS: Final = (
         "parse_tolerant, operator.gt", "kep-5721/api-direction.yaml", P_5721, _T_5721,
     ),
     Mutation(
-        "SemverEq compares texts", _KEP_5721, '"SemverEq": taints.comparison(semver.parse_tolerant,',
-        '"SemverEq": taints.comparison(str,', "kep-5721/note-tolerant-parsing.yaml", P_5721, _T_5721,
+        "SemverEq compares texts", _KEP_5721, '"SemverEq": taints.make_comparison(semver.parse_tolerant,',
+        '"SemverEq": taints.make_comparison(str,', "kep-5721/note-tolerant-parsing.yaml", P_5721, _T_5721,
     ),
     Mutation(
         "the API server does not check versions", _KEP_5721, "return [invalid(at, text, str(error))]", "return []",
@@ -153,7 +153,7 @@ _VERSIONS: Final = (
     ),
     Mutation(
         "the API server accepts semver operators of volumes with the gate off",
-        "mockkube/api/kinds/core/persistent_volume_validation.py", "extensions.allowed(caps, (), terms)",
+        "mockkube/api/kinds/core/persistent_volume_validation.py", "extensions.find_allowed_gates(caps, (), terms)",
         "frozenset(rule.gate for rule in extensions.node_selectors.values())",
         "kep-5721/alpha-restriction-volumes.yaml", P_5721, _T_VALIDATION,
     ),
@@ -171,8 +171,8 @@ _VERSIONS: Final = (
     ),
     Mutation(
         "a component of 1.34 knows KEP-5721", "mockkube/features/trains.py",
-        'aliases=("TolerationAffinitySemverOperators",),\n        stages=(Stage(Version(1, 35)',
-        'aliases=("TolerationAffinitySemverOperators",),\n        stages=(Stage(Version(1, 34)',
+        'aliases=("TolerationAffinitySemverOperators",),\n        stages=(GateStage(Version(1, 35)',
+        'aliases=("TolerationAffinitySemverOperators",),\n        stages=(GateStage(Version(1, 34)',
         "kep-5721/rollback-updates-older-release.yaml", P_5721, ("tests/unit/features", *_T_LENDING),
     ),
 )  # fmt: skip
@@ -190,7 +190,7 @@ _EXPRESSION: Final = (
     ),
     Mutation(
         "the API server accepts expressions that do not compile", _KEP_5500,
-        "return errors + admission_errors(expression, compiled(expression), here)", "return errors",
+        "return errors + validate_compiled(expression, compile_expression(expression), here)", "return errors",
         "kep-5500/validation-compilation.yaml", P_5500, _T_5500, in_ci=True,
     ),
     Mutation(
@@ -209,7 +209,7 @@ _EXPRESSION: Final = (
     ),
     Mutation(
         "an expression that fails matches", _EXPRESSIONS,
-        'return Unreadable("taint", text, value.message) if type(value) is CelError else value is True',
+        'return UnreadableValue("taint", text, value.message) if type(value) is CelError else value is True',
         "return True if type(value) is CelError else value is True", "values/V10-error-is-no-match.yaml", P_5500,
         _T_5500,
     ),
@@ -228,8 +228,8 @@ _EXPRESSION: Final = (
     ),
     Mutation(
         "an API server of 1.34 knows expressions", "mockkube/features/trains.py",
-        'ReleaseTrain("TaintTolerationCEL", stages=(Stage(Version(1, 35)',
-        'ReleaseTrain("TaintTolerationCEL", stages=(Stage(Version(1, 34)',
+        'ReleaseTrain("TaintTolerationCEL", stages=(GateStage(Version(1, 35)',
+        'ReleaseTrain("TaintTolerationCEL", stages=(GateStage(Version(1, 34)',
         "kep-5500/older-api-server-loses-field.yaml", P_5500, ("tests/unit/features", *_T_LENDING),
     ),
     Mutation(
@@ -313,7 +313,7 @@ _SHARED: Final = (
     ),
     Mutation(
         "a taint value that cannot be read matches", _TAINTS,
-        'return Unreadable("taint", taint_value, str(error), type_name)', "return True",
+        'return UnreadableValue("taint", taint_value, str(error), type_name)', "return True",
         "kep-5471/note-non-numeric-taint.yaml", EVERYWHERE, _T_5471,
     ),
     Mutation(
@@ -351,7 +351,7 @@ _SCHEDULER: Final = (
     ),
     Mutation(
         "an added toleration wakes no pod", _TOLERATION,
-        "ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_update_of),", "",
+        "ClusterEventWithHint(EventResource.UNSCHEDULED_POD, ActionType.POD_TOLERATION, is_update_of),", "",
         "kep-5471/queueing-adding-a-toleration.yaml", EVERYWHERE, _T_SPREAD,
     ),
     Mutation(
@@ -364,12 +364,12 @@ _SCHEDULER: Final = (
 _CONTROLLERS: Final = (
     Mutation(
         "the longest toleration counts", _EVICTION, "seconds < shortest", "seconds > shortest",
-        "kep-5500/shortest-toleration-seconds.yaml", EVERYWHERE, ("tests/unit/controllers/test_taint_eviction.py",),
+        "kep-5500/shortest-toleration-seconds.yaml", EVERYWHERE, ("tests/scenario/controllers/test_taint_eviction.py",),
     ),
     Mutation(
         "pods that do not tolerate a NoExecute taint stay", _EVICTION, "if used is None:\n            return 0.0",
         "if used is None:\n            return None", "kep-5471/story-2-evicted-when-sla-drops.yaml", EVERYWHERE,
-        ("tests/unit/controllers/test_taint_eviction.py",),
+        ("tests/scenario/controllers/test_taint_eviction.py",),
     ),
     Mutation(
         "daemon pods stay under NoExecute taints they do not tolerate", _PLACEMENT,
@@ -408,7 +408,8 @@ class Reader:
 
 _READERS: Final = (
     Reader(
-        "the scheduler", "mockkube/scheduler/scheduler.py", "taint_rules(CAPS, expressions.expression", "caps",
+        "the scheduler", "mockkube/scheduler/scheduler.py",
+        "make_taint_rules(CAPS, expressions.compile_expression", "caps",
         {
             NUMERIC: ("kep-5471/scheduler-without-the-gate.yaml", "kep-5471/upgrade-order.yaml"),
             SEMVER: ("kep-5721/scheduler-without-the-gate-tolerations.yaml", "kep-5721/upgrade-order.yaml"),
@@ -417,16 +418,16 @@ _READERS: Final = (
     ),
     Reader(
         "the scheduler, in node affinity", "mockkube/scheduler/scheduler.py",
-        "            selector_operators=selector_operators(CAPS)", "self.caps",
+        "            selector_operators=make_selector_operators(CAPS)", "self.caps",
         {SEMVER: ("kep-5721/scheduler-without-the-gate-affinity.yaml", "kep-5721/story-1-kubelet-version.yaml")},
     ),
     Reader(
         "the controller of daemon sets, in node affinity", "mockkube/controllers/daemonset/daemonset.py",
-        "self._operators = selector_operators(CAPS)", "setting.capabilities",
+        "self._operators = make_selector_operators(CAPS)", "dependencies.capabilities",
         {SEMVER: ("kep-5721/daemon-set-affinity.yaml", "kep-5721/daemon-set-affinity.yaml")},
     ),
     Reader(
-        "the kubelet", "mockkube/kubelet/kubelets.py", "taint_rules(CAPS, cache.expression", "context.capabilities",
+        "the kubelet", "mockkube/kubelet/kubelets.py", "CAPS, cache.compile_expression", "dependencies.capabilities",
         {
             NUMERIC: ("kep-5471/two-components-kubelet.yaml", "kep-5471/blog-example-1.yaml"),
             SEMVER: ("kep-5721/skew-kubelet.yaml", "kep-5721/rollback-running-pods.yaml"),
@@ -434,7 +435,8 @@ _READERS: Final = (
         },
     ),
     Reader(
-        "the kubelet, in node affinity", _ADMISSION, "            selector_operators=selector_operators(CAPS)", "caps",
+        "the kubelet, in node affinity", _ADMISSION,
+        "            selector_operators=make_selector_operators(CAPS)", "caps",
         {SEMVER: ("kep-5721/rollback-running-affinity.yaml", "kep-5721/story-1-kubelet-version.yaml")},
     ),
 )  # fmt: skip
@@ -448,7 +450,7 @@ class ControllerReader:
     gates: dict[str, tuple[str, str]]
 
 
-_CONTROLLER_RULES: Final = "return taint_rules(self.capabilities, cache.expression"
+_CONTROLLER_RULES: Final = "self.capabilities, cache.compile_expression"
 _CONTROLLER_READERS: Final = (
     ControllerReader(
         "taint-eviction-controller",
