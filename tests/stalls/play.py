@@ -151,7 +151,7 @@ class Player:
         for _ in range(step.get("times", 1)):
             began = time.perf_counter()
             try:
-                answer = await asyncio.wait_for_revision(self._answer(method, path, body, step), SECONDS_MAX)
+                answer = await asyncio.wait_for(self._answer(method, path, body, step), SECONDS_MAX)
             except TimeoutError:
                 if measured is not None:
                     measured.faults.append(f"no answer: {method} {path}")
