@@ -144,8 +144,11 @@ def _toleration_lines(answer: Result) -> Iterable[tuple[str, ...]]:
     yield "valid", "yes" if answer["valid"] else "no: " + "; ".join(answer["errors"])
     for one in answer["taints"]:
         yield f"taint {_format_taint(one['taint'])}", "tolerated" if one["tolerated"] else "not tolerated"
-        for i, verdict in enumerate(one["by"]):
-            yield f"  tolerations[{i}]", "matches" if verdict["matches"] else f"does not match: {verdict['reason']}"
+        for i, toleration in enumerate(one["by"]):
+            yield (
+                f"  tolerations[{i}]",
+                "matches" if toleration["matches"] else f"does not match: {toleration['reason']}",
+            )
 
 
 @command.command("selector", short_help="Judge node affinity, and ask whether a node fits.")

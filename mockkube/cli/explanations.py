@@ -113,18 +113,18 @@ async def compute_owner_report(asked: ExplainQuery, kind: str) -> dict[str, Any]
 
     clock = RealClock()
     async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
-        maker = await find_workload(client, Key(asked.namespace, asked.name), kind.lower())
-        if maker is None:
+        workload = await find_workload(client, Key(asked.namespace, asked.name), kind.lower())
+        if workload is None:
             raise ConfigurationError(
                 f"there is no {kind}/{asked.name} that makes pods: name a pod, its namespace with -n"
             )
-        team = await _read_components(client, asked)
-        making = await explain_owner(client, team, maker, clock.now())
-        if not making.stopped:
-            return {**making.as_json(), "stoppedPod": None}
-        question = PodExplainer(client, team, clock, read_scheduler_configuration(asked.config))
-        account = await question.explain(Key(asked.namespace, making.stopped[0]))
-        return {**making.as_json(), "stoppedPod": account.as_json()}
+        components = await _read_components(client, asked)
+        owner_explanation = await explain_owner(client, components, workload, clock.now())
+        if not owner_explanation.stopped:
+            return {**owner_explanation.as_json(), "stoppedPod": None}
+        explainer = PodExplainer(client, components, clock, read_scheduler_configuration(asked.config))
+        explanation = await explainer.explain(Key(asked.namespace, owner_explanation.stopped[0]))
+        return {**owner_explanation.as_json(), "stoppedPod": explanation.as_json()}
 
 
 async def _read_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":

@@ -126,20 +126,20 @@ class Cluster:
         stack.callback(listening.close)
         credentials = Credentials.load_or_create(configuration, directory, clock=self._real_clock, random=self._random)
         store = await self._open_store(stack)
-        interior = await self._start_control_plane(stack, store, credentials, listening)
-        fleet = interior.component_controller
+        control_plane = await self._start_control_plane(stack, store, credentials, listening)
+        component_controller = control_plane.component_controller
         try:
-            server = await fleet.start_api_servers()
+            server = await component_controller.start_api_servers()
         except Invalid as error:
             raise StartError(f"the API server refuses an object that it creates itself: {error}") from None
-        version = fleet.get_settings(KUBELET).version
+        version = component_controller.get_settings(KUBELET).version
         await register_nodes(server, configuration.nodes, version=version, now=self._clock.now())
-        stack.callback(fleet.stop_accepting)
-        await fleet.start_components()
-        fleet.run()
-        await interior.run_reconcilers(stack)
+        stack.callback(component_controller.stop_accepting)
+        await component_controller.start_components()
+        component_controller.run()
+        await control_plane.run_reconcilers(stack)
         running = _describe_running(get_url(listening, tls=configuration.tls), credentials, directory)
-        await self._publish(stack, running, credentials, fleet)
+        await self._publish(stack, running, credentials, component_controller)
         # In the background: the CRD costs a part of the start that most users need not wait for.
         if "kubelets" not in configuration.without:
             group = await stack.enter_async_context(asyncio.TaskGroup())
@@ -189,8 +189,10 @@ class Cluster:
 
         configuration, directory = self._configuration, self._directory
         control = await self._open_control_store(stack)
-        vault = MemorySnapshotStore() if configuration.ephemeral else FileSnapshotStore(directory.snapshots)
-        basis = ControlPlaneDependencies(store, control, vault, configuration, credentials, self._clock, self._random)
+        snapshot_store = MemorySnapshotStore() if configuration.ephemeral else FileSnapshotStore(directory.snapshots)
+        dependencies = ControlPlaneDependencies(
+            store, control, snapshot_store, configuration, credentials, self._clock, self._random
+        )
 
         def fronts(faults: "Faults") -> MakeListener:
             hosts = configuration.allowed_hosts
@@ -204,9 +206,9 @@ class Cluster:
                 hosts,
             ).make_listener
 
-        interior = ControlPlane(basis, self._make_api_server, fronts)
-        await interior.start(stack)
-        return interior
+        control_plane = ControlPlane(dependencies, self._make_api_server, fronts)
+        await control_plane.start(stack)
+        return control_plane
 
     async def _publish(
         self, stack: AsyncExitStack, running: RunningCluster, credentials: Credentials, fleet: "ComponentController"

@@ -66,7 +66,7 @@ class ControlPlane:
     ) -> None:
         """Use the given executor, whose owner takes the steps, or create one."""
         self._dependencies = dependencies
-        configuration, clock, chance = dependencies.configuration, dependencies.clock, dependencies.random
+        configuration, clock, random = dependencies.configuration, dependencies.clock, dependencies.random
         flags = add_signing_flags(dependencies.credentials, resolve_flags(configuration, dependencies.flags))
         self._pages = ComponentPages(configuration, clock)
         self.pod_explanations = PodExplanationPage(clock, flags.get(SCHEDULER, {}))
@@ -76,9 +76,9 @@ class ControlPlane:
             {**self._pages.get_handlers(), WHY_PAGE: self.pod_explanations.serve},
             revision=lambda: dependencies.store.revision,
             clock=clock,
-            random=chance,
+            random=random,
         )
-        self.faults = Faults(chance)
+        self.faults = Faults(random)
         self._virtual_executor: VirtualTimeExecutor | None = None
         if executor is None and isinstance(clock, VirtualClock):
             executor = self._virtual_executor = VirtualTimeExecutor(clock, wait_for_delivery=self._wait_for_delivery)
@@ -88,16 +88,18 @@ class ControlPlane:
             configuration,
             dependencies.credentials,
             clock,
-            chance,
+            random,
             settings,
             self.control_api.registry,
             TokenIssuer(),
             self._is_running,
         )
-        means = ComponentControllerDependencies(
+        controller_dependencies = ComponentControllerDependencies(
             build_api_server, make_listeners(self.faults), executor or RealTimeExecutor(clock), self.faults, flags
         )
-        self.component_controller = ComponentController(self.api_server_dependencies, self.control_api, means)
+        self.component_controller = ComponentController(
+            self.api_server_dependencies, self.control_api, controller_dependencies
+        )
         # Set afterwards: the control API needs the pages, and the component controller needs the control API.
         self._pages.component_controller = self.pod_explanations.component_controller = self.component_controller
 
@@ -119,16 +121,20 @@ class ControlPlane:
 
     def _resume_virtual_time(self) -> None:
         """Continue virtual time where the last process left it."""
-        clock, kept = self._dependencies.clock, self.control_api.load_objects("clocks").get(CLOCK_NAME, {})
-        if isinstance(clock, VirtualClock) and (then := kept.get("status", {}).get("now")):
+        clock, clock_object = self._dependencies.clock, self.control_api.load_objects("clocks").get(CLOCK_NAME, {})
+        if isinstance(clock, VirtualClock) and (then := clock_object.get("status", {}).get("now")):
             clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
 
     def make_reconcilers(self, *, restart_components: RestartComponents) -> list[Reconciler]:
         """Return reconcilers of faults and snapshots; `restart_components` stops and starts all components."""
-        basis = self._dependencies
+        dependencies = self._dependencies
         faults = FaultController(self.control_api, self.faults, cut_watches=self.component_controller.cut_watches)
         snapshots = SnapshotController(
-            self.control_api, basis.store, basis.snapshot_store, basis.clock, restart_components=restart_components
+            self.control_api,
+            dependencies.store,
+            dependencies.snapshot_store,
+            dependencies.clock,
+            restart_components=restart_components,
         )
         return [faults.reconciler, snapshots.reconciler]
 

@@ -98,18 +98,18 @@ class SimulatedCluster:
         configuration = replace(self.config.configuration, clock=VIRTUAL_CLOCK, db=MEMORY, tls=False)
         validate_settings(configuration)
         judge_flags(self.config.flags)
-        chance = Random.from_seed(self.config.seed, "cluster")
-        basis = ControlPlaneDependencies(
+        random = Random.from_seed(self.config.seed, "cluster")
+        dependencies = ControlPlaneDependencies(
             self.store,
             self._control_store,
             MemorySnapshotStore(),
             configuration,
             _NO_CREDENTIALS,
             self.clock,
-            chance,
+            random,
             self.config.all_flags(),
         )
-        return ControlPlane(basis, build_api_server, lambda faults: NoListener, self._executor)
+        return ControlPlane(dependencies, build_api_server, lambda faults: NoListener, self._executor)
 
     # Life
 
@@ -126,17 +126,17 @@ class SimulatedCluster:
         for store in (self.store, self._control_store):
             await store.start()
             stack.push_async_callback(store.close)
-        interior, fleet = self._control_plane, self._control_plane.component_controller
-        for key, value in await get_store_templates().get_template(interior.api_server_dependencies):
+        control_plane, component_controller = self._control_plane, self._control_plane.component_controller
+        for key, value in await get_store_templates().get_template(control_plane.api_server_dependencies):
             await self.store.create(key, value)
         self._trace = StepTrace(await stack.enter_async_context(self.store.watch("", after=self.store.revision)))
-        await interior.start(stack)
-        server = await fleet.start_api_servers()
-        configuration = interior.api_server_dependencies.configuration
-        version = fleet.get_settings(KUBELET).version
+        await control_plane.start(stack)
+        server = await component_controller.start_api_servers()
+        configuration = control_plane.api_server_dependencies.configuration
+        version = component_controller.get_settings(KUBELET).version
         await register_nodes(server, configuration.nodes, version=version, now=self.clock.now())
-        await fleet.start_components()
-        self._reconcilers = interior.make_reconcilers(restart_components=fleet.restart_all_now)
+        await component_controller.start_components()
+        self._reconcilers = control_plane.make_reconcilers(restart_components=component_controller.restart_all_now)
         for follower in self._reconcilers:
             stack.enter_context(follower.subscribe())
         await self._settle(InOrderChooser())
@@ -169,7 +169,7 @@ class SimulatedCluster:
 
     def _choose_worker(self, chooser: Chooser) -> Worker | None:
         """Return the worker that takes the next step; None if the cluster is at rest."""
-        ready_workers = (turn for turn in self._executor.get_workers() if turn.is_ready())
+        ready_workers = (worker for worker in self._executor.get_workers() if worker.is_ready())
         if isinstance(chooser, InOrderChooser):
             return next(ready_workers, None)  # what it would choose, without asking the others
         ready = list(ready_workers)
@@ -222,10 +222,12 @@ class SimulatedCluster:
         heard: WarningHandler | None = None,
     ) -> LocalClient:
         """Return a client of an API server, by default the administrator's."""
-        who = user or ClientIdentity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
-        door = self._control_plane.component_controller.factory.get_endpoint(server)
+        identity = user or ClientIdentity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
+        endpoint = self._control_plane.component_controller.factory.get_endpoint(server)
         options = writes or WriteOptions(field_manager="kubectl")
-        return LocalClient(door, who, None, write_options=options, handle_warnings=heard or (lambda warnings: None))
+        return LocalClient(
+            endpoint, identity, None, write_options=options, handle_warnings=heard or (lambda warnings: None)
+        )
 
     # Components
 
@@ -266,10 +268,10 @@ class SimulatedCluster:
 
     def get_component(self, component: str) -> Component | None:
         """Return the object of a running component; None for API servers and stopped components."""
-        asked = self.get_component_specs().get(component)
+        spec = self.get_component_specs().get(component)
         return (
             self._control_plane.component_controller.factory.get_component(component)
-            if asked is not None and asked.should_run
+            if spec is not None and spec.should_run
             else None
         )
 
@@ -284,11 +286,9 @@ class SimulatedCluster:
 
     def find_mutated_objects(self) -> list[str]:
         """Return keys of cached objects that were modified in place, which is a bug: caches share them."""
-        workshop = self._control_plane.component_controller.factory
-        running = [
-            name for name, asked in self.get_component_specs().items() if is_api_server(name) and asked.should_run
-        ]
-        return [key for name in running for key in workshop.get_endpoint(name).get_server().find_mutated_objects()]
+        factory = self._control_plane.component_controller.factory
+        running = [name for name, spec in self.get_component_specs().items() if is_api_server(name) and spec.should_run]
+        return [key for name in running for key in factory.get_endpoint(name).get_server().find_mutated_objects()]
 
     def render_metrics(self, component: str) -> bytes:
         """Return the metrics of a component in Prometheus' text format; NotFound if it does not exist."""
@@ -328,8 +328,8 @@ class SimulatedCluster:
         present = self._control_plane.control_api.load_objects("snapshots").get(name)
         if present is None:
             raise NotFound.for_object(GROUP, "snapshots", name)
-        asked = present["spec"].get("restore", 0) + 1
-        await self._control_plane.control_api.update_spec("snapshots", name, {"restore": asked})
+        restore_count = present["spec"].get("restore", 0) + 1
+        await self._control_plane.control_api.update_spec("snapshots", name, {"restore": restore_count})
         await self._wait_for_delivery()
         await self.trace.record_note(self.clock.monotonic(), "restore", name)
         return self._control_plane.control_api.load_objects("snapshots")[name]

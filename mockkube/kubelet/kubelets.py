@@ -44,22 +44,27 @@ class Kubelets:
     ) -> Sequence[Worker]:
         """Build the workers; those that subscribe to informers come after them."""
         client, clock, owner = dependencies.client, dependencies.clock, dependencies.component
-        places = NodeNumbers()
-        surroundings, outages = (
-            self._make_template_factory(dependencies, nodes, places),
+        node_numbers = NodeNumbers()
+        template_factory, unreachable_servers = (
+            self._make_template_factory(dependencies, nodes, node_numbers),
             self._informers.unreachable_servers,
         )
-        book = self._stage_cache = StageCache(
-            client, clock, surroundings, owner=owner, unreachable_servers=outages, bad_objects=self._informers.bad
+        stage_cache = self._stage_cache = StageCache(
+            client,
+            clock,
+            template_factory,
+            owner=owner,
+            unreachable_servers=unreachable_servers,
+            bad_objects=self._informers.bad,
         )
         reporter = EventReporter(
             self._node_events, dependencies.metrics, dependencies.capabilities.version, clock, dependencies.hot_loops
         )
-        verdicts = StageStatusWriter(client, clock, reporter, owner=owner)
+        stage_status_writer = StageStatusWriter(client, clock, reporter, owner=owner)
         # One component writes the status of stages: kubelets of single nodes would write the same.
         if owner == COMPONENT:
-            book.result_handlers.append(verdicts.report)
-        equipment = KubeletDependencies(
+            stage_cache.result_handlers.append(stage_status_writer.report)
+        kubelet_dependencies = KubeletDependencies(
             owner=owner,
             client=client,
             clock=clock,
@@ -68,25 +73,25 @@ class Kubelets:
             informers=self._informers,
             nodes=nodes,
             pods=pods,
-            node_numbers=places,
-            stage_cache=book,
+            node_numbers=node_numbers,
+            stage_cache=stage_cache,
             events=reporter,
         )
         cache = make_measured_cache(dependencies.metrics, "kubelet_toleration_cel_cache")
         taints = make_taint_rules(
             dependencies.capabilities, cache.compile_expression, dependencies.log.error_logger(clock.monotonic)
         )
-        pod_worker = PodWorkers(equipment, KubeletRules.from_capabilities(dependencies.capabilities, taints))
-        heartbeats = NodeLeases(client, clock, dependencies.owns, owner=owner, bad_objects=self._informers.bad)
+        pod_worker = PodWorkers(kubelet_dependencies, KubeletRules.from_capabilities(dependencies.capabilities, taints))
+        node_leases = NodeLeases(client, clock, dependencies.owns, owner=owner, bad_objects=self._informers.bad)
         node_rules = NodeRules.from_capabilities(dependencies.capabilities)
-        node_worker = NodeStatusWorker(equipment, node_rules, pod_workers=pod_worker, leases=heartbeats)
+        node_worker = NodeStatusWorker(kubelet_dependencies, node_rules, pod_workers=pod_worker, leases=node_leases)
         return (
             *self._informers.workers,
-            *book.workers,
-            verdicts,
+            *stage_cache.workers,
+            stage_status_writer,
             node_worker,
             pod_worker,
-            heartbeats,
+            node_leases,
             self._node_events,
         )
 

@@ -149,10 +149,10 @@ def _min_errors(name: str, kind: str, least: Quantity, requests: Quantities, lim
     if request is None:
         yield f"{text}.  No request is specified"
         return
-    asked, allowed, bound = _to_comparable(request, limit or _ZERO, least)
-    if asked < bound:
+    requested, limited, bound = _to_comparable(request, limit or _ZERO, least)
+    if requested < bound:
         yield f"{text}, but request is {request}"
-    elif limit is not None and allowed < bound:
+    elif limit is not None and limited < bound:
         yield f"{text}, but limit is {limit}"
 
 
@@ -162,10 +162,10 @@ def _max_errors(name: str, kind: str, most: Quantity, requests: Quantities, limi
     if limit is None:
         yield f"{text}.  No limit is specified"
         return
-    asked, allowed, bound = _to_comparable(request or _ZERO, limit, most)
-    if allowed > bound:
+    requested, limited, bound = _to_comparable(request or _ZERO, limit, most)
+    if limited > bound:
         yield f"{text}, but limit is {limit}"
-    elif request is not None and asked > bound:
+    elif request is not None and requested > bound:
         yield f"{text}, but request is {request}"
 
 
@@ -175,20 +175,20 @@ def _max_request_errors(name: str, most: Quantity, requests: Quantities) -> Iter
     if request is None:
         yield f"{text}.  No request is specified"
         return
-    asked, _, bound = _to_comparable(request, _ZERO, most)
-    if asked > bound:
+    requested, _, bound = _to_comparable(request, _ZERO, most)
+    if requested > bound:
         yield f"{text}, but request is {request}"
 
 
 def _ratio_errors(name: str, kind: str, ratio: Quantity, requests: Quantities, limits: Quantities) -> Iterator[str]:
-    asked, allowed, _ = _to_comparable(requests.get(name, _ZERO), limits.get(name, _ZERO), ratio)
+    requested, limited, _ = _to_comparable(requests.get(name, _ZERO), limits.get(name, _ZERO), ratio)
     text = f"{name} max limit to request ratio per {kind} is {ratio}, but"
-    if not asked:
+    if not requested:
         yield f"{text} no request is specified or request is 0"
-    elif not allowed:
+    elif not limited:
         yield f"{text} no limit is specified or limit is 0"
     else:
-        observed, bound = allowed / asked, float(ratio.value())
+        observed, bound = limited / requested, float(ratio.value())
         if ratio.value() <= _MILLI_MAX:
             bound = ratio.milli() / 1000
         if observed > bound:

@@ -53,15 +53,15 @@ class NodeRestriction(AdmissionPlugin):
 
 
 def _check_pod(node: str, request: AdmissionAttributes) -> None:
-    who = f"node {quote(node)}"
+    node_text = f"node {quote(node)}"
     match request.scope.subresource, request.operation:
         case "", Operation.CREATE:
             _check_mirror_pod(node, request)
         case "" | "eviction", Operation.DELETE:
             if _node_name(request.old) != node:
-                raise new_forbidden(request, f"{who} can only delete pods with spec.nodeName set to itself")
+                raise new_forbidden(request, f"{node_text} can only delete pods with spec.nodeName set to itself")
         case "", operation:
-            why = f'unexpected operation "{operation}", {who} can only create and delete mirror pods'
+            why = f'unexpected operation "{operation}", {node_text} can only create and delete mirror pods'
             raise new_forbidden(request, why)
         case "status", _:
             _check_pod_status(node, request)
@@ -77,31 +77,33 @@ def _node_name(pod: ReadOnlyObject | None) -> str:
 
 
 def _check_mirror_pod(node: str, request: AdmissionAttributes) -> None:
-    who, pod = f"node {quote(node)}", request.new
+    node_text, pod = f"node {quote(node)}", request.new
     if _MIRROR_ANNOTATION not in request.annotations:
-        why = f"pod does not have {quote(_MIRROR_ANNOTATION)} annotation, {who} can only create mirror pods"
+        why = f"pod does not have {quote(_MIRROR_ANNOTATION)} annotation, {node_text} can only create mirror pods"
         raise new_forbidden(request, why)
     if _node_name(pod) != node:
-        raise new_forbidden(request, f"{who} can only create pods with spec.nodeName set to itself")
+        raise new_forbidden(request, f"{node_text} can only create pods with spec.nodeName set to itself")
     owners = pod["metadata"].get("ownerReferences") or []
     if len(owners) > 1:
-        raise new_forbidden(request, f"{who} can only create pods with a single owner reference set to itself")
+        raise new_forbidden(request, f"{node_text} can only create pods with a single owner reference set to itself")
     if not owners:
-        raise new_forbidden(request, f"{who} can only create pods with an owner reference set to itself")
+        raise new_forbidden(request, f"{node_text} can only create pods with an owner reference set to itself")
     _check_owner(node, owners[0], request)
     # A mirror pod that refers to a secret would give the kubelet access to it by the node authorizer.
     if what := find_api_reference(pod["spec"]):
-        raise new_forbidden(request, f"{who} can not create pods that reference {what}")
+        raise new_forbidden(request, f"{node_text} can not create pods that reference {what}")
 
 
 def _check_owner(node: str, owner: ReadOnlyObject, request: AdmissionAttributes) -> None:
-    who = f"node {quote(node)}"
+    node_text = f"node {quote(node)}"
     if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
-        raise new_forbidden(request, f"{who} can only create pods with an owner reference set to itself")
+        raise new_forbidden(request, f"{node_text} can only create pods with an owner reference set to itself")
     if not owner.get("controller"):
-        raise new_forbidden(request, f"{who} can only create pods with a controller owner reference set to itself")
+        raise new_forbidden(
+            request, f"{node_text} can only create pods with a controller owner reference set to itself"
+        )
     if owner.get("blockOwnerDeletion"):
-        raise new_forbidden(request, f"{who} must not set blockOwnerDeletion on an owner reference")
+        raise new_forbidden(request, f"{node_text} must not set blockOwnerDeletion on an owner reference")
     record = request.find_resource("", "nodes").get_cached("", node)
     if record is None:
         raise NotFound.for_object("", "node", node)
@@ -111,40 +113,44 @@ def _check_owner(node: str, owner: ReadOnlyObject, request: AdmissionAttributes)
 
 
 def _check_pod_status(node: str, request: AdmissionAttributes) -> None:
-    who, new, old = f"node {quote(node)}", request.new, request.old
+    node_text, new, old = f"node {quote(node)}", request.new, request.old
     assert old is not None, "a status belongs to an object that is there"
     if _node_name(old) != node:
-        raise new_forbidden(request, f"{who} can only update pod status for pods with spec.nodeName set to itself")
+        raise new_forbidden(
+            request, f"{node_text} can only update pod status for pods with spec.nodeName set to itself"
+        )
     if (new["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
-        raise new_forbidden(request, f"{who} cannot update labels through pod status")
+        raise new_forbidden(request, f"{node_text} cannot update labels through pod status")
     status, before = new.get("status") or {}, old.get("status") or {}
     if (status.get("resourceClaimStatuses") or []) != (before.get("resourceClaimStatuses") or []):
-        raise new_forbidden(request, f"{who} cannot update resource claim statues")
+        raise new_forbidden(request, f"{node_text} cannot update resource claim statues")
     if status.get("extendedResourceClaimStatus") != before.get("extendedResourceClaimStatus"):
-        raise new_forbidden(request, f"{who} cannot update extended resource claim status")
+        raise new_forbidden(request, f"{node_text} cannot update extended resource claim status")
 
 
 def _check_node(node: str, request: AdmissionAttributes) -> None:
-    who = f"node {quote(node)}"
+    node_text = f"node {quote(node)}"
     name = request.scope.name or request.new["metadata"].get("name", "")
     if name != node:
-        raise new_forbidden(request, f"{who} is not allowed to modify node {quote(name)}")
+        raise new_forbidden(request, f"{node_text} is not allowed to modify node {quote(name)}")
     if request.operation is Operation.DELETE:
         return
     new, old = request.new, request.old
     source = new["spec"].get("configSource")
     if old is None:
         if source is not None:
-            raise new_forbidden(request, f"{who} is not allowed to create pods with a non-nil configSource")
+            raise new_forbidden(request, f"{node_text} is not allowed to create pods with a non-nil configSource")
     else:
         if source is not None and source != old["spec"].get("configSource"):
-            raise new_forbidden(request, f"{who} is not allowed to update configSource to a new non-nil configSource")
+            raise new_forbidden(
+                request, f"{node_text} is not allowed to update configSource to a new non-nil configSource"
+            )
         if (new["spec"].get("taints") or []) != (old["spec"].get("taints") or []):
-            raise new_forbidden(request, f"{who} is not allowed to modify taints")
+            raise new_forbidden(request, f"{node_text} is not allowed to modify taints")
         if (new["metadata"].get("ownerReferences") or []) != (old["metadata"].get("ownerReferences") or []):
-            raise new_forbidden(request, f"{who} is not allowed to modify ownerReferences")
+            raise new_forbidden(request, f"{node_text} is not allowed to modify ownerReferences")
     if forbidden := ", ".join(_forbidden_labels(_labels(new), _labels(old) if old else {})):
-        what = "is not allowed to modify labels" if old else f"{who} is not allowed to set the following labels"
+        what = "is not allowed to modify labels" if old else f"{node_text} is not allowed to set the following labels"
         raise new_forbidden(request, f"{what}: {forbidden}")
 
 

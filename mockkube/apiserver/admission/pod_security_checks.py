@@ -199,15 +199,15 @@ def _check_volume_types(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | 
 
 
 def _check_run_as_non_root(_: ReadOnlyObject, spec: ReadOnlyObject) -> Violation | None:
-    whole = _security_context(spec).get("runAsNonRoot")
+    pod_setting = _security_context(spec).get("runAsNonRoot")
     found = format_setters(
-        whole is False, _containers_where(spec, lambda context: context.get("runAsNonRoot") is False)
+        pod_setting is False, _containers_where(spec, lambda context: context.get("runAsNonRoot") is False)
     )
     if found:
         detail = f"{' and '.join(found)} must not set securityContext.runAsNonRoot=false"
         return Violation("runAsNonRoot != true", detail)
     # The pod's setting applies to containers without one of their own.
-    bad = [] if whole else _containers_where(spec, lambda context: context.get("runAsNonRoot") is None)
+    bad = [] if pod_setting else _containers_where(spec, lambda context: context.get("runAsNonRoot") is None)
     detail = f"pod or {format_named('container', bad)} must set securityContext.runAsNonRoot=true"
     return Violation("runAsNonRoot != true", detail) if bad else None
 

@@ -64,8 +64,8 @@ def _find_account(request: AdmissionAttributes) -> Object:
 
 def _automounts_token(account: ReadOnlyObject, spec: ReadOnlyObject) -> bool:
     """Return whether to mount the token: the pod's setting wins over the service account's."""
-    wishes = (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken"))
-    return next((wish for wish in wishes if wish is not None), True)
+    settings = (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken"))
+    return next((setting for setting in settings if setting is not None), True)
 
 
 def _mount_token(spec: Object, fresh_name: str) -> None:

@@ -44,16 +44,16 @@ class ServiceAccountTokenAuthenticator:
         claims = self._issuer.verify(token)
         if claims is None:
             return None
-        kept = claims["iss"] == LEGACY_ISSUER
+        is_legacy = claims["iss"] == LEGACY_ISSUER
         # Legacy tokens have no audience; upstream treats them as meant for the API server.
-        own: list[str] = [DEFAULT_AUDIENCE] if kept else claims["aud"]
+        own: list[str] = [DEFAULT_AUDIENCE] if is_legacy else claims["aud"]
         agreed = tuple(audience for audience in own if audience in audiences)
         if not agreed:
             why = (
                 f"token audiences {format_go_list(own)} is invalid for the target audiences {format_go_list(audiences)}"
             )
             raise InvalidCredentials(why)
-        if kept:
+        if is_legacy:
             self._legacy_validator.validate(token, claims)
             return AuthenticatedUser(_to_legacy_user(claims), agreed)
         self._validate(claims)

@@ -18,8 +18,8 @@ def new_forbidden_request(attributes: AuthorizationAttributes, reason: str) -> F
 
 
 def _describe(attributes: AuthorizationAttributes) -> str:
-    who = f"User {quote(attributes.user.name)} cannot {attributes.verb}"
+    denial = f"User {quote(attributes.user.name)} cannot {attributes.verb}"
     if attributes.path is not None:
-        return f"{who} path {quote(attributes.path)}"
+        return f"{denial} path {quote(attributes.path)}"
     where = f"in the namespace {quote(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
-    return f"{who} resource {quote(attributes.combined_resource)} in API group {quote(attributes.group)} {where}"
+    return f"{denial} resource {quote(attributes.combined_resource)} in API group {quote(attributes.group)} {where}"

@@ -77,11 +77,11 @@ class EscalationCheck(AdmissionPlugin):
         if not lacking:
             return
         user = request.scope.user
-        who = f"user {quote(user.name)} (groups={format_go_list(user.groups)})"
+        user_text = f"user {quote(user.name)} (groups={format_go_list(user.groups)})"
         rights = "\n".join(sorted({str(rule) for rule in lacking}))
         absent = self._authorizer.rules_for(user, request.scope.namespace).missing_roles
         errors = ", ".join(dict.fromkeys(map(str, absent)))
-        why = f"{who} is attempting to grant RBAC permissions not currently held:\n{rights}"
+        why = f"{user_text} is attempting to grant RBAC permissions not currently held:\n{rights}"
         if errors:
             why += f"; resolution errors: [{errors if len(absent) == 1 else f'[{errors}]'}]"
         raise _new_forbidden(request, why)

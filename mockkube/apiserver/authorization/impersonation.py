@@ -116,8 +116,8 @@ class Impersonator:
         if strict and (why := find_extra_error(wanted.extra)):
             raise new_forbidden_request(attributes, why)
         if strict and max(len(values), len(wanted.extra)) >= WILDCARD_CHECK_MIN:
-            whole = replace(attributes, subresource=ALL, name=ALL)
-            if self._authorizer.authorize(whole).allowed:
+            wildcard = replace(attributes, subresource=ALL, name=ALL)
+            if self._authorizer.authorize(wildcard).allowed:
                 return
         for key, value in values:
             self._require(replace(attributes, subresource=key, name=value))

@@ -23,10 +23,10 @@ def _break_down(rule: PolicyRule) -> Iterator[PolicyRule]:
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
-                whole = PolicyRule((verb,), (group,), (resource,))
-                yield from (replace(whole, names=(name,)) for name in rule.names)
+                unnamed = PolicyRule((verb,), (group,), (resource,))
+                yield from (replace(unnamed, names=(name,)) for name in rule.names)
                 if not rule.names:
-                    yield whole
+                    yield unnamed
     for url in rule.urls:
         for verb in rule.verbs:
             yield PolicyRule((verb,), urls=(url,))
@@ -56,10 +56,12 @@ def _covers_url(held: PolicyRule, url: str) -> bool:
 
 def _compact(parts: Iterable[PolicyRule]) -> list[PolicyRule]:
     verbs: dict[PolicyRule, list[str]] = {}
-    whole: list[PolicyRule] = []
+    compacted: list[PolicyRule] = []
     for part in parts:
         if part.urls:
-            whole.append(part)
+            compacted.append(part)
         else:
             verbs.setdefault(PolicyRule((), part.groups, part.resources, part.names), []).extend(part.verbs)
-    return whole + [PolicyRule(tuple(some), rule.groups, rule.resources, rule.names) for rule, some in verbs.items()]
+    return compacted + [
+        PolicyRule(tuple(some), rule.groups, rule.resources, rule.names) for rule, some in verbs.items()
+    ]

@@ -30,13 +30,13 @@ def reconcile(stored: ReadOnlyObject, expected: ReadOnlyObject) -> Object:
     for field in ("labels", "annotations"):
         # Stored values win, so that an administrator can change labels and annotations.
         metadata[field] = {**expected["metadata"][field], **(metadata.get(field) or {})}
-    whole = {**stored, "metadata": metadata}
+    merged = {**stored, "metadata": metadata}
     if "roleRef" in expected:
-        return _append(whole, "subjects", _missing_subjects(stored, expected))
-    whole = _append(whole, "rules", _missing_rules(stored, expected))
+        return _append(merged, "subjects", _missing_subjects(stored, expected))
+    merged = _append(merged, "rules", _missing_rules(stored, expected))
     if expected.get("aggregationRule") != stored.get("aggregationRule"):
-        return _add_selectors(whole, expected.get("aggregationRule"))
-    return whole
+        return _add_selectors(merged, expected.get("aggregationRule"))
+    return merged
 
 
 def _append(obj: Object, field: str, more: list[Object]) -> Object:

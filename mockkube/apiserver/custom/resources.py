@@ -27,8 +27,8 @@ def build_resources(
     own = replace(services, codec=codec, admission=admission)
     storage = definition.storage_version
     versions = [storage, *(version for version in definition.served_versions() if version is not storage)]
-    made = _with_webhook if definition.uses_conversion_webhook else _without_webhook
-    resources = made(definition, versions, codec, own, is_terminating=is_terminating)
+    make = _with_webhook if definition.uses_conversion_webhook else _without_webhook
+    resources = make(definition, versions, codec, own, is_terminating=is_terminating)
     for resource in resources:
         resource.storage_resource = resources[0]
     return resources

@@ -78,29 +78,33 @@ class CustomResourceStrategy(Strategy):
         """Validate a new object: kind, schema, lists, rules."""
         if errors := self._validate_kind(obj):
             return errors
-        seen, version = self._with_api_version(obj), self._version
-        errors = validate(seen, version.validation_schema)
-        errors += self._validate_scale(seen)
-        errors += validate_embedded(seen, version.structural)
-        errors += validate_lists(seen, version.structural)
-        return errors + self._evaluate_rules(errors, seen, None, None).errors
+        versioned, version = self._with_api_version(obj), self._version
+        errors = validate(versioned, version.validation_schema)
+        errors += self._validate_scale(versioned)
+        errors += validate_embedded(versioned, version.structural)
+        errors += validate_lists(versioned, version.structural)
+        return errors + self._evaluate_rules(errors, versioned, None, None).errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a change; with ratcheting, errors in unchanged parts are ignored."""
         if errors := self._validate_kind(new):
             return errors
-        seen, before, structural = self._with_api_version(new), self._with_api_version(old), self._version.structural
-        correlated = CorrelatedObject(seen, before, structural) if context.caps.enabled(_RATCHETING_GATE) else None
+        versioned, before, structural = (
+            self._with_api_version(new),
+            self._with_api_version(old),
+            self._version.structural,
+        )
+        correlated = CorrelatedObject(versioned, before, structural) if context.caps.enabled(_RATCHETING_GATE) else None
         if context.subresource == "status":
-            errors = self._validate_status(seen, correlated)
+            errors = self._validate_status(versioned, correlated)
         else:
-            errors = validate(seen, self._version.validation_schema, correlated)
-            errors += self._validate_scale(seen)
-            errors += validate_embedded(seen, structural)
+            errors = validate(versioned, self._version.validation_schema, correlated)
+            errors += self._validate_scale(versioned)
+            errors += validate_embedded(versioned, structural)
         # upstream: duplicates that exist already do not block updates.
         if not list(validate_lists(before, structural)):
-            errors += validate_lists(seen, structural)
-        return errors + self._evaluate_rules(errors, seen, before, correlated).errors
+            errors += validate_lists(versioned, structural)
+        return errors + self._evaluate_rules(errors, versioned, before, correlated).errors
 
     def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return warnings about finalizer names that may collide."""
@@ -110,9 +114,9 @@ class CustomResourceStrategy(Strategy):
         """Return warnings about new finalizers, and about rules that unchanged parts violate."""
         warnings: list[str] = []
         if self._rules is not None and context.caps.enabled(_RATCHETING_GATE):
-            seen, before = self._with_api_version(new), self._with_api_version(old)
-            correlated = CorrelatedObject(seen, before, self._version.structural)
-            warnings += self._evaluate_rules([], seen, before, correlated).warnings
+            versioned, before = self._with_api_version(new), self._with_api_version(old)
+            correlated = CorrelatedObject(versioned, before, self._version.structural)
+            warnings += self._evaluate_rules([], versioned, before, correlated).warnings
         if context.subresource == "status":
             return warnings
         known = old["metadata"].get("finalizers") or ()
@@ -163,15 +167,15 @@ def _without_metadata(obj: ReadOnlyObject) -> Object:
 
 def _prepare_status(new: Object, old: ReadOnlyObject) -> None:
     """Keep everything of the old object but status and managedFields."""
-    kept = {**old, "metadata": dict(old["metadata"])}
-    kept["metadata"].pop("managedFields", None)
+    merged = {**old, "metadata": dict(old["metadata"])}
+    merged["metadata"].pop("managedFields", None)
     if "managedFields" in new["metadata"]:
-        kept["metadata"]["managedFields"] = new["metadata"]["managedFields"]
-    kept.pop("status", None)
+        merged["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+    merged.pop("status", None)
     if "status" in new:
-        kept["status"] = new["status"]
+        merged["status"] = new["status"]
     new.clear()
-    new.update(kept)
+    new.update(merged)
 
 
 def _finalizer_warnings(finalizers: Any) -> Iterator[str]:

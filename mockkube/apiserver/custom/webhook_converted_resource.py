@@ -160,10 +160,10 @@ class WebhookConvertedResource(CustomResource):
     async def _convert_records(self, records: Sequence[CachedObject]) -> dict[CachedObject, CachedObject]:
         """Convert the records with the webhook, and cache the results."""
         objects = await self._conversions.convert([one.load() for one in records], self.api_version)
-        made = {one: self._with_converted(one, obj) for one, obj in zip(records, objects, strict=True)}
-        for record in made.values():
+        converted = {one: self._with_converted(one, obj) for one, obj in zip(records, objects, strict=True)}
+        for record in converted.values():
             self._conversions.put(record, self.api_version)
-        return made
+        return converted
 
     def _with_converted(self, record: CachedObject, obj: Object) -> CachedObject:
         tail = encoding.dumps(encoding.order_fields(obj))[len(self.head) :]

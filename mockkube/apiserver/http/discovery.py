@@ -78,8 +78,8 @@ class Discovery:
             return versions
 
         def priority(version: str) -> int:
-            if (told := elsewhere.get((group, version))) is not None:
-                return int(told.spec["versionPriority"])
+            if (api_service := elsewhere.get((group, version))) is not None:
+                return int(api_service.spec["versionPriority"])
             return (get_priority(group, version) or CRD_PRIORITY).version
 
         ordered = sorted(sort_by_preference(versions), key=lambda version: -priority(version))
@@ -121,10 +121,10 @@ class Discovery:
         resources = [
             entry for kind in sorted(kinds, key=lambda kind: kind.plural) for entry in self._build_resources(kind)
         ]
-        whole: Object = {"kind": "APIResourceList", "groupVersion": f"{group}/{version}" if group else version}
+        resource_list: Object = {"kind": "APIResourceList", "groupVersion": f"{group}/{version}" if group else version}
         if group:
-            whole["apiVersion"] = "v1"
-        return {**whole, "resources": resources}
+            resource_list["apiVersion"] = "v1"
+        return {**resource_list, "resources": resources}
 
     def _build_resources(self, kind: KindInfo) -> list[Object]:
         entry: Object = {

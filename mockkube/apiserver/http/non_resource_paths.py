@@ -185,14 +185,14 @@ _GO_VERSION: Final = "go1.25.5"
 
 def version_info(version: Version) -> Object:
     """Return the content of `/version` for the emulated version."""
-    standing = EffectiveVersion.from_version(version)
+    effective = EffectiveVersion.from_version(version)
     return {
         "major": str(version.major),
         "minor": str(version.minor),
         "emulationMajor": str(version.major),
         "emulationMinor": str(version.minor),
-        "minCompatibilityMajor": str(standing.min_compatibility.major),
-        "minCompatibilityMinor": str(standing.min_compatibility.minor),
+        "minCompatibilityMajor": str(effective.min_compatibility.major),
+        "minCompatibilityMinor": str(effective.min_compatibility.minor),
         "gitVersion": f"v{binary_version(version)}",
         "gitCommit": hashlib.sha1(binary_version(version).encode(), usedforsecurity=False).hexdigest(),
         "gitTreeState": "",

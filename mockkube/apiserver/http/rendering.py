@@ -101,18 +101,18 @@ def render_list(
     """Render a list; plain lists come in parts that are not joined."""
     match representation.transform:
         case "Table":
-            whole = build_table(resource, listed.records, representation, view)
-            whole["metadata"] = _build_list_metadata(listed)
-            return encode_value(whole, representation, pretty=view.pretty)
+            result = build_table(resource, listed.records, representation, view)
+            result["metadata"] = _build_list_metadata(listed)
+            return encode_value(result, representation, pretty=view.pretty)
         case "PartialObjectMetadataList":
             items = [to_partial_metadata(resource, record, representation) for record in listed.records]
-            whole = {
+            result = {
                 "kind": representation.transform,
                 "apiVersion": f"meta.k8s.io/{representation.version}",
                 "metadata": _build_list_metadata(listed),
                 "items": items or None,  # upstream: a list that was never made
             }
-            return encode_unstored(resource, whole, representation, view)
+            return encode_unstored(resource, result, representation, view)
         case "PartialObjectMetadata":
             kind = _go_type(resource, resource.kind.list_kind)
             raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
@@ -212,23 +212,23 @@ def build_table(
     columns: bool = True,
 ) -> Object:
     """Build a table of stored objects with the printer of their kind."""
-    whole = _build_empty_table(resource.printer, representation, view, columns=columns)
+    table = _build_empty_table(resource.printer, representation, view, columns=columns)
     # upstream takes the table's metadata from the object itself, which only a table of one object has.
     if len(records) == 1 and records[0].revision:
-        whole["metadata"] = {"resourceVersion": str(records[0].revision)}
-    whole["rows"] = [_build_row_of_record(resource, record, representation, view) for record in records]
-    return whole
+        table["metadata"] = {"resourceVersion": str(records[0].revision)}
+    table["rows"] = [_build_row_of_record(resource, record, representation, view) for record in records]
+    return table
 
 
 def build_table_of_unstored(
     printer: Printer, obj: Object, now: datetime, representation: Representation, view: OutputOptions
 ) -> Object:
     """Build a table of one object that is not stored."""
-    whole = _build_empty_table(printer, representation, view, columns=True)
-    whole["metadata"] = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+    table = _build_empty_table(printer, representation, view, columns=True)
+    table["metadata"] = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
     metadata = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{representation.version}"}
-    whole["rows"] = [_build_row(printer, obj, now, obj, {**metadata, "metadata": obj["metadata"]}, view)]
-    return whole
+    table["rows"] = [_build_row(printer, obj, now, obj, {**metadata, "metadata": obj["metadata"]}, view)]
+    return table
 
 
 def validate_output_options(representation: Representation, view: OutputOptions) -> None:
@@ -270,9 +270,9 @@ def _build_row_of_record(
     resource: Resource, record: CachedObject, representation: Representation, view: OutputOptions
 ) -> Object:
     obj = record.load()
-    whole = resource.to_served_version(obj) if view.include == "Object" else obj
+    served = resource.to_served_version(obj) if view.include == "Object" else obj
     partial = _to_partial_metadata(resource, obj, representation)
-    return _build_row(resource.printer, obj, resource.dependencies.clock.now(), whole, partial, view)
+    return _build_row(resource.printer, obj, resource.dependencies.clock.now(), served, partial, view)
 
 
 def _build_row(

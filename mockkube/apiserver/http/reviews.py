@@ -66,19 +66,19 @@ def _make_review_handler(registry: Registry, kind: KindInfo, answer: ReviewFunct
     resource.has_table = False
 
     async def review(context: RequestContext, info: RequestInfo) -> web.StreamResponse:
-        asked = _make_request(registry, resource, context, info)
-        _ = asked.representation
+        request = _make_request(registry, resource, context, info)
+        _ = request.representation
         text = await context.read_body()
         wanted = options.parse_write_options(context.query, "CreateOptions")
-        given = await request_bodies.decode_body(asked, text, wanted)
+        given = await request_bodies.decode_body(request, text, wanted)
         _normalize_metadata(given["metadata"], info.namespace)
 
         def build_review() -> CachedObject:
             # upstream stores nothing, but managedFields of a review come back as for a stored object.
-            question = managed_fields.update_managed_fields(resource, asked.scope, None, given, wanted)
+            question = managed_fields.update_managed_fields(resource, request.scope, None, given, wanted)
             return _encode_review(resource, answer(question, context.user))
 
-        return await asked.respond_object(await asked.run_heavy_work(len(text), build_review), status=201)
+        return await request.respond_object(await request.run_heavy_work(len(text), build_review), status=201)
 
     return review
 
@@ -147,8 +147,8 @@ def _review_access(authorizer: Authorizer, review: Object, user: User | None) ->
     if errors := access_reviews.validate_review(review):
         raise Invalid(_AUTHORIZATION, "", "", errors)
     spec = review["spec"]
-    asked = access_reviews.to_attributes(access_reviews.review_user(spec) if user is None else user, spec)
-    review["status"] = access_reviews.make_status(authorizer.authorize(asked), spec)
+    attributes = access_reviews.to_attributes(access_reviews.review_user(spec) if user is None else user, spec)
+    review["status"] = access_reviews.make_status(authorizer.authorize(attributes), spec)
     return review
 
 

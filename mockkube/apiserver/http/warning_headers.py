@@ -17,17 +17,17 @@ _ESCAPED_CHARACTERS: Final = re.compile(r'["\\]')
 def format_warning_headers(texts: Iterable[str]) -> list[str]:
     """Return the headers of the warnings, each once; a text with control characters is left out."""
     sent = list[str]()
-    whole = shortened = 0
+    total = shortened = 0
     seen = set[str]()
     for text in texts:
         if text and text not in seen and not _CONTROL_CHARACTERS.search(text):
             seen.add(text)
             sent.append(text)
-            whole += len(text)
+            total += len(text)
             shortened += min(len(text), TRUNCATED_CHARACTERS_MAX)
             if shortened > TOTAL_CHARACTERS_MAX:
                 break  # a hundred thousand may follow: none of them is sent
-    if whole > TOTAL_CHARACTERS_MAX:
+    if total > TOTAL_CHARACTERS_MAX:
         sent = _truncate(sent)
     return [_format_header(text) for text in sent]
 
@@ -35,12 +35,12 @@ def format_warning_headers(texts: Iterable[str]) -> list[str]:
 def _truncate(texts: Iterable[str]) -> list[str]:
     """Truncate each warning; those that come after the bound is reached are left out."""
     truncated: list[str] = []
-    written = 0
+    total = 0
     for text in texts:
-        if written >= TOTAL_CHARACTERS_MAX:
+        if total >= TOTAL_CHARACTERS_MAX:
             break
         truncated.append(text[:TRUNCATED_CHARACTERS_MAX])
-        written += len(truncated[-1])
+        total += len(truncated[-1])
     return truncated
 
 

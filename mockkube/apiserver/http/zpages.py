@@ -105,27 +105,27 @@ class Zpages:
         return text if self._component.caps.version < _PATHS_SINCE else f"{text}{paths}\n"
 
     def _status_fields(self) -> Object:
-        standing = EffectiveVersion.from_version(self._component.caps.version)
+        effective = EffectiveVersion.from_version(self._component.caps.version)
         folders = {f"/{path.split('/')[1]}" for path in self._paths() if path.strip("/")}
         return {
             "startTime": render_time(self._component.started),
             "uptimeSeconds": max(int((self._clock.now() - self._component.started).total_seconds()), 0),
             "goVersion": "",
-            "binaryVersion": binary_version(standing.binary),
-            "emulationVersion": str(standing.emulated),
+            "binaryVersion": binary_version(effective.binary),
+            "emulationVersion": str(effective.emulated),
             "paths": sorted(folders - _HIDDEN_PATHS),
         }
 
     def _respond_object(self, context: RequestContext, page: str, media: str, version: str) -> web.StreamResponse:
         if version == "v1alpha1" and self._component.caps.version >= _BETA_SINCE:
             context.warnings.append(f"This version of the {page} endpoint is deprecated. Please use a newer version.")
-        whole: Object = {
+        obj: Object = {
             "kind": page.capitalize(),
             "apiVersion": f"{_GROUP}/{version}",
             "metadata": {"name": self._component.name},
             **({"flags": dict(sorted(self._component.flags.items()))} if page == "flagz" else self._status_fields()),
         }
-        return context.respond_json(whole, representation=Representation(YAML if media == YAML else JSON))
+        return context.respond_json(obj, representation=Representation(YAML if media == YAML else JSON))
 
 
 def _is_plain(clause: AcceptClause) -> bool:

@@ -24,8 +24,8 @@ class User:
     def to_user_info(self) -> Object:
         """Return the user as a UserInfo object."""
         extra = {key: list(values) for key, values in self.extra.items()}
-        whole = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
-        return {name: value for name, value in whole.items() if value}
+        fields = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
+        return {name: value for name, value in fields.items() if value}
 
 
 ANONYMOUS_USER: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))

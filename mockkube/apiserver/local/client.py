@@ -77,14 +77,14 @@ class LocalClient:
     def _open_request(
         self, verb: str, kind: str, key: Key, *, subresource: str = "", options: ListOptions | None = None
     ) -> "_LocalRequest":
-        desk = self._endpoint.get_server()
-        view = desk.get_view(kind, self._decoder)
+        server = self._endpoint.get_server()
+        view = server.get_view(kind, self._decoder)
         scope = RequestScope(self._user, key.namespace, key.name, subresource, self.identity.user_agent)
         # As in a path of HTTP: a cluster-scoped kind has no namespace.
         if not view.resource.kind.namespaced:
             scope.namespace = ""
         return _LocalRequest(
-            desk, view, scope, verb, options, self._write_options.field_validation, self._handle_warnings
+            server, view, scope, verb, options, self._write_options.field_validation, self._handle_warnings
         )
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
@@ -265,18 +265,18 @@ class _LocalRequest:
             raise MethodNotAllowed
 
     def _finish(self, code: int) -> None:
-        desk = self.server
-        desk.requests_in_flight -= 1
-        if not desk.requests_in_flight:
-            desk.idle.set()
+        server = self.server
+        server.requests_in_flight -= 1
+        if not server.requests_in_flight:
+            server.idle.set()
         if code:
             request_scope, resource = self.scope, self.resource
             verb, scope = verb_label(self.verb), scope_label(self.verb, request_scope.namespace, request_scope.name)
             labels = RequestLabels(
                 "", resource.group, resource.plural, scope, request_scope.subresource, verb, resource.version
             )
-            now = desk.clock.monotonic()
-            desk.metrics.observe(labels, code, now - self.started)
+            now = server.clock.monotonic()
+            server.metrics.observe(labels, code, now - self.started)
             if code >= _ERROR_CODE_MIN:
                 self._log_error(now, verb, code)
 

@@ -106,16 +106,16 @@ class LocalEndpoint:
 
     def close(self) -> None:
         """Refuse new requests and end the watches; requests in flight continue."""
-        desk, self._server = self._server, None
-        if desk is not None:
-            self._draining = desk
-            for watch in list(desk.watches):
+        server, self._server = self._server, None
+        if server is not None:
+            self._draining = server
+            for watch in list(server.watches):
                 watch.end()
 
     async def wait_until_idle(self) -> None:
         """Wait until no request is in flight; call it before the server stops."""
-        desk = self._draining
-        while desk is not None and desk.requests_in_flight:
+        server = self._draining
+        while server is not None and server.requests_in_flight:
             # The event may be set by an earlier moment without requests, so it is cleared before each wait.
-            desk.idle.clear()
-            await desk.idle.wait()
+            server.idle.clear()
+            await server.idle.wait()

@@ -137,7 +137,7 @@ class LocalWatch:
             size += len(taken[-1].record.tail)
         if self._pending_bytes:  # what was there at the start is not counted
             self._pending_bytes = max(0, self._pending_bytes - size) if waiting else 0
-        return [WatchEvent(_TYPES[seen.type], show(seen.record)) for seen in taken]
+        return [WatchEvent(_TYPES[event.type], show(event.record)) for event in taken]
 
     def _raise_end(self) -> None:
         if self._lagged:
@@ -167,11 +167,11 @@ class LocalWatch:
 
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
         self._watch.add(change)
-        if not (seen := self._watch.take_events()):
+        if not (events := self._watch.take_events()):
             return
-        size = sum([len(one.record.tail) for one in seen])
+        size = sum([len(one.record.tail) for one in events])
         if not self._pending or has_room(len(self._pending), self._pending_bytes + size):
-            self._pending += seen
+            self._pending += events
             self._pending_bytes += size
         else:
             # The watcher is too far behind: it lists again, instead of slowing down the writer.

@@ -52,6 +52,6 @@ def get_group_priority(group: str) -> int:
 
 def get_priority(group: str, version: str) -> ApiServicePriority | None:
     """Return the priority of a version of a built-in group; None for one without an APIService."""
-    whole, versions = _PRIORITIES.get(group, (0, {}))
-    own = versions.get(version)
-    return None if own is None else ApiServicePriority(whole, own)
+    group_priority, versions = _PRIORITIES.get(group, (0, {}))
+    version_priority = versions.get(version)
+    return None if version_priority is None else ApiServicePriority(group_priority, version_priority)

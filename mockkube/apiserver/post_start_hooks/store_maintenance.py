@@ -51,9 +51,9 @@ class StoreMaintenance:
         """Compact up to the revision of the last call."""
         # As upstream's compactor: revisions stay readable for at least one interval, for watches and lists that
         # continue.
-        seen, self._last_revision = self._last_revision, self._store.revision
+        revision, self._last_revision = self._last_revision, self._store.revision
         self._written = 0
-        await self._store.compact(seen)
+        await self._store.compact(revision)
 
     async def poll(self) -> None:
         """Fetch what other processes have committed."""

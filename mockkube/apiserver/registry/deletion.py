@@ -250,9 +250,9 @@ def _uses_policy(options: DeleteOptions, policy: str, finalizers: list[str], fin
 
 async def _update(storage: Resource, record: CachedObject, new: Object, *, dry_run: bool) -> CachedObject:
     if dry_run:
-        kept = dry_run_result(storage, new, record.revision)
-        kept.key, kept.revision = record.key, record.revision
-        return kept
+        result = dry_run_result(storage, new, record.revision)
+        result.key, result.revision = record.key, record.revision
+        return result
     value = encoding.encode_stored(new, storage.tag)
     entry = await storage.dependencies.store.update(record.key, value, expected=record.revision)
     await storage.dependencies.watch_cache.wait_until_at(entry.revision)

@@ -137,8 +137,8 @@ async def _list_at_revision(
         raise _version_too_large(revision, services.watch_cache.revision)
     collection = resource.collection
     if collection.revision <= revision <= services.watch_cache.revision:
-        seen = await resource.convert_all_for_reading(collection.range(prefix, start), reconvert=True)
-        return await _select_page_off_loop(resource, seen, prefix, revision, matches, limit)
+        cached = await resource.convert_all_for_reading(collection.range(prefix, start), reconvert=True)
+        return await _select_page_off_loop(resource, cached, prefix, revision, matches, limit)
     try:
         stored = await services.store.list(prefix, start=start, revision=revision)
     except store_errors.Compacted as error:

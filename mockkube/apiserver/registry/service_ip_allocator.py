@@ -231,9 +231,9 @@ class _AllocationAttempt:
 
     def run(self, old: ReadOnlyObject | None) -> None:
         """Fill in the service, or raise an error."""
-        for family, asked in wants.required_cluster_ips(self.service, old).items():
+        for family, address in wants.required_cluster_ips(self.service, old).items():
             self._set_address(
-                family, self._allocate_requested_address(asked) if asked else self._allocate_free_address(family)
+                family, self._allocate_requested_address(address) if address else self._allocate_free_address(family)
             )
         for wanted in wants.required_node_ports(self.service, old):
             self._set_node_port(wanted)

@@ -174,8 +174,10 @@ async def _try_update(
     await services.admission.admit_async(request)
     new = request.new
     # Subresources such as status cannot change addresses or ports.
-    whole = not scope.subresource
-    reserved = services.service_ip_allocator.allocate(storage, new, old, dry_run=options.dry_run) if whole else None
+    is_main_resource = not scope.subresource
+    reserved = (
+        services.service_ip_allocator.allocate(storage, new, old, dry_run=options.dry_run) if is_main_resource else None
+    )
     try:
         _prepare(resource, scope, new, old)
         request.obj = new = await services.heavy_work.run(size, partial(_validate, resource, scope, new, old))

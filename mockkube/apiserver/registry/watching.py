@@ -202,7 +202,7 @@ class ConvertingWatcher(CacheWatcher):
 
     def _to_events(self, changes: Iterable[CacheChange]) -> list[CacheWatchEvent]:
         views = (self._to_event(change, change.record) for change in changes)
-        return [seen for seen in views if seen is not None]
+        return [event for event in views if event is not None]
 
 
 def _select(records: Sequence[CachedObject], matches: Callable[[CachedObject], bool]) -> list[CachedObject]:

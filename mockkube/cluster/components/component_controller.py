@@ -93,9 +93,9 @@ class ComponentController:
         """Start every API server; return the first one."""
         components = self._control_api.load_component_specs()
         first = await self._get_replica(API_SERVER).apply_spec(components[API_SERVER])
-        for name, asked in components.items():
+        for name, spec in components.items():
             if is_api_server(name):
-                await self._get_replica(name).apply_spec(asked)
+                await self._get_replica(name).apply_spec(spec)
         return first
 
     async def start_components(self) -> None:
@@ -105,9 +105,9 @@ class ComponentController:
         self._listening = True
         await self._dependencies.executor.__aenter__()
         await self._group.__aenter__()
-        for name, asked in self._control_api.load_component_specs().items():
+        for name, spec in self._control_api.load_component_specs().items():
             if not is_api_server(name):
-                await self._manager.apply_spec(name, asked)
+                await self._manager.apply_spec(name, spec)
         await self._report()
         self._control_api.get_collection("components").listeners[self._handle_change] = None
 
@@ -143,9 +143,9 @@ class ComponentController:
         """Return name, version and state of every component."""
         return [
             ComponentSummary(
-                name, str(asked.settings.version), self._get_state(name, asked).is_running, self.get_url(name)
+                name, str(spec.settings.version), self._get_state(name, spec).is_running, self.get_url(name)
             )
-            for name, asked in sorted(self._control_api.load_component_specs().items())
+            for name, spec in sorted(self._control_api.load_component_specs().items())
         ]
 
     async def wait_for_delivery(self) -> None:
@@ -165,12 +165,12 @@ class ComponentController:
 
     async def restart_component(self, name: str) -> None:
         """Restart a component, which loses all memory."""
-        asked = self._control_api.load_component_specs()[name]
+        spec = self._control_api.load_component_specs()[name]
         if is_api_server(name):
             await self._replicas[name].stop_server()
         else:
-            await self._manager.apply_spec(name, replace(asked, should_run=False))
-        await self._reconcile(name, asked)
+            await self._manager.apply_spec(name, replace(spec, should_run=False))
+        await self._reconcile(name, spec)
         await self._report()
 
     def get_url(self, name: str) -> str:
@@ -179,10 +179,10 @@ class ComponentController:
 
     def get_state(self, name: str) -> ComponentState:
         """Return the state of a component; NotFound if it does not exist."""
-        asked = self._control_api.load_component_specs().get(name)
-        if asked is None:
+        spec = self._control_api.load_component_specs().get(name)
+        if spec is None:
             raise NotFound.for_object(GROUP, "components", name)
-        return self._get_state(name, asked)
+        return self._get_state(name, spec)
 
     def get_started_at(self, name: str) -> datetime:
         """Return when a running component was started."""
@@ -330,10 +330,10 @@ class ComponentController:
     async def _report(self) -> None:
         """Report the status of every component."""
         components = self._control_api.load_component_specs()
-        doings = {name: self._get_state(name, asked) for name, asked in components.items()}
+        states = {name: self._get_state(name, spec) for name, spec in components.items()}
         now = self._api_server_dependencies.clock.now()
         for obj in self._control_api.load_objects("components").values():
-            status = build_component_status(obj, components, doings, now=now)
+            status = build_component_status(obj, components, states, now=now)
             try:
                 await self._control_api.update_status("components", obj, status)
             except NotFound:

@@ -64,32 +64,34 @@ class ComponentFactory:
         schema = make_schema(settings.version, settings.trains)
         # A kubelet of one node has the rights of that node only; it reads stages as the kubelets of all nodes do.
         instructed = identity.kubelets(settings.version) if name.startswith(f"{KUBELET}.") else None
-        end = ComponentClientConfig(_make_identity(name, settings.version), VersionedDecoder(schema), instructed)
-        line = FaultInjectingClient(
+        client_config = ComponentClientConfig(
+            _make_identity(name, settings.version), VersionedDecoder(schema), instructed
+        )
+        client = FaultInjectingClient(
             spec.server_name,
             self.get_endpoint(spec.server_name),
-            end,
+            client_config,
             self._faults,
             pause_step=self._executor.pause_step,
         )
         metrics = CollectorRegistry()
         register_version_and_gates(metrics, EffectiveVersion.from_version(settings.version), settings.gate_states())
-        self._clients[name], self._metrics[name], self._created_at[name] = line, metrics, self._clock.now()
+        self._clients[name], self._metrics[name], self._created_at[name] = client, metrics, self._clock.now()
         # A random source per component: draws in one do not shift those of another.
         chance = Random.from_seed(self._random.generator.getrandbits(64), name)
-        board = self.reset_hot_loops(name)
+        hot_loops = self.reset_hot_loops(name)
         log = self.get_log(name)
-        context = TypedComponentDependencies(
-            name, line, settings.capabilities(), self._clock, chance, metrics, owns_node, board, log
+        dependencies = TypedComponentDependencies(
+            name, client, settings.capabilities(), self._clock, chance, metrics, owns_node, hot_loops, log
         )
-        fleet = name.partition(".")[0]
-        part = self._components[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
-        return part
+        kind = name.partition(".")[0]
+        component = self._components[name] = BUILDERS[kind](dependencies, self._flags.get(kind, {}))
+        return component
 
     def reset_hot_loops(self, component: str) -> HotLoops:
         """Replace the hot loops of a component by an empty collection."""
-        board = self._hot_loops[component] = HotLoops(self.hot_loop_signal)
-        return board
+        hot_loops = self._hot_loops[component] = HotLoops(self.hot_loop_signal)
+        return hot_loops
 
     def remove_component(self, component: str) -> None:
         """Forget a deleted component."""
@@ -113,8 +115,8 @@ class ComponentFactory:
 
     def find_hot_loops(self, component: str) -> list[HotLoop]:
         """Return the hot loops of a component."""
-        board = self._hot_loops.get(component)
-        return [] if board is None else board.current()
+        hot_loops = self._hot_loops.get(component)
+        return [] if hot_loops is None else hot_loops.current()
 
     def get_component(self, component: str) -> Component | None:
         """Return the component that was built last under a name."""

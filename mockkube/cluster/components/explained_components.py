@@ -17,9 +17,9 @@ def make_component_features(settings: ComponentSettings) -> ComponentFeatures:
 def make_cluster_components(specs: Mapping[str, ComponentSpec], idle: Mapping[str, str]) -> ClusterComponents:
     """Return all components of the control API, with the reasons of those that are idle."""
     members = {}
-    for name, asked in specs.items():
-        server = specs.get(asked.server_name or name, specs[API_SERVER]).settings
+    for name, spec in specs.items():
+        server = specs.get(spec.server_name or name, specs[API_SERVER]).settings
         members[name] = DecidingComponent(
-            make_component_features(asked.settings), server.capabilities(), idle.get(name, "")
+            make_component_features(spec.settings), server.capabilities(), idle.get(name, "")
         )
     return ClusterComponents(members)

@@ -54,17 +54,17 @@ class PodExplanationPage:
         from mockkube.scheduler.configuration.kube_scheduler_configuration import SchedulerConfigurationError
 
         assert self.component_controller is not None, "requests come when the fleet listens"
-        team = _make_cluster_components(self.component_controller)
+        components = _make_cluster_components(self.component_controller)
         client = LocalClient(
-            self.component_controller.factory.get_endpoint(team.find_newest_server().name), _READER_IDENTITY
+            self.component_controller.factory.get_endpoint(components.find_newest_server().name), _READER_IDENTITY
         )
-        question = PodExplainer(client, team, self._clock, get_scheduler_configuration(self._flags))
+        explainer = PodExplainer(client, components, self._clock, get_scheduler_configuration(self._flags))
         try:
-            return await question.explain(key)
+            return await explainer.explain(key)
         except NotFound as error:
             raise NotFound(f"{error}{await suggest_pods(client, key)}", details=error.details) from None
         except SchedulerConfigurationError as error:
-            version = team.scheduler.caps.version
+            version = components.scheduler.caps.version
             raise Unavailable(f"{SCHEDULER} of version {version} cannot be configured so: {error}") from None
 
 
@@ -73,8 +73,8 @@ def _make_cluster_components(component_controller: ComponentController) -> "Clus
     # Explanations import the scheduler, which a start without requests for them can do without.
     from mockkube.cluster.components.explained_components import make_cluster_components
 
-    asked = {summary.name: component_controller.get_spec(summary.name) for summary in component_controller.summarize()}
-    return make_cluster_components(asked, {name: _find_idle_reason(component_controller, name) for name in asked})
+    specs = {summary.name: component_controller.get_spec(summary.name) for summary in component_controller.summarize()}
+    return make_cluster_components(specs, {name: _find_idle_reason(component_controller, name) for name in specs})
 
 
 def _find_idle_reason(component_controller: ComponentController, name: str) -> str:

@@ -64,7 +64,7 @@ LoadComponentSpecs = Callable[[], Mapping[str, ComponentSpec]]
 
 def find_running_versions(specs: Mapping[str, ComponentSpec]) -> dict[str, Version]:
     """Return the versions of all components that are to run."""
-    return {name: asked.settings.version for name, asked in specs.items() if asked.should_run}
+    return {name: spec.settings.version for name, spec in specs.items() if spec.should_run}
 
 
 class ComponentDefaults:
@@ -137,26 +137,26 @@ class ComponentStrategy(StatusStrategy):
             parse_version_up_to(spec["version"], self._configuration.newest_version)
         except ValueError as error:
             return [invalid("spec.version", spec["version"], str(error))]
-        asked = self._parse_spec(obj)
+        component_spec = self._parse_spec(obj)
         try:
-            asked.settings.validate()
+            component_spec.settings.validate()
         except FlagError as error:
             gates = spec.get("featureGates", {})
             return [invalid("spec.featureGates", gates, text_column) for text_column in error.errors]
         if self._configuration.skew_policy == "enforce":
-            return [forbidden("spec.version", reason) for reason in self._find_new_skews(asked)]
+            return [forbidden("spec.version", reason) for reason in self._find_new_skews(component_spec)]
         return []
 
     def _parse_spec(self, obj: ReadOnlyObject) -> ComponentSpec:
         return ComponentSpec.from_object(obj, self._configuration.release_trains)
 
     def _make_warnings(self, obj: ReadOnlyObject) -> list[str]:
-        asked = self._parse_spec(obj)
-        texts = [notice.text for notice in asked.settings.validate() if notice.severity == "warning"]
+        spec = self._parse_spec(obj)
+        texts = [notice.text for notice in spec.settings.validate() if notice.severity == "warning"]
         if self._configuration.skew_policy == "warn":
-            texts += self._find_new_skews(asked)
-        if asked.server_name and asked.server_name not in self._load_specs():
-            texts.append(f"spec.server: there is no {asked.server_name} yet")
+            texts += self._find_new_skews(spec)
+        if spec.server_name and spec.server_name not in self._load_specs():
+            texts.append(f"spec.server: there is no {spec.server_name} yet")
         return texts
 
     def _find_new_skews(self, spec: ComponentSpec) -> list[str]:
@@ -201,7 +201,7 @@ class DeletionProtection(AdmissionPlugin):
             raise Forbidden.for_object(request.resource.group, request.resource.plural, name, "every cluster has it")
 
     def _find_components_of_server(self, server: str) -> list[str]:
-        return sorted(name for name, asked in self._load_specs().items() if asked.server_name == server)
+        return sorted(name for name, spec in self._load_specs().items() if spec.server_name == server)
 
 
 def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -224,9 +224,9 @@ class ControlSchema(Schema):
 
 def make_published_schema(kind: str) -> Object:
     """Return the OpenAPI schema of a kind with its references inlined, as a CRD has it."""
-    whole = _inline_references(DEFINITIONS[_PREFIX + kind])
-    properties = {name: schema for name, schema in whole["properties"].items() if name in ("spec", "status")}
-    return {"description": whole["description"], "type": "object", "properties": properties}
+    inlined = _inline_references(DEFINITIONS[_PREFIX + kind])
+    properties = {name: schema for name, schema in inlined["properties"].items() if name in ("spec", "status")}
+    return {"description": inlined["description"], "type": "object", "properties": properties}
 
 
 def _inline_references(schema: Mapping[str, Any]) -> Object:

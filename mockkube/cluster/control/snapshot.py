@@ -40,11 +40,17 @@ class SnapshotStrategy(StatusStrategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a request to restore."""
-        asked, before = get_restore_count(new), get_restore_count(old)
+        restore_count, old_count = get_restore_count(new), get_restore_count(old)
         # A counter, not a flag: raising it again restores again, and the status shows the last number carried out.
-        if asked < before:
-            return [invalid("spec.restore", asked, f"must not be less than before: give {before + 1} to restore again")]
-        if asked > before and get_condition(old, SAVED_CONDITION).get("status") != "True":
+        if restore_count < old_count:
+            return [
+                invalid(
+                    "spec.restore",
+                    restore_count,
+                    f"must not be less than before: give {old_count + 1} to restore again",
+                )
+            ]
+        if restore_count > old_count and get_condition(old, SAVED_CONDITION).get("status") != "True":
             return [forbidden("spec.restore", "the state has not been saved: wait for the condition Saved")]
         return []
 

@@ -106,14 +106,14 @@ class StepTrace:
 
     def compute_digest(self) -> str:
         """Return a hash of the trace, the same for the same run; cheaper than the text."""
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for step in self.steps:
-            told.update(f"{step.at!r} {step.worker}\n".encode())
+            digest.update(f"{step.at!r} {step.worker}\n".encode())
             for write in step.writes:
-                told.update(f"{write.verb} {write.event.entry.key} ".encode())
+                digest.update(f"{write.verb} {write.event.entry.key} ".encode())
                 # Stored bytes, so nothing is decoded.
-                told.update(write.event.entry.value)
-        return told.hexdigest()
+                digest.update(write.event.entry.value)
+        return digest.hexdigest()
 
     def render(self) -> str:
         """Return the trace as text, identical byte for byte for the same run."""

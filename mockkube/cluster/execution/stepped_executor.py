@@ -120,19 +120,19 @@ class SteppedExecutor:
         """Remove the workers, after the end of a running step."""
         leaving = [self._workers.pop(id(worker)) for worker in workers]
         self._workers_in_order = list(self._workers.values())
-        for turn in leaving:
-            await turn.finish()
+        for stepped_worker in leaving:
+            await stepped_worker.finish()
 
     async def pause_step(self, seconds: float) -> None:
         """Suspend the step that calls this; virtual time may pass once all others are at rest."""
-        turn = _CURRENT_WORKER.get(None)
+        worker = _CURRENT_WORKER.get(None)
         # Requests from outside of any step, as those of a test's client, just wait.
-        if turn is None:
+        if worker is None:
             await self._clock.sleep(seconds)
         else:
-            await turn.suspend(self._clock, seconds)
+            await worker.suspend(self._clock, seconds)
 
     async def wait_until_halted(self) -> None:
         """Return when no step runs except suspended ones."""
-        for turn in tuple(self._active):
-            await turn.wait_until_halted()
+        for worker in tuple(self._active):
+            await worker.wait_until_halted()

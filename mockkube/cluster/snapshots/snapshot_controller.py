@@ -91,7 +91,7 @@ class SnapshotController:
 
     async def _restore(self, obj: Object) -> None:
         """Restore the cluster from a snapshot; nothing changes if its contents cannot be read."""
-        asked = get_restore_count(obj)
+        restore_count = get_restore_count(obj)
         try:
             content = self._snapshot_store.load(obj["metadata"]["uid"])
             if content is None:
@@ -100,12 +100,12 @@ class SnapshotController:
             await self._restart_components(partial(self._restore_contents, SnapshotContents.from_bytes(content)))
         except _REPORTED_ERRORS as error:
             outcome = make_condition(
-                RESTORED_CONDITION, holds=False, reason="Failed", message=f"restoring {asked}: {error}"
+                RESTORED_CONDITION, holds=False, reason="Failed", message=f"restoring {restore_count}: {error}"
             )
         else:
             message = f"since resourceVersion {self._store.revision} the cluster goes on from here"
             outcome = make_condition(RESTORED_CONDITION, holds=True, reason="Restored", message=message)
-        await self._update_status(obj, outcome, {"restored": asked})
+        await self._update_status(obj, outcome, {"restored": restore_count})
 
     async def _restore_contents(self, contents: SnapshotContents) -> None:
         """Replace the store's entries, then the specs of components."""

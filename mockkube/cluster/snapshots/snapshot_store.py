@@ -63,7 +63,7 @@ class FileSnapshotStore:
     def delete_except(self, uids: Iterable[str]) -> None:
         """Delete all other files."""
         if self._directory.is_dir():
-            kept = set(uids)
+            kept_uids = set(uids)
             for path in self._directory.iterdir():
-                if path.name not in kept:
+                if path.name not in kept_uids:
                     path.unlink(missing_ok=True)

@@ -115,8 +115,8 @@ async def remove_from_kubeconfig(path: Path, context: str, *, previous_context: 
 
 
 def _replace_entry(config: Config, section: str, entry: Config) -> None:
-    kept = [other for other in _get_entries(config, section) if other.get("name") != entry["name"]]
-    config[section] = [*kept, entry]
+    others = [other for other in _get_entries(config, section) if other.get("name") != entry["name"]]
+    config[section] = [*others, entry]
 
 
 def _get_entries(config: Config, section: str) -> list[Config]:

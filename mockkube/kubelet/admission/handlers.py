@@ -171,14 +171,14 @@ def _find_failed_predicates(
     pod: ReadOnlyObject, node: ReadOnlyObject, admitted_pods: Collection[AdmittedPod], rules: AdmissionRules
 ) -> Iterator[Rejection]:
     """Return failed predicates in upstream's order: resources, affinity, name, ports, taints."""
-    guest = AdmittedPod.from_object(pod, rules.requests)
+    admitted = AdmittedPod.from_object(pod, rules.requests)
     allocatable = Resources.from_resource_list(node.get("status", {}).get("allocatable") or {})
-    yield from _find_insufficient_resources(guest.requests, allocatable, admitted_pods)
+    yield from _find_insufficient_resources(admitted.requests, allocatable, admitted_pods)
     if not _matches_node_affinity(pod, node, rules):
         yield _predicate_failure(_NODE_AFFINITY, "node(s) didn't match Pod's node affinity/selector")
     if pod["spec"].get("nodeName", node["metadata"]["name"]) != node["metadata"]["name"]:
         yield _predicate_failure("NodeName", "node(s) didn't match the requested node name")
-    if any(_ports_conflict(port, taken) for port in guest.ports for other in admitted_pods for taken in other.ports):
+    if any(_ports_conflict(port, taken) for port in admitted.ports for other in admitted_pods for taken in other.ports):
         yield _predicate_failure("NodePorts", "node(s) didn't have free ports for the requested pod ports")
     # Upstream admits static pods whatever taints the node has: no scheduler chose the node for them.
     if not is_static(pod) and not _tolerates_taints(pod, node, rules):
@@ -202,8 +202,8 @@ def _find_insufficient_resources(
         **{name: amount for name, amount in requests.scalars.items() if _is_checked(name, allocatable)},
     }
     used = Resources()
-    for guest in admitted_pods:
-        used.add(guest.requests)
+    for admitted in admitted_pods:
+        used.add(admitted.requests)
     for name, amount in wanted.items():
         if amount > 0 and amount > allocatable.get_amount(name) - used.get_amount(name):
             yield _insufficient_resource(name, amount, used.get_amount(name), allocatable.get_amount(name))

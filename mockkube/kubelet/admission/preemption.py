@@ -26,9 +26,9 @@ def find_victims(
 ) -> list[AdmittedPod]:
     """Return pods to preempt so that the missing amounts become free; NoVictims if that is impossible."""
     by_class: dict[str, list[AdmittedPod]] = {name: [] for name in _CLASSES}
-    for guest in admitted_pods:
-        if _is_preemptable(preemptor, guest) and guest.qos in by_class:
-            by_class[guest.qos].append(guest)
+    for admitted in admitted_pods:
+        if _is_preemptable(preemptor, admitted) and admitted.qos in by_class:
+            by_class[admitted.qos].append(admitted)
     cheap, fair, dear = (by_class[name] for name in _CLASSES)
     if short := _subtract(needs, [*cheap, *fair, *dear]):
         raise NoVictimsError(_format_requirements(short))
@@ -68,7 +68,7 @@ def _distance(guest: AdmittedPod, needs: AdmissionRequirements) -> float:
 def _subtract(needs: AdmissionRequirements, gone: Iterable[AdmittedPod]) -> dict[str, int]:
     """Return the amounts still missing after these pods are gone."""
     gone = list(gone)
-    left = {name: amount - sum(_get_request(guest, name) for guest in gone) for name, amount in needs.items()}
+    left = {name: amount - sum(_get_request(pod, name) for pod in gone) for name, amount in needs.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
 
 

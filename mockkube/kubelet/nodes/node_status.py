@@ -101,21 +101,26 @@ def _build_description_patch(
     """Return missing descriptive fields, and the amounts of the capacity annotation."""
     name, status = node["metadata"]["name"], node.get("status") or {}
     internal = format_ipv4(FOREIGN_NODE_NETWORK + status_input.node_number)
-    whole = build_node_status(name, version=status_input.rules.version, now=status_input.now, internal_address=internal)
+    full_status = build_node_status(
+        name, version=status_input.rules.version, now=status_input.now, internal_address=internal
+    )
     patch: Object = {}
-    capacity = {**(status.get("capacity") or status.get("allocatable") or whole["capacity"]), **annotated_capacity}
+    capacity = {
+        **(status.get("capacity") or status.get("allocatable") or full_status["capacity"]),
+        **annotated_capacity,
+    }
     if capacity != status.get("capacity"):
         patch["capacity"] = capacity
     # Tools often set only one of capacity and allocatable: the other one follows it.
-    given = status.get("allocatable") or (status.get("capacity") and capacity) or whole["allocatable"]
+    given = status.get("allocatable") or (status.get("capacity") and capacity) or full_status["allocatable"]
     if (allocatable := {**given, **annotated_capacity}) != status.get("allocatable"):
         patch["allocatable"] = allocatable
     if not status.get("addresses"):
-        patch["addresses"] = whole["addresses"]
+        patch["addresses"] = full_status["addresses"]
     if not (status.get("nodeInfo") or {}).get("kubeletVersion"):
-        patch["nodeInfo"] = whole["nodeInfo"]
+        patch["nodeInfo"] = full_status["nodeInfo"]
     if not (status.get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port"):
-        patch["daemonEndpoints"] = whole["daemonEndpoints"]
+        patch["daemonEndpoints"] = full_status["daemonEndpoints"]
     return patch
 
 

@@ -78,11 +78,11 @@ def _pod_level_status(pod: ReadOnlyObject, sync_input: PodSyncInput) -> Object:
     )
     if not requests and not limits:
         return {}
-    whole: Object = {"resources": {}}
+    result: Object = {"resources": {}}
     for side, amounts in zip(_SIDES, (requests, limits), strict=True):
         if limited := {name: amount for name, amount in amounts.items() if name in _CGROUP_RESOURCES}:
-            whole["resources"][side] = limited
-    return whole | ({"allocatedResources": requests} if requests else {})
+            result["resources"][side] = limited
+    return result | ({"allocatedResources": requests} if requests else {})
 
 
 def _format_amounts(amounts: Quantities) -> dict[str, str]:

@@ -26,7 +26,7 @@ class KubeletState:
 
     def other_pods(self, uid: str) -> Sequence[AdmittedPod]:
         """Return admitted pods except one."""
-        return [guest for other, guest in self.admitted_pods.items() if other != uid]
+        return [admitted for other, admitted in self.admitted_pods.items() if other != uid]
 
     def allocate_ip(self, uid: str, network: str) -> str:
         """Return the IP of a pod; allocate a free one if it has none."""

@@ -29,23 +29,23 @@ _IMMEDIATE_SUCCESS: Final = ContainerExit()
 
 def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> SyncResult:
     """Return the next action for a pod that the kubelet admitted."""
-    script = parse_behavior(pod)
+    behavior = parse_behavior(pod)
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp"):
-        return terminate_pod(pod, sync_input, script, now)
+        return terminate_pod(pod, sync_input, behavior, now)
     if status.get("phase") in TERMINAL_PHASES:
         return NOTHING
     # The first status write sets startTime; deadline and start delay count from it.
     if not status.get("startTime"):
-        return _start_pod(pod, sync_input, script, now)
+        return _start_pod(pod, sync_input, behavior, now)
     if (deadline := _find_deadline(pod)) is not None and deadline <= now:
         return fail_for_deadline(pod, sync_input, now)
-    begins = parse_time(status["startTime"]) + timedelta(seconds=script.start_seconds)
+    begins = parse_time(status["startTime"]) + timedelta(seconds=behavior.start_seconds)
     if begins > now:
         return SyncResult(next_sync_at=_earliest(begins, deadline))
     containers = ContainerSyncInput(
         pod,
-        script,
+        behavior,
         now,
         bool(pod["spec"].get("initContainers")),
         sync_input.names_container_in_events,
@@ -57,9 +57,9 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
 
 def _start_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, script: ContainerBehavior, now: datetime) -> SyncResult:
     """Write the first status: phase Pending, containers waiting."""
-    notes = tuple(KubeletEvent("Warning", "InvalidAnnotation", text) for text in script.errors)
+    events = tuple(KubeletEvent("Warning", "InvalidAnnotation", text) for text in script.errors)
     status = build_status(pod, sync_input, get_container_statuses(pod), PodStatusFacts(PENDING, has_sandbox=False), now)
-    return SyncResult({**status, "startTime": render_time(now)}, events=notes, next_sync_at=now)
+    return SyncResult({**status, "startTime": render_time(now)}, events=events, next_sync_at=now)
 
 
 def _find_deadline(pod: ReadOnlyObject) -> datetime | None:
@@ -122,7 +122,7 @@ class _ContainersSync:
 
     def advance(self) -> None:
         """Advance ephemeral containers, then init containers in order, then main containers."""
-        script = self._sync_input.behavior
+        behavior = self._sync_input.behavior
         for container in self._pod["spec"].get("ephemeralContainers") or ():
             name = container["name"]
             once = _with_restart_policy(self._sync_input, "Never")
@@ -143,7 +143,7 @@ class _ContainersSync:
                 return
         for container in self._pod["spec"]["containers"]:
             name = container["name"]
-            ends = make_exit_finder(self._pod, container, script.find_exit(name), script.default_exit)
+            ends = make_exit_finder(self._pod, container, behavior.find_exit(name), behavior.default_exit)
             self._record_progress(name, advance_container(container, self.statuses[name], self._sync_input, ends))
 
     def _make_exit_finder(self, container: ReadOnlyObject) -> FindExit:

@@ -244,5 +244,5 @@ def build_conditions_patch(conditions: Sequence[Object], old: ReadOnlyObject, ti
             }
         )
     stated = {condition["type"] for condition in conditions}
-    passing = (name for name in _DELETED_WHEN_FALSE if name in old_conditions and name not in stated)
-    return [*result, *({"$patch": "delete", "type": name} for name in passing)]
+    removed = (name for name in _DELETED_WHEN_FALSE if name in old_conditions and name not in stated)
+    return [*result, *({"$patch": "delete", "type": name} for name in removed)]

@@ -74,16 +74,16 @@ class PodSyncer:
 
     def get_images(self, node: str) -> list[str]:
         """Return images that containers of a node started from."""
-        house = self._states.get(node)
-        return [] if house is None else list(house.images)
+        state = self._states.get(node)
+        return [] if state is None else list(state.images)
 
     def remove_pod(self, pod: ReadOnlyObject) -> None:
         """Forget a terminated or deleted pod; requeue pods whose deferred resize may fit now."""
         uid = pod["metadata"]["uid"]
         self._stopping.pop(uid, None)
-        house = self._states.get(pod["spec"].get("nodeName", ""))
-        if house is not None and house.remove_pod(uid):
-            for key in house.deferred_resizes.values():
+        state = self._states.get(pod["spec"].get("nodeName", ""))
+        if state is not None and state.remove_pod(uid):
+            for key in state.deferred_resizes.values():
                 self._callbacks.requeue_pod(key)
 
     def sync_pod(
@@ -93,7 +93,7 @@ class PodSyncer:
 
         `node_is_fresh`: the node was just read from the API server; `has_stages`: KWOK stages decide about the pod.
         """
-        house = self._states.setdefault(node["metadata"]["name"], KubeletState())
+        state = self._states.setdefault(node["metadata"]["name"], KubeletState())
         uid = pod["metadata"]["uid"]
         terminal = (pod.get("status") or {}).get("phase") in TERMINAL_PHASES
         # A terminated pod frees its requests before its object is deleted, as upstream filters terminated pods in
@@ -101,30 +101,30 @@ class PodSyncer:
         if terminal:
             self.remove_pod(pod)
         elif (
-            uid not in house.admitted_pods
-            and uid not in house.preempted_pods
+            uid not in state.admitted_pods
+            and uid not in state.preempted_pods
             and not pod["metadata"].get("deletionTimestamp")
         ):
-            verdict = self._admit(pod, node, house)
+            decision = self._admit(pod, node, state)
             # Upstream, too, reads the node again before it rejects a pod for its labels only: the informer may lag
             # behind.
-            if verdict.only_labels_reject and not node_is_fresh:
+            if decision.only_labels_reject and not node_is_fresh:
                 return GET_FRESH_NODE
-            if verdict.rejection is not None:
-                self._reporter.record_rejection(pod, verdict.rejection.reason)
-                return reject_pod(pod, verdict.rejection.reason, verdict.rejection.message, now)
-            for victim in verdict.victims:
-                house.preempt(victim)
-                self._reporter.record_preemption(verdict.resource)
+            if decision.rejection is not None:
+                self._reporter.record_rejection(pod, decision.rejection.reason)
+                return reject_pod(pod, decision.rejection.reason, decision.rejection.message, now)
+            for victim in decision.victims:
+                state.preempt(victim)
+                self._reporter.record_preemption(decision.resource)
                 self._callbacks.requeue_pod(victim.key)
-            house.admitted_pods[uid] = AdmittedPod.from_object(pod, self._rules.admission.requests)
+            state.admitted_pods[uid] = AdmittedPod.from_object(pod, self._rules.admission.requests)
         if has_stages:
             return PLAY_STAGES
-        host = self._make_sync_input(pod, node, house)
+        sync_input = self._make_sync_input(pod, node, state)
         # Stages come first: a preempted pod of theirs fails only if a stage says so.
-        if uid in house.preempted_pods and not terminal:
-            return preempt_pod(pod, host, now)
-        return self._drop_repeated_events(pod, self._sync_admitted(pod, node, house, host, now))
+        if uid in state.preempted_pods and not terminal:
+            return preempt_pod(pod, sync_input, now)
+        return self._drop_repeated_events(pod, self._sync_admitted(pod, node, state, sync_input, now))
 
     def _admit(self, pod: ReadOnlyObject, node: ReadOnlyObject, state: KubeletState) -> PodAdmitResult:
         """Admit a pod with its allocated resources, so that a restart does not reject a pod for a pending resize."""
@@ -170,8 +170,8 @@ class PodSyncer:
             return replace(sync_input, applies_resources=False), ()
         pending = resize.find_infeasible(pod, node, rules.admission) if rules.resize.has_infeasible else None
         if pending is None:
-            verdict = admit_pod(pod, node, state.other_pods(uid), rules.admission)
-            pending = None if verdict.rejection is None else resize.make_deferred(verdict.rejection)
+            decision = admit_pod(pod, node, state.other_pods(uid), rules.admission)
+            pending = None if decision.rejection is None else resize.make_deferred(decision.rejection)
         if pending is None:
             state.deferred_resizes.pop(uid, None)
             state.admitted_pods[uid] = resize.make_resized_pod(pod, rules.admission)

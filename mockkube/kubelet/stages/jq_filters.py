@@ -71,9 +71,9 @@ def index(of: Filter, key: Filter) -> Filter:
     """Return a filter that looks up object fields or array elements by key."""
 
     def run(value: Any) -> Iterator[Any]:
-        for whole in of(value):
+        for container in of(value):
             for name in key(value):
-                yield _look_up(whole, name)
+                yield _look_up(container, name)
 
     return run
 
@@ -93,11 +93,11 @@ def slice_values(of: Filter, start: Filter | None, end: Filter | None) -> Filter
     """Return a filter that slices strings or arrays."""
 
     def run(value: Any) -> Iterator[Any]:
-        for whole in of(value):
-            if whole is not None and not isinstance(whole, str | list):
-                raise JqError(f"cannot cut {type_name(whole)}")
+        for sliced in of(value):
+            if sliced is not None and not isinstance(sliced, str | list):
+                raise JqError(f"cannot cut {type_name(sliced)}")
             first, last = _find_bound(start, value), _find_bound(end, value)
-            yield None if whole is None else whole[first:last]
+            yield None if sliced is None else sliced[first:last]
 
     return run
 
@@ -228,7 +228,7 @@ def call_with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Fil
 def select(argument: Filter) -> Filter:
     """Return a filter that outputs the value once for each true output of the condition."""
 
-    return lambda value: iter([value for verdict in argument(value) if is_true(verdict)])
+    return lambda value: iter([value for condition in argument(value) if is_true(condition)])
 
 
 # Functions whose one argument is a filter, by name.

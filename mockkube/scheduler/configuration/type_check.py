@@ -103,10 +103,10 @@ def check_types(document: ReadOnlyObject, points: Sequence[str]) -> Iterator[str
         "plugins": dict.fromkeys(points, _PLUGINS),
         "pluginConfig": [{"name!": str, "args": {}}],
     }
-    whole = {**_CONFIGURATION, "profiles": [profile]}
-    type_errors = list(_type_errors(document, whole, "")) or list(_argument_type_errors(document))
+    shape = {**_CONFIGURATION, "profiles": [profile]}
+    type_errors = list(_type_errors(document, shape, "")) or list(_argument_type_errors(document))
     yield from type_errors or (
-        *_unknown_field_errors(_unknown_fields(document, whole, "")),
+        *_unknown_field_errors(_unknown_fields(document, shape, "")),
         *_unknown_argument_fields(document),
     )
 

@@ -179,13 +179,13 @@ class FeasibleNodes:
                 place, status = verdict
                 node_to_status[nodes[slot].name] = status
                 rejections[place, status.code] = rejections.get((place, status.code), 0) + 1
-        seen = len(feasible) + len(node_to_status)
-        self._count_evaluations(state, rejections, seen)
+        evaluated_count = len(feasible) + len(node_to_status)
+        self._count_evaluations(state, rejections, evaluated_count)
         if verdicts.log_lines:
-            places = (framework.snapshot.slot_of(name) for name in node_to_status)
-            self._count_log_lines(verdicts, [*feasible, *(place for place in places if place is not None)])
+            rejected_slots = (framework.snapshot.slot_of(name) for name in node_to_status)
+            self._count_log_lines(verdicts, [*feasible, *(place for place in rejected_slots if place is not None)])
         framework.observe_extension_point(FILTER, Code.SUCCESS, start)
-        return FilteredNodes(feasible, node_to_status, self._named_rejections(rejections), seen)
+        return FilteredNodes(feasible, node_to_status, self._named_rejections(rejections), evaluated_count)
 
     def _count_log_lines(self, verdicts: FilterVerdicts, slots: Sequence[int] | None) -> None:
         """Count the log lines of the nodes at these indexes; None means all nodes."""

@@ -107,12 +107,12 @@ class DryRun:
 
     def _cached_outcomes(self, case: _DryRunCase) -> dict[str, Outcome]:
         key = (case.handle.equivalence_key(case.state, case.pod), case.pod.priority)
-        memory = self._caches.get(key)
-        if memory is None:
-            memory = self._caches[key] = _OutcomeCache()
-        memory.refresh(self._nodes, case.handle.nominator(), case.pod)
-        memory.drop_outdated_budgets(self._budgets)
-        return memory.outcomes
+        cache = self._caches.get(key)
+        if cache is None:
+            cache = self._caches[key] = _OutcomeCache()
+        cache.refresh(self._nodes, case.handle.nominator(), case.pod)
+        cache.drop_outdated_budgets(self._budgets)
+        return cache.outcomes
 
     def _node(self, name: str) -> NodeInfo:
         node = self._nodes.get(name)

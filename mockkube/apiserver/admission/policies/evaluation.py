@@ -154,11 +154,11 @@ class VersionedAttributes:
 
 def make_activation(names: Mapping[str, Any], programs: Mapping[str, Compiled]) -> Activation:
     """Return the activation of a policy with its own variables."""
-    whole = dict(names)
+    all_names = dict(names)
     # A variable may use the others, so all of them share one mapping.
-    variables = LazyVariables(programs, whole)
-    whole["variables"] = variables
-    return Activation(whole, variables)
+    variables = LazyVariables(programs, all_names)
+    all_names["variables"] = variables
+    return Activation(all_names, variables)
 
 
 def make_admission_request(occasion: VersionedAttributes) -> Object:

@@ -50,9 +50,9 @@ class RequestMatcher:
     def namespace_labels(self) -> ReadOnlyObject:
         """Return the labels of the namespace; raise NotFound if it does not exist."""
         request = self.request
-        written = request.operation in (Operation.CREATE, Operation.UPDATE)
+        is_write = request.operation in (Operation.CREATE, Operation.UPDATE)
         # A namespace that is being written is matched by its new labels.
-        if self.is_namespace and written and not request.scope.subresource:
+        if self.is_namespace and is_write and not request.scope.subresource:
             return read_labels(request.new)
         labels = request.resource.dependencies.get_namespace_labels(self.namespace)
         if labels is None:

@@ -68,8 +68,8 @@ def _merge(occasion: VersionedAttributes, before: ReadOnlyObject, value: Any) ->
         raise EvaluationError(
             f"error applying patch: failed to convert patch object to typed object: {error}"
         ) from error
-    if whole := list(_atomic_paths(wanted, kind, "")):
-        what = f"may not mutate atomic arrays, maps or structs: {', '.join(whole)}"
+    if atomic_paths := list(_atomic_paths(wanted, kind, "")):
+        what = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic_paths)}"
         raise EvaluationError(f"error applying patch: invalid ApplyConfiguration: {what}")
     return merge_values(before, wanted, kind)
 

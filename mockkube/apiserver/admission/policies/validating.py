@@ -208,10 +208,10 @@ def _apply_actions(
 def _rejection(
     request: AdmissionAttributes, policy: CompiledValidatingPolicy, binding: ReadOnlyObject | None, denial: Denial
 ) -> ApiError:
-    who = f"ValidatingAdmissionPolicy '{policy.name}'"
+    policy_text = f"ValidatingAdmissionPolicy '{policy.name}'"
     if binding is not None:
-        who += f" with binding '{binding['metadata']['name']}'"
-    message = f"{who} denied request: {denial.message}"
+        policy_text += f" with binding '{binding['metadata']['name']}'"
+    message = f"{policy_text} denied request: {denial.message}"
     error = new_forbidden(request, message)
     error.reason = denial.reason or _INVALID
     error.code = _HTTP_CODES.get(error.reason, 422)

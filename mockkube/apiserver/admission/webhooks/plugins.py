@@ -63,11 +63,11 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
 
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Call all matching webhooks; raise the first rejection."""
-        asked = await request.resource.run_with_conversions(partial(_find_matches, request))
-        if not asked:
+        matches = await request.resource.run_with_conversions(partial(_find_matches, request))
+        if not matches:
             return
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_call(hook, occasion)) for hook, occasion in asked]
+            tasks = [group.create_task(_call(hook, occasion)) for hook, occasion in matches]
         # In the order of the configurations, not of the responses, so that the outcome does not depend on timing.
         for task in tasks:
             if (refusal := task.result()) is not None:

@@ -75,8 +75,8 @@ class OpenApiDocuments:
         document = self._v3_documents.get(path)
         if document is None:
             about = self.v3_paths[path] if self._schema.version >= _RESTRICTED_SINCE else None
-            whole = builder.build_v3(self._operations_of_path(path), self._collect_schemas(V3_PREFIX), about)
-            document = self._v3_documents[path] = OpenApiDocument(orjson.dumps(whole))
+            content = builder.build_v3(self._operations_of_path(path), self._collect_schemas(V3_PREFIX), about)
+            document = self._v3_documents[path] = OpenApiDocument(orjson.dumps(content))
         return document
 
     @cached_property

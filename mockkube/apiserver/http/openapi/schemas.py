@@ -102,18 +102,18 @@ class Schemas:
 
     def _build(self, definition: str) -> Object:
         raw = self._schema.definitions[definition]
-        whole = {key: value for key, value in raw.items() if key not in ("properties", "type", "oneOf", "enum")}
+        schema = {key: value for key, value in raw.items() if key not in ("properties", "type", "oneOf", "enum")}
         # swagger 2.0 has no `oneOf`: a quantity or int-or-string is shown as a string.
         if definition in _V3_UNION_TYPES:
-            return whole | (_V3_UNION_TYPES if self._prefix == V3_PREFIX else _V2_UNION_TYPES)[definition]
+            return schema | (_V3_UNION_TYPES if self._prefix == V3_PREFIX else _V2_UNION_TYPES)[definition]
         if "type" in raw:
-            whole["type"] = _type_without_null(raw)
+            schema["type"] = _type_without_null(raw)
         if properties := raw.get("properties"):
             fields = self._schema.get_type(definition).fields
-            whole["properties"] = {
+            schema["properties"] = {
                 name: self._build_property(definition, fields[name], properties[name]) for name in properties
             }
-        return whole
+        return schema
 
     def _build_property(self, definition: str, field: TypeField, raw: Mapping[str, Any]) -> Object:
         if field.name in self._schema.added_fields(self._schema.get_type(definition)):

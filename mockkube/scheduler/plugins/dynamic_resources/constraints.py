@@ -37,10 +37,10 @@ class DeviceConstraint(ABC):
         """Add a device if the constraint permits it; devices of other requests are always permitted."""
         if not self._applies_to(request, sub_request):
             return True
-        reading = self._read.get(device.id)
-        if reading is None:
-            reading = self._read[device.id] = self._read_attribute(device)
-        return reading.exists and self._accept(request, reading.value)
+        attribute = self._read.get(device.id)
+        if attribute is None:
+            attribute = self._read[device.id] = self._read_attribute(device)
+        return attribute.exists and self._accept(request, attribute.value)
 
     def remove(self, request: str, sub_request: str) -> None:
         """Remove the device that was added last for a request."""

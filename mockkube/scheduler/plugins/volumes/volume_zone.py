@@ -72,15 +72,15 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Collect the topology labels of the pod's bound volumes; skip pods without any."""
-        places: list[VolumeTopology] = []
+        all_topologies: list[VolumeTopology] = []
         for key in named_volume_claims(pod):
             topologies = self._topologies_of_claim(key)
             if isinstance(topologies, Status):
                 return PreFilterResult(topologies)
-            places += topologies
-        if not places:
+            all_topologies += topologies
+        if not all_topologies:
             return PreFilterResult(SKIP)
-        state.put(_STATE, places)
+        state.put(_STATE, all_topologies)
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -123,14 +123,14 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 def volume_topologies(volume: ReadOnlyObject) -> list[VolumeTopology]:
     """Return the topology labels of a volume; a label with an empty zone is ignored."""
     labels = volume["metadata"].get("labels") or {}
-    places = []
+    topologies = []
     for key in _KEYS:
         if key in labels:
             # A regional volume lists its zones in one label, joined by two underscores.
             values = frozenset(value.strip() for value in labels[key].split("__"))
             if "" not in values:
-                places.append(VolumeTopology(volume["metadata"]["name"], key, values))
-    return places
+                topologies.append(VolumeTopology(volume["metadata"]["name"], key, values))
+    return topologies
 
 
 def _is_schedulable_after_class_added(pod: PodInfo, event: ClusterEvent) -> bool:
