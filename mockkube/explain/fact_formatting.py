@@ -51,7 +51,7 @@ def _format_selector(selector: ReadOnlyObject) -> str:
 
 def _format_term(term: ReadOnlyObject) -> str:
     requirements = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
-    return " and ".join(_format_requirement(wish) for wish in requirements) or "nothing"
+    return " and ".join(_format_requirement(requirement) for requirement in requirements) or "nothing"
 
 
 def _format_requirement(wish: ReadOnlyObject) -> str:
@@ -102,8 +102,8 @@ def _format_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def _required_label_keys(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterable[str]:
     terms = required.get("nodeSelectorTerms") or ()
-    asked = (wish["key"] for term in terms for wish in term.get("matchExpressions") or ())
-    return dict.fromkeys((*selector, *asked))
+    required_keys = (requirement["key"] for term in terms for requirement in term.get("matchExpressions") or ())
+    return dict.fromkeys((*selector, *required_keys))
 
 
 def _format_label(labels: ReadOnlyObject, key: str) -> str:

@@ -192,6 +192,6 @@ def _get_tolerations(pod: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
 
 def _format_affinity(pod: ReadOnlyObject, node: ReadOnlyObject) -> str:
     """Return node selector and required node affinity in one line, compared with the node's labels."""
-    asked: Object = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
+    required: Object = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
     labels, selector = node["metadata"].get("labels") or {}, pod["spec"].get("nodeSelector") or {}
-    return format_facts({"labels": labels, "node_selector": selector, "required": asked})
+    return format_facts({"labels": labels, "node_selector": selector, "required": required})

@@ -45,13 +45,13 @@ def _note_rejected_updates(inquiry: ObstacleFinder) -> Iterator[str]:
 
 def _note_running_pod(inquiry: ObstacleFinder, node: str) -> Iterator[str]:
     """Yield what the kubelet does not do for a running pod, or would not do after a restart."""
-    kubelet, lodging = inquiry.components.kubelet(node), inquiry.admission_on(node)
-    assert lodging is not None, "whoever asks has seen the node"
+    kubelet, admission = inquiry.components.kubelet(node), inquiry.admission_on(node)
+    assert admission is not None, "whoever asks has seen the node"
     if kubelet.idle:
         yield f"{kubelet.name} does nothing, so the pod is not managed: {kubelet.idle}."
     # The kubelet runs its admission handlers again for every pod when it restarts, so a running pod may be rejected
     # then.
-    rejection = replace(lodging, kubelet=replace(kubelet, idle=""), is_entering=True).find_obstacle()
+    rejection = replace(admission, kubelet=replace(kubelet, idle=""), is_entering=True).find_obstacle()
     if rejection is not None and rejection.stage is PodProgress.ADMITTED:
         yield f"It runs, but when its kubelet restarts: {rejection.describe()} ({rejection.detail})."
 

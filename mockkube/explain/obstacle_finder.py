@@ -80,14 +80,14 @@ class ObstacleFinder:
                     else ObstacleWithRemedies(await eviction.find_obstacle(), await eviction.find_remedies())
                 )
         node = self.pod["spec"]["nodeName"]
-        lodging = self.admission_on(node)
-        if lodging is None:
+        admission = self.admission_on(node)
+        if admission is None:
             text = f"deletes it: there is no node {node} (pod-garbage-collector)"
             return ObstacleWithRemedies(Obstacle(PodProgress.KEPT, self.components.manager.name, text))
-        if (obstacle := lodging.find_obstacle()) is not None:
-            return ObstacleWithRemedies(obstacle, list(lodging.find_remedies()))
+        if (obstacle := admission.find_obstacle()) is not None:
+            return ObstacleWithRemedies(obstacle, list(admission.find_remedies()))
         if self.owner is not None and self.owner["kind"] == "DaemonSet":
-            return explain_daemon_removal(self.owner, lodging.node, self.components.manager)
+            return explain_daemon_removal(self.owner, admission.node, self.components.manager)
         return ObstacleWithRemedies()
 
     # On a node
@@ -106,8 +106,8 @@ class ObstacleFinder:
 
     def describe_obstacle_on(self, node: str) -> str:
         """Return what would stop the pod on a node, in one line; empty if nothing."""
-        lodging = self.admission_on(node)
-        obstacle = None if lodging is None else lodging.find_obstacle()
+        admission = self.admission_on(node)
+        obstacle = None if admission is None else admission.find_obstacle()
         return "" if obstacle is None else obstacle.describe()
 
     def _other_pods_on(self, node: str) -> Sequence[ReadOnlyObject]:
@@ -133,9 +133,9 @@ class ObstacleFinder:
                     )
                 ],
             )
-        lodging = self.admission_on(scheduling.node)
-        assert lodging is not None, "the scheduler chooses among the nodes there are"
-        return ObstacleWithRemedies(lodging.find_obstacle(), list(lodging.find_remedies()))
+        admission = self.admission_on(scheduling.node)
+        assert admission is not None, "the scheduler chooses among the nodes there are"
+        return ObstacleWithRemedies(admission.find_obstacle(), list(admission.find_remedies()))
 
     async def _find_scheduler_remedies(self) -> list[Remedy]:
         """Return the changes after which the scheduler would place the pod."""
@@ -205,8 +205,8 @@ class ObstacleFinder:
             case = replace(self.case, pod=pod)
             bound = "" if self.fate is PodFate.UNBOUND else self.pod["spec"].get("nodeName", "")
             node = bound or await case.find_node()
-            lodging = self.with_case(case).admission_on(node) if node else None
-            then = lodging.find_obstacle() if lodging is not None else None
-            if lodging is not None and (then is None or then.stage > obstacle.stage):
+            admission = self.with_case(case).admission_on(node) if node else None
+            then = admission.find_obstacle() if admission is not None else None
+            if admission is not None and (then is None or then.stage > obstacle.stage):
                 but = "; ".join([_ONLY_NEW_POD, *([] if then is None else [then.describe()])]) if component else ""
                 yield Remedy(kind, component, change, node, but)

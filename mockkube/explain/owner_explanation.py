@@ -135,11 +135,11 @@ def explain_daemon_removal(
     obstacle = Obstacle(
         PodProgress.KEPT, manager.name, f"wants no pod of daemonset {name} there (daemonset-controller)", why
     )
-    kept = manager.features.find_helpful(
+    helpful_changes = manager.features.find_helpful(
         lambda caps: _fits_node(maker, node, manager.with_capabilities(caps)).should_continue
     )
     return ObstacleWithRemedies(
-        obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in kept]
+        obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in helpful_changes]
     )
 
 

@@ -34,32 +34,32 @@ class PodExplainer:
 
     async def explain(self, key: Key) -> PodExplanation:
         """Return the explanation of a pod; NotFound if neither the pod nor events about it exist."""
-        memory = await read_history(self.client, key)
-        state, deeds = pod_fate.describe_fate(memory), tuple(pod_fate.describe_actions(memory, self.components))
-        if memory.pod is None:
+        history = await read_history(self.client, key)
+        state, actions = pod_fate.describe_fate(history), tuple(pod_fate.describe_actions(history, self.components))
+        if history.pod is None:
             nothing = SchedulingExplanation(key, "", "", "", (), {})
-            return PodExplanation(key, state, "", True, deeds, None, nothing, (), (), _format_events(memory))
+            return PodExplanation(key, state, "", True, actions, None, nothing, (), (), _format_events(history))
         # A pod that is gone is still scheduled again: the answer tells what its successor would meet.
-        case = await self._record_case(memory.pod)
-        owner = await find_owner(self.client, memory.pod)
-        inquiry = ObstacleFinder(self.components, memory, case, await explain(case), owner)
-        finding, loss = await inquiry.find_obstacle(), await self._find_dropped_fields(memory.pod)
+        case = await self._record_case(history.pod)
+        owner = await find_owner(self.client, history.pod)
+        finder = ObstacleFinder(self.components, history, case, await explain(case), owner)
+        finding, loss = await finder.find_obstacle(), await self._find_dropped_fields(history.pod)
         obstacle, remedies = finding.obstacle, list(finding.remedies)
         # Dropped fields come first: storing what the user wrote is a smaller change than changing it.
         if loss is not None and obstacle is not None:
-            remedies = [*[one async for one in inquiry.find_storage_remedies(loss, obstacle)], *remedies]
-        note_texts = tuple(collect_notes(inquiry, obstacle, loss))
+            remedies = [*[one async for one in finder.find_storage_remedies(loss, obstacle)], *remedies]
+        note_texts = tuple(collect_notes(finder, obstacle, loss))
         return PodExplanation(
             key,
             state,
-            inquiry.fate,
-            memory.is_gone,
-            deeds,
+            finder.fate,
+            history.is_gone,
+            actions,
             obstacle,
-            inquiry.scheduling,
+            finder.scheduling,
             note_texts,
             remedies,
-            _format_events(memory),
+            _format_events(history),
         )
 
     async def _record_case(self, pod: ReadOnlyObject) -> SchedulingCase:
@@ -74,10 +74,10 @@ class PodExplainer:
 
     async def _find_dropped_fields(self, pod: ReadOnlyObject) -> DroppedFields | None:
         """Return the requested fields that are not stored; None if nothing was dropped."""
-        wish = await api_server.find_requested_spec(self.client, pod)
-        if wish is None:
+        requested = await api_server.find_requested_spec(self.client, pod)
+        if requested is None:
             return None
-        loss = DroppedFields(wish, pod, self.components, self.clock.now())
+        loss = DroppedFields(requested, pod, self.components, self.clock.now())
         return loss if loss.list_missing() else None
 
 

@@ -106,10 +106,10 @@ class KubeletPreemption(PodPreemption):
         }
         # Which critical pod was admitted last is not recorded, so each is admitted again beside the victim.
         for pod in self.others:
-            other_pods = [guest for uid, guest in admitted.items() if uid != _uid(pod)]
+            other_pods = [other for uid, other in admitted.items() if uid != _uid(pod)]
             if is_critical(pod):
                 chosen = admit_pod(sees(pod), sees(self.node), other_pods, rules).victims
-                if _uid(self.victim) in [guest.uid for guest in chosen]:
+                if _uid(self.victim) in [other.uid for other in chosen]:
                     return key_of(pod)
         return None
 

@@ -117,11 +117,11 @@ class SchedulingCase:
 
     def pod_to_schedule(self) -> PodInfo:
         """Return the pod as if it were scheduled for the first time."""
-        seen = self.recording.decode(self.pod, self.caps)
+        decoded = self.recording.decode(self.pod, self.caps)
         # With nodeName set, the NodeName filter would reject every node but the present one.
-        spec = {name: value for name, value in seen["spec"].items() if name != "nodeName"}
-        status = {name: value for name, value in (seen.get("status") or {}).items() if name in _STATUS_FIELDS_KEPT}
-        return PodInfo({**seen, "spec": spec, "status": status})
+        spec = {name: value for name, value in decoded["spec"].items() if name != "nodeName"}
+        status = {name: value for name, value in (decoded.get("status") or {}).items() if name in _STATUS_FIELDS_KEPT}
+        return PodInfo({**decoded, "spec": spec, "status": status})
 
     async def find_node(self) -> str:
         """Return the node that the pod would get; empty if none."""

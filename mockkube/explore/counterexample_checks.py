@@ -96,8 +96,8 @@ def _check_lost_field(plan: RolloutPlan, broken: InvariantBreak, journey: PathRu
     pods = journey.intent.list_pods(own, journey.stored)
     lacking = next(iter(one for pod in pods for one in journey.intent.find_lost_tolerations(pod)), None)
     if lacking is not None:
-        written = json.dumps(to_plain(lacking), sort_keys=True).replace("`", "\\`")
-        without = f"!contains(spec.tolerations || `[]`, `{written}`)"
+        encoded = json.dumps(to_plain(lacking), sort_keys=True).replace("`", "\\`")
+        without = f"!contains(spec.tolerations || `[]`, `{encoded}`)"
     else:
         without = f"{fact.reason} == null"
     yield _check_count(own, without, "> `0`", text)
@@ -186,8 +186,8 @@ def _event_reference(journey: PathRunner, broken: InvariantBreak) -> dict[str, s
 
 def _check_event(journey: PathRunner, reason: str, about: dict[str, str], description: str) -> RecordedStep:
     """Return the check that there is one more event than before the last move."""
-    told = {"reason": reason, "about": about, "countMin": _count_events_before(journey, reason, about) + 1}
-    return {"description": description, "expectEvent": {**told, "timeout": _NOW}}
+    expected_event = {"reason": reason, "about": about, "countMin": _count_events_before(journey, reason, about) + 1}
+    return {"description": description, "expectEvent": {**expected_event, "timeout": _NOW}}
 
 
 def _count_events_before(journey: PathRunner, reason: str, about: dict[str, str]) -> int:

@@ -39,11 +39,11 @@ def render_moves(plan: RolloutPlan, invariant: str, text: str, moves: Moves, sho
 
 
 def _render_scenario(plan: RolloutPlan, invariant: str, text: str, journey: PathRunner, shown: HarmChecks) -> str:
-    script = journey.recorder
+    recorder = journey.recorder
     steps = [
-        *script.steps[: script.turned_at],
+        *recorder.steps[: recorder.turned_at],
         *shown.before_down,
-        *script.steps[script.turned_at :],
+        *recorder.steps[recorder.turned_at :],
         *shown.at_end,
     ]
     cluster = {"version": str(plan.version), "nodes": len(plan.nodes), "skewPolicy": "ignore"}
@@ -60,7 +60,7 @@ def _render_scenario(plan: RolloutPlan, invariant: str, text: str, journey: Path
             "cluster": {**cluster, **trains},
             "seeds": [plan.seed],
             "settling": "when-told",
-            "vars": script.manifests,
+            "vars": recorder.manifests,
             "steps": steps,
         },
     }

@@ -183,23 +183,25 @@ class _DirectionResults:
     @property
     def worst(self) -> DirectionResult:
         """The result with most harm, and the breaks of all."""
-        breaks = deduplicate_breaks(one for way in self.results for one in way.breaks)
-        exercised = frozenset[str]().union(*(way.exercised for way in self.results))
-        return DirectionResult(max((way.harm for way in self.results), key=lambda harm: harm.score), breaks, exercised)
+        breaks = deduplicate_breaks(one for result in self.results for one in result.breaks)
+        exercised = frozenset[str]().union(*(result.exercised for result in self.results))
+        return DirectionResult(
+            max((result.harm for result in self.results), key=lambda harm: harm.score), breaks, exercised
+        )
 
     @property
     def best(self) -> DirectionResult:
         """The result with fewest breaks and least harm."""
-        return min(self.results, key=lambda way: (len(way.breaks), way.harm.score))
+        return min(self.results, key=lambda result: (len(result.breaks), result.harm.score))
 
 
 def explore_plan(
     plan: RolloutPlan, play: Players, on_progress: Callable[[int], None] = lambda left: None, *, checks: int = 0
 ) -> Exploration:
     """Explore a plan and return the result; `checks` paths are played once more, from start to end."""
-    ways = list(list_paths(plan))
-    known = explore_paths([walk.moves for walk in ways], play, on_progress)
-    taken = [(walk, _results_of(known, walk)) for walk in ways]
+    paths = list(list_paths(plan))
+    known = explore_paths([path.moves for path in paths], play, on_progress)
+    taken = [(path, _results_of(known, path)) for path in paths]
     rates = sorted(play.measure_rates(list(_find_hot_loops(plan, taken))), key=lambda one: -one.per_minute())
     found = Exploration(
         plan=plan,
@@ -209,7 +211,7 @@ def explore_plan(
         states=known.states,
         steps=len(known.results),
         played=known.played,
-        walks=len(ways),
+        walks=len(paths),
         surprises=len(known.surprises),
         doubts=known.doubts,
         rates=tuple(rates),
@@ -217,7 +219,9 @@ def explore_plan(
     )
     if not checks:
         return found
-    return replace(found, checked=check_paths(known, [walk.moves for walk in ways], play, count=checks, seed=plan.seed))
+    return replace(
+        found, checked=check_paths(known, [path.moves for path in paths], play, count=checks, seed=plan.seed)
+    )
 
 
 def _find_never_accepted(steps: Collection[MoveResult]) -> Mapping[str, str]:
@@ -267,10 +271,12 @@ PlayedPaths = Sequence[tuple[RolloutPath, Sequence[MoveResult]]]
 
 def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
     grouped: dict[tuple[Order, Order, str], tuple[_DirectionResults, ...]] = {}
-    for walk, taken in found:
-        ways = grouped.setdefault((walk.up, walk.down, walk.prepares), tuple(_DirectionResults() for _ in range(3)))
-        for worst, way in zip(ways, _split_directions(walk, taken), strict=True):
-            worst.results.append(way)
+    for path, taken in found:
+        collected = grouped.setdefault(
+            (path.up, path.down, path.prepares), tuple(_DirectionResults() for _ in range(3))
+        )
+        for results, result in zip(collected, _split_directions(path, taken), strict=True):
+            results.results.append(result)
     for (up, down, prepares), (rising, falling, again) in grouped.items():
         yield OrderPair(up, down, rising.worst, falling.worst, again.worst, prepares)
 
@@ -278,32 +284,32 @@ def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
 def _make_order_verdicts(plan: RolloutPlan, found: PlayedPaths) -> Iterable[OrderVerdict]:
     rising: dict[Order, _DirectionResults] = {}
     falling: dict[tuple[Order, str], _DirectionResults] = {}
-    for walk, taken in found:
-        up, down, _ = _split_directions(walk, taken)
-        rising.setdefault(walk.up, _DirectionResults()).results.append(up)
-        falling.setdefault((walk.down, walk.prepares), _DirectionResults()).results.append(down)
-    for order, ways in rising.items():
+    for path, taken in found:
+        up, down, _ = _split_directions(path, taken)
+        rising.setdefault(path.up, _DirectionResults()).results.append(up)
+        falling.setdefault((path.down, path.prepares), _DirectionResults()).results.append(down)
+    for order, results in rising.items():
         written = tuple(one for one in plan.list_written_orders(Direction.UP) if one.order == order)
-        yield OrderVerdict(Direction.UP, order, ways.worst, ways.best, "", written)
-    for (order, prepares), ways in falling.items():
+        yield OrderVerdict(Direction.UP, order, results.worst, results.best, "", written)
+    for (order, prepares), results in falling.items():
         meant = [one for one in plan.list_written_orders(Direction.DOWN) if one.order == order]
         written = tuple(one for one in meant if (one.name if one.prepare else "") == prepares)
-        yield OrderVerdict(Direction.DOWN, order, ways.worst, ways.best, prepares, written)
+        yield OrderVerdict(Direction.DOWN, order, results.worst, results.best, prepares, written)
 
 
 def _find_counterexamples(plan: RolloutPlan, found: PlayedPaths) -> Iterable[Counterexample]:
     """Yield a shortest one for each invariant, preferably after a safe direction up and in a written order."""
     written = {(one.direction, one.order) for one in plan.orders}
     best: dict[str, tuple[tuple[int, int, bool, int], Counterexample]] = {}
-    for number, (walk, taken) in enumerate(found):
+    for number, (path, taken) in enumerate(found):
         # The last move is the retry: what is still broken then was broken before.
         for index, step in enumerate(taken[:-1]):
             for broken in step.breaks:
-                phase, order = (Direction.UP, walk.up) if index < walk.turn_index else (Direction.DOWN, walk.down)
-                risen = taken[: walk.turn_index] if index > walk.turn_index else ()
-                troubles = sum(one.harm.loops for one in taken[:index]) + sum(bool(one.breaks) for one in risen)
-                rank = (index, troubles, (phase, order) not in written, number)
-                example = Counterexample(broken.invariant, broken.text, walk.moves[: index + 1], walk)
+                phase, order = (Direction.UP, path.up) if index < path.turn_index else (Direction.DOWN, path.down)
+                risen = taken[: path.turn_index] if index > path.turn_index else ()
+                earlier_harms = sum(one.harm.loops for one in taken[:index]) + sum(bool(one.breaks) for one in risen)
+                rank = (index, earlier_harms, (phase, order) not in written, number)
+                example = Counterexample(broken.invariant, broken.text, path.moves[: index + 1], path)
                 if broken.invariant not in best or rank < best[broken.invariant][0]:
                     best[broken.invariant] = (rank, example)
     for demand in plan.invariants:
@@ -314,16 +320,16 @@ def _find_counterexamples(plan: RolloutPlan, found: PlayedPaths) -> Iterable[Cou
 def _find_hot_loops(plan: RolloutPlan, found: PlayedPaths) -> Iterator[HotLoopPath]:
     """Yield the shortest path to a hot loop for each combination of component settings with a loop."""
     shortest: dict[tuple[tuple[str, str], ...], Moves] = {}
-    for walk, taken in found:
+    for path, taken in found:
         looping = next((index for index, step in enumerate(taken[:-1]) if step.harm.loops), None)
         if looping is None:
             continue
-        moves = walk.moves[: looping + 1]
-        told = tuple((name, str(setting)) for name, setting in compute_settings(plan, moves).items())
-        if told not in shortest or len(moves) < len(shortest[told]):
-            shortest[told] = moves
-    for told, moves in shortest.items():
-        yield HotLoopPath(moves, told)
+        moves = path.moves[: looping + 1]
+        settings = tuple((name, str(setting)) for name, setting in compute_settings(plan, moves).items())
+        if settings not in shortest or len(moves) < len(shortest[settings]):
+            shortest[settings] = moves
+    for settings, moves in shortest.items():
+        yield HotLoopPath(moves, settings)
 
 
 def _add_rates(rates: Sequence[HotLoopRate], examples: Iterable[Counterexample]) -> Iterator[Counterexample]:

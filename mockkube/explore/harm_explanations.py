@@ -67,8 +67,8 @@ class HarmExplanation:
         remedies = self.explanation["whatIf"]
         several = [one for one in remedies if one["component"]] or remedies
         if several:
-            told = (f"{one['component'] or one['kind']} {one['change']}" for one in several[:_REMEDIES_MAX])
-            yield f"it would help: {', or '.join(told)}"
+            changes = (f"{one['component'] or one['kind']} {one['change']}" for one in several[:_REMEDIES_MAX])
+            yield f"it would help: {', or '.join(changes)}"
 
     def lines(self) -> Sequence[str]:
         """Return it as `mockkube why` prints it."""
@@ -92,11 +92,11 @@ async def explain_harm(
             continue
         tried[workload, harm] += 1
         try:
-            account = await question.explain(Key(*pod.split("/", 1)))
+            explanation = await question.explain(Key(*pod.split("/", 1)))
         except NotFound:
             continue
-        if _is_about_harm(account, harm):
-            found[workload, harm] = HarmExplanation(pod, workload, harm, account.as_json())
+        if _is_about_harm(explanation, harm):
+            found[workload, harm] = HarmExplanation(pod, workload, harm, explanation.as_json())
     return tuple(found.values())
 
 
@@ -123,10 +123,10 @@ def _waiting_pods(intent: OperatorIntent, mirror: StoredObjects) -> Iterator[tup
 def _make_components(laboratory: SimulatedCluster) -> ClusterComponents:
     """Return the present components, and why some of them are idle."""
     components = laboratory.get_component_specs()
-    idle = {name: "it does not run" for name, asked in components.items() if not asked.should_run}
+    idle = {name: "it does not run" for name, spec in components.items() if not spec.should_run}
     scheduler = laboratory.get_component(SCHEDULER)
     if isinstance(scheduler, Scheduler):
-        unheard = sorted(cache.kind for cache in scheduler.informers.workers if not cache.has_synced)
-        if unheard:
-            idle[SCHEDULER] = f"it waits until its API server has listed {', '.join(unheard)}"
+        unsynced = sorted(cache.kind for cache in scheduler.informers.workers if not cache.has_synced)
+        if unsynced:
+            idle[SCHEDULER] = f"it waits until its API server has listed {', '.join(unsynced)}"
     return make_cluster_components(components, idle)

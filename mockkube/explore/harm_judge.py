@@ -162,10 +162,10 @@ class HarmJudge:
         `now` is the shortage at the end of the move, `before` the shortage in the middle of it, between a change and a
         disturbance or between two disturbances.
         """
-        whole = before | now
-        missing = sum(whole.counts.values())
+        shortage = before | now
+        missing = sum(shortage.counts.values())
         harmful_loop = looping and _is_harmful_loop(seen)
-        counts = {**_count_harm(seen, looping=looping), "refused": len(whole.refused), "stuck": len(whole.stuck)}
+        counts = {**_count_harm(seen, looping=looping), "refused": len(shortage.refused), "stuck": len(shortage.stuck)}
         harm = Harm(**counts, loops=int(harmful_loop), missing=missing)
         wanted = {demand.name for demand in self._plan.invariants}
         found = [*self._find_fact_breaks(seen, looping=harmful_loop), *_make_stuck_breaks(now)]
@@ -310,9 +310,9 @@ def _make_stuck_breaks(lacking: MissingPods) -> list[InvariantBreak]:
 
 def _make_missing_breaks(short: MissingPods, explained: Collection[str]) -> list[InvariantBreak]:
     """Return the breaks of workloads that lack pods, except those that other breaks explain."""
-    told = {name: count for name, count in short.counts.items() if name not in explained}
-    breaks = [InvariantBreak(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in told.items()]
-    others = [name for name in short.refused.values() if name not in told and name not in explained]
+    unexplained = {name: count for name, count in short.counts.items() if name not in explained}
+    breaks = [InvariantBreak(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in unexplained.items()]
+    others = [name for name in short.refused.values() if name not in unexplained and name not in explained]
     text = "the API server refuses what it makes"
     return [*breaks, *(InvariantBreak(invariants.REPLICAS_UP, f"{name}: {text}", name) for name in others)]
 
@@ -370,6 +370,6 @@ def _is_harmful_loop(seen: Sequence[Observation]) -> bool:
 
 
 def _describe_loop(plan: RolloutPlan, seen: Sequence[Observation]) -> str:
-    made = [fact for fact in seen if fact.harm == "created"]
-    owners = sorted({fact.workload or fact.object for fact in made})
+    created = [fact for fact in seen if fact.harm == "created"]
+    owners = sorted({fact.workload or fact.object for fact in created})
     return f"more than {plan.creations_max} pods made in one step: {', '.join(owners) or 'workers undo each other'}"

@@ -83,16 +83,16 @@ class HotLoopRate:
 
 async def measure_rate(plan: RolloutPlan, loop: HotLoopPath) -> HotLoopRate:
     """Make the moves on a new cluster, and let the loop run for a window."""
-    async with PathRunner(plan) as journey:
+    async with PathRunner(plan) as runner:
         for move in loop.moves:
-            await journey.make_move(move)
-        trace, clock = journey.cluster.trace.steps, journey.cluster.clock
+            await runner.make_move(move)
+        trace, clock = runner.cluster.trace.steps, runner.cluster.clock
         first, began = len(trace), clock.monotonic()
         # The chooser would cut the loop off again as soon as it is recognized.
-        journey.allow_hot_loops()
-        await journey.pass_time(WINDOW_SECONDS)
-        made = count_created_pods(trace[first:], journey.intent, began, WINDOW_SECONDS)
-    return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(made))
+        runner.allow_hot_loops()
+        await runner.pass_time(WINDOW_SECONDS)
+        created = count_created_pods(trace[first:], runner.intent, began, WINDOW_SECONDS)
+    return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(created))
 
 
 def count_created_pods(
@@ -106,8 +106,8 @@ def count_created_pods(
                 own = intent.workload_of(write.load_object())
                 name = own.name if own is not None else write.name
                 counts.setdefault(name, Counter())[min(int(step.at - began), window_seconds - 1)] += 1
-    made = [
+    created = [
         CreatedPods(name, tuple((second, each[second]) for second in range(window_seconds)))
         for name, each in counts.items()
     ]
-    return sorted(made, key=lambda one: (-one.count, one.workload))
+    return sorted(created, key=lambda one: (-one.count, one.workload))

@@ -19,8 +19,8 @@ class PathDifference:
     played: MoveResult
 
     def __str__(self) -> str:
-        way = ", ".join(map(str, self.moves[: self.at + 1]))
-        return f"{way}: told {self.expected.harm}, played {self.played.harm}"
+        path = ", ".join(map(str, self.moves[: self.at + 1]))
+        return f"{path}: told {self.expected.harm}, played {self.played.harm}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,15 @@ def check_paths(known: KnownMoves, ways: Sequence[Moves], play: PlayPaths, *, co
     """Play a random sample of the paths on clusters of their own; compare harm, breaks and states."""
     drawn = random_for(seed, "check").sample(list(ways), min(count, len(ways)))
     found = [
-        one for walked in play(drawn) if (one := _find_difference(known, walked.moves, walked.results)) is not None
+        one
+        for played_path in play(drawn)
+        if (one := _find_difference(known, played_path.moves, played_path.results)) is not None
     ]
     return PathCheckResult(len(drawn), tuple(found))
 
 
 def _find_difference(known: KnownMoves, moves: Moves, played: Sequence[MoveResult]) -> PathDifference | None:
-    told = known.results_along(moves)
-    assert told is not None, "an exploration ends when every walk is known"
-    both = enumerate(zip(told, played, strict=True))
+    known_results = known.results_along(moves)
+    assert known_results is not None, "an exploration ends when every walk is known"
+    both = enumerate(zip(known_results, played, strict=True))
     return next((PathDifference(moves, at, one, other) for at, (one, other) in both if one != other), None)

@@ -72,11 +72,11 @@ class HotLoopChooser:
 
     def choose(self, ready: Sequence[Worker]) -> Worker:
         """Return the first worker; raise HotLoop after too many pods."""
-        made = 0
+        created = 0
         for step in self._trace[self._seen :]:
-            made += sum(write.resource == PODS and write.verb == "create" for write in step.writes)
-        self._seen, self._made = len(self._trace), self._made + made
-        if made and self._made > self._creations_max and self._count_wasted() > self._creations_max / 2:
+            created += sum(write.resource == PODS and write.verb == "create" for write in step.writes)
+        self._seen, self._made = len(self._trace), self._made + created
+        if created and self._made > self._creations_max and self._count_wasted() > self._creations_max / 2:
             raise HotLoopDetected
         return self._plain.choose(ready)
 
@@ -169,8 +169,8 @@ class PathRunner:
 
     def _is_default(self, setting: ComponentSetting) -> bool:
         """Return whether a setting is the default of the cluster."""
-        told = any(on is not None for on in setting.gates.values())
-        return not told and setting.version in (None, str(self.plan.version))
+        sets_gates = any(on is not None for on in setting.gates.values())
+        return not sets_gates and setting.version in (None, str(self.plan.version))
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
@@ -251,12 +251,12 @@ class PathRunner:
                     name, next(one.actions for one in self.plan.disturbances if one.name == name)
                 )
             case TurnMove(prepares):
-                written = next((one for one in self.plan.orders if one.name == prepares), None)
+                preparation = next((one for one in self.plan.orders if one.name == prepares), None)
                 for one in self.plan.disturbances:
                     if one.when is DisturbanceTiming.BEFORE_DOWN:
                         await self._play_disturbance(one.name, one.actions)
-                if written is not None:
-                    await self._play_disturbance(written.name, written.prepare)
+                if preparation is not None:
+                    await self._play_disturbance(preparation.name, preparation.prepare)
             case RetryMove():
                 for component in reversed(self.plan.components):
                     await self._change_component(component, Direction.UP)
@@ -306,9 +306,9 @@ class PathRunner:
             raise BreakFound
 
     async def _find_missing_pods(self) -> MissingPods:
-        asking = SchedulingContext(self.world.client(), self.cluster.clock, self._scheduler_capabilities())
+        context = SchedulingContext(self.world.client(), self.cluster.clock, self._scheduler_capabilities())
         fails = find_failing_objects(self.cluster, self.stored)
-        return await self.judge.find_missing_pods(self._seen, fails, asking, looping=self._looping)
+        return await self.judge.find_missing_pods(self._seen, fails, context, looping=self._looping)
 
     def _judge_move(self, now: MissingPods, ended: Direction | None = None) -> MoveJudgement:
         return self.judge.judge(self._seen, now, self._short, looping=self._looping, ended=ended)
@@ -378,9 +378,9 @@ class PathRunner:
 
 async def play_path(plan: RolloutPlan, moves: Moves) -> PlayedPath:
     """Make all moves on a new cluster."""
-    async with PathRunner(plan) as journey:
-        start = journey.state()
-        taken = [await journey.make_move(move) for move in moves]
+    async with PathRunner(plan) as runner:
+        start = runner.state()
+        taken = [await runner.make_move(move) for move in moves]
     return PlayedPath(moves, start, tuple(taken))
 
 
@@ -389,7 +389,7 @@ async def replay_path(plan: RolloutPlan, moves: Moves, until: str = "") -> PathR
 
     With `until`, an invariant, the last move ends where that is first found broken.
     """
-    async with PathRunner(plan, explains=True) as journey:
+    async with PathRunner(plan, explains=True) as runner:
         for number, move in enumerate(moves, 1):
-            await journey.make_move(move, until if number == len(moves) else "")
-    return journey
+            await runner.make_move(move, until if number == len(moves) else "")
+    return runner

@@ -20,11 +20,11 @@ _EFFECTS: Mapping[str, str] = {
 
 def compute_settings(plan: RolloutPlan, moves: Moves) -> dict[str, ComponentSetting]:
     """Return the settings of each component after these moves."""
-    told = {change.component: change.before for change in plan.changes}
+    settings = {change.component: change.before for change in plan.changes}
     for move in moves:
         if isinstance(move, ChangeMove):
-            told[move.component] = plan.find_change(move.component).setting_for(move.direction)
-    return told
+            settings[move.component] = plan.find_change(move.component).setting_for(move.direction)
+    return settings
 
 
 def lacks_support(plan: RolloutPlan, component: str, setting: ComponentSetting, workload: Workload) -> bool:

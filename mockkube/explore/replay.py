@@ -137,15 +137,15 @@ def replay_undisturbed(result: Exploration) -> UndisturbedReplays:
     calm = replace(result.plan, disturbances=())
     example = (found.example_down.order, "")
     wanted = {example, *((one.order, one.prepares) for one in found.prepared())}
-    journeys = {
-        (walk.down, walk.prepares): _replay(calm, walk.moves[:-1])
-        for walk in list_paths(calm)
-        if walk.up == found.example_up.order and (walk.down, walk.prepares) in wanted
+    replays = {
+        (path.down, path.prepares): _replay(calm, path.moves[:-1])
+        for path in list_paths(calm)
+        if path.up == found.example_up.order and (path.down, path.prepares) in wanted
     }
-    by_order = {key: one for key, (one, _) in journeys.items()}
+    by_order = {key: one for key, (one, _) in replays.items()}
     harm = None
-    if result.plan.disturbances and example in journeys and any(by_order[example].lost_pods()):
-        harm = _with_first_breaks(*journeys[example])
+    if result.plan.disturbances and example in replays and any(by_order[example].lost_pods()):
+        harm = _with_first_breaks(*replays[example])
     return UndisturbedReplays(by_order, harm)
 
 
@@ -160,18 +160,18 @@ def _replay_counterexamples(result: Exploration) -> Iterator[Replay]:
             same.append(one)
     for moves, some in reversed(paths):
         examples = tuple(sorted(some, key=lambda one: len(one.moves)))
-        replayed, journey = _replay(result.plan, moves)
-        scenario = render_counterexample(result.plan, examples[-1], journey)
+        replayed, runner = _replay(result.plan, moves)
+        scenario = render_counterexample(result.plan, examples[-1], runner)
         yield replace(replayed, examples=examples, shown=examples[-1], scenario=scenario, rates=result.rates)
 
 
 def _with_first_breaks(replayed: Replay, journey: PathRunner) -> Replay:
     """Return a replay without disturbances with each invariant as it breaks first."""
-    walk = next(one for one in list_paths(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
+    path = next(one for one in list_paths(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
     first: dict[str, Counterexample] = {}
     for index, step in enumerate(replayed.steps):
         for one in step.record.result.breaks:
-            first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replayed.moves[: index + 1], walk))
+            first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replayed.moves[: index + 1], path))
     # A scenario asserts at its end, so it can only show what is still broken there.
     last = {one.invariant for one in replayed.steps[-1].record.result.breaks}
     shown = next((first[name] for name in (ROLLBACK_RESTORES, REPLICAS_UP) if name in last), None)
@@ -187,22 +187,22 @@ def _replay(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
 async def _play(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
     steps: list[ReplayedMove] = []
     running: dict[str, str] = {}
-    async with PathRunner(plan, explains=True) as journey:
-        trace = journey.cluster.trace
+    async with PathRunner(plan, explains=True) as runner:
+        trace = runner.cluster.trace
         first = len(trace.steps)
         for move in moves:
             moment = len(trace.steps) - first
-            await journey.make_move(move)
-            steps.append(ReplayedMove(journey.records[-1], moment, tuple(_unserved(journey)), ()))
+            await runner.make_move(move)
+            steps.append(ReplayedMove(runner.records[-1], moment, tuple(_unserved(runner)), ()))
             if isinstance(move, TurnMove):
-                running = dict(_running(journey))
+                running = dict(_running(runner))
         moments = tuple(read_trace(trace))[first:]
     # Causes are looked up at the end, when every workload is known under its last manifest.
-    workloads = journey.intent.workloads
+    workloads = runner.intent.workloads
     for index, step in enumerate(steps):
         steps[index] = replace(step, causes=_causes(plan, moves[: index + 1], step, workloads))
-    missing = {one.name: journey.intent.count_missing(one, journey.stored) for one in reversed(workloads)}
-    return Replay(plan, moves, tuple(steps), moments, running, missing), journey
+    missing = {one.name: runner.intent.count_missing(one, runner.stored) for one in reversed(workloads)}
+    return Replay(plan, moves, tuple(steps), moments, running, missing), runner
 
 
 def _running(journey: PathRunner) -> Iterator[tuple[str, str]]:

@@ -31,8 +31,8 @@ class ScenarioRecorder:
         version = {"version": setting.version} if setting.version else {}
         gates = {"featureGates": dict(setting.gates)} if setting.gates else {}
         if version or gates:
-            told = {"description": description} if description else {}
-            self.steps.append({**told, "component": {"name": name, **version, **gates}})
+            extra_fields = {"description": description} if description else {}
+            self.steps.append({**extra_fields, "component": {"name": name, **version, **gates}})
 
     def record_node_patch(self, name: str, patch: ReadOnlyObject) -> None:
         """Record a patch of a node's labels and taints."""

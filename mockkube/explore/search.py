@@ -132,14 +132,14 @@ PlayPaths = Callable[[Sequence[Moves]], Iterable[PlayedPath]]
 def explore_paths(
     ways: Sequence[Moves], play: PlayPaths, on_progress: Callable[[int], None] = lambda left: None
 ) -> KnownMoves:
-    """Play until every path is known; `told` is called with the number of paths that are not."""
+    """Play until every path is known; `on_progress` is called with the number of paths that are not."""
     known = KnownMoves()
     unknown: Sequence[Moves] = list(dict.fromkeys(ways))
     batch = list(_covering_paths(unknown))
     while batch:
-        for walked in play(batch):
-            known.add_path(walked.moves, walked.start, walked.results)
-            unknown = [way for way in unknown if known.find_first_unknown(way)[1] < len(way)]
+        for played_path in play(batch):
+            known.add_path(played_path.moves, played_path.start, played_path.results)
+            unknown = [moves for moves in unknown if known.find_first_unknown(moves)[1] < len(moves)]
             on_progress(len(unknown))
         batch = list(islice(_frontier_paths(known, unknown), BATCH_MAX))
     return known
@@ -147,20 +147,20 @@ def explore_paths(
 
 def _covering_paths(ways: Sequence[Moves]) -> Iterator[Moves]:
     """Yield paths that would suffice if the order of past moves did not matter, which is often nearly so."""
-    wanted = {way: {(frozenset(way[:index]), move) for index, move in enumerate(way)} for way in ways}
+    wanted = {moves: {(frozenset(moves[:index]), move) for index, move in enumerate(moves)} for moves in ways}
     left = set().union(*wanted.values())
     while left:
         # Greedy set cover: a few paths teach most moves, and the remaining ones are found by the frontier.
-        best = max(wanted, key=lambda way: len(wanted[way] & left))
+        best = max(wanted, key=lambda moves: len(wanted[moves] & left))
         left -= wanted[best]
         yield best
 
 
 def _frontier_paths(known: KnownMoves, ways: Iterable[Moves]) -> Iterator[Moves]:
     """Yield one path for each unknown (state, move) that is first on some path; earliest in the path first."""
-    seen: dict[tuple[State, Move], tuple[int, Moves]] = {}
-    for way in ways:
-        state, at = known.find_first_unknown(way)
-        seen.setdefault((state, way[at]), (at, way))
-    for _, way in sorted(seen.values(), key=lambda one: one[0]):
-        yield way
+    first_paths: dict[tuple[State, Move], tuple[int, Moves]] = {}
+    for moves in ways:
+        state, at = known.find_first_unknown(moves)
+        first_paths.setdefault((state, moves[at]), (at, moves))
+    for _, moves in sorted(first_paths.values(), key=lambda one: one[0]):
+        yield moves

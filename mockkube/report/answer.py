@@ -186,13 +186,13 @@ class Answer(Conclusions):
         if not rest:
             yield f"**All {len(plain)} orders are about equal** (harm {first.span}; how it is counted stands below)."
             return
-        who = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
+        rule = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
         others = [one for group in rest for one in group.orders]
         in_all = set.intersection(*(set(broken_invariants(one)) for one in others))
         alone = in_all - {name for one in first.orders for name in broken_invariants(one)}
         more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
         yield (
-            f"**Without preparation, the least harm: {who}.** These {len(first.orders)} orders are about equal (harm "
+            f"**Without preparation, the least harm: {rule}.** These {len(first.orders)} orders are about equal (harm "
             f"{first.span}; how it is counted stands below): so small a difference says nothing, there is no winner "
             f"among them. The other {len(others)} do far more ({rest[0].least} to {rest[-1].most})"
             f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
@@ -247,16 +247,16 @@ class Answer(Conclusions):
     def _similar_orders(self, written: WrittenOrder) -> str:
         """Say how many orders that keep a written sequence are safe, in whatever place other components are."""
         named = written.order[: written.named]
-        kin = [
+        similar = [
             one
             for one in self.unprepared(written.direction)
             if tuple(name for name in one.order if name in named) == named
         ]
-        if min(len(named), len(kin)) <= 1:
+        if min(len(named), len(similar)) <= 1:
             return ""
-        safe = sum(one.is_safe for one in kin)
-        before = f"{len(kin)} orders with {' before '.join(f'`{name}`' for name in named)}"
-        if safe == len(kin):
+        safe = sum(one.is_safe for one in similar)
+        before = f"{len(similar)} orders with {' before '.join(f'`{name}`' for name in named)}"
+        if safe == len(similar):
             return f" All {before} are safe."
         return f" Of all {before} {safe or 'none'} {'are' if safe > 1 else 'is'} safe."
 

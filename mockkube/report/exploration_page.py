@@ -118,10 +118,10 @@ def _tables(answer: Answer, phase: Direction) -> Iterator[_OrderTable]:
 def _rows(answer: Answer, phase: Direction, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
     # One scale for all tables, so that bars can be compared between them.
     worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
-    places = answer.result.list_verdicts(phase)
+    verdicts = answer.result.list_verdicts(phase)
     return [
         _OrderRow(
-            anchor=f"{phase}-{places.index(one)}",
+            anchor=f"{phase}-{verdicts.index(one)}",
             verdict=one,
             skew_policy=next(iter(find_unsupported(answer.plan, phase, one.order)), "").partition(":")[0],
             bar_width=one.worst.harm.score * 6 / worst,

@@ -41,8 +41,8 @@ class AskedObject:
 def find_objects(run: RunResult, step: StepResult) -> Iterator[AskedObject]:
     """Yield the objects that a step asked about, as they were stored at the end of the run."""
     stored = _stored(run)
-    for asked in step_descriptions.find_manifests(step.arguments):
-        kind, name = asked["kind"], (asked.get("metadata") or {}).get("name", "")
+    for manifest in step_descriptions.find_manifests(step.arguments):
+        kind, name = manifest["kind"], (manifest.get("metadata") or {}).get("name", "")
         # An assertion without a name may match any object of its kind; the first one is shown.
         obj = next((one for one in stored.values() if one.get("kind") == kind and _has_name(one, name)), None)
         if obj is not None:

@@ -19,10 +19,10 @@ _SAFE: Final = {SafetyVerdict.SAFE: "yes", SafetyVerdict.UNSAFE: "no", SafetyVer
 
 def render(evidence: Evidence) -> str:
     """Return the answers in Markdown, each with its evidence."""
-    answer, ways = Answer(evidence.result, evidence), evidence.replays
+    answer, replays = Answer(evidence.result, evidence), evidence.replays
     parts = [_head(answer), _answer_enablement(answer), _answer_rollback(answer), _answer_reenablement(answer),
-             _answer_failures(answer, ways), _answer_metrics(ways), _answer_tests(answer), _answer_skew(answer),
-             _evidence(answer, ways)]  # fmt: skip
+             _answer_failures(answer, replays), _answer_metrics(replays), _answer_tests(answer), _answer_skew(answer),
+             _evidence(answer, replays)]  # fmt: skip
     return "\n".join([line for part in parts for line in part] + [""])
 
 
@@ -106,7 +106,7 @@ def _answer_failures(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
     yield ""
     question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
     places = replay_summary.number_invariants(ways)
-    lines = [_format_replay(answer, number, way, places) for number, way in enumerate(ways, 1)]
+    lines = [_format_replay(answer, number, replay, places) for number, replay in enumerate(ways, 1)]
     yield from _section(question, lines or ["No invariant broke in any order."])
 
 
@@ -129,7 +129,7 @@ def _answer_metrics(ways: Sequence[Replay]) -> Iterator[str]:
         "| way, step | from | what shows | how soon | how often | ask with |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    rows = [row for number, way in enumerate(ways, 1) for row in _symptom_rows(number, way)]
+    rows = [row for number, replay in enumerate(ways, 1) for row in _symptom_rows(number, replay)]
     yield from _section(question, [*head, *rows])
 
 

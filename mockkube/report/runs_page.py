@@ -124,20 +124,20 @@ class _RunView:
     @property
     def pace(self) -> "_Pace | None":
         """Pace at which pods were created, if there were many."""
-        made = Counter(
+        pods = Counter(
             int(moment.at)
             for moment in self.run.traced_steps
             for write in moment.writes
             if write.resource == "core/pods" and write.verb == "create"
         )
-        if made.total() < _MANY_PODS:
+        if pods.total() < _MANY_PODS:
             return None
-        first, last = min(made), max(made)
+        first, last = min(pods), max(pods)
         label = (
-            f"{made.total()} pods were made from {first} s to {last} s of virtual time, at most {max(made.values())} "
+            f"{pods.total()} pods were made from {first} s to {last} s of virtual time, at most {max(pods.values())} "
             "within a second"
         )
-        counts = [made[second] for second in range(first, last + 1)] if last - first < _CHART_SECONDS_MAX else []
+        counts = [pods[second] for second in range(first, last + 1)] if last - first < _CHART_SECONDS_MAX else []
         return _Pace(label, str(CONTROLLER_CLIENT_LIMITS["kube-api-qps"]), counts)
 
 
@@ -184,12 +184,12 @@ def _make_describer(one: RunResult) -> _RunDescriber:
 def summarize_pods(drawn: Timeline) -> str:
     """Return how many pods there were and their states at the end; both numbers are equal."""
     counts = dict(drawn.counts)
-    made, there = counts.pop("made", 0), counts.pop("there", 0)
-    if not made and not there:
+    created, restored = counts.pop("made", 0), counts.pop("there", 0)
+    if not created and not restored:
         return "No pods."
     meanwhile = [f"{count} {_MADE.sub('', name)}" for name, count in counts.items() if name.startswith("were ")]
     ends = [f"{count} {name}" for name, count in sorted(counts.items()) if not name.startswith("were ")]
-    start = join_words([*([f"{count_noun(there, 'pod')} there from the snapshot"] if there else []),
-                    *([f"{count_noun(made, 'pod')} made"] if made else [])])  # fmt: skip
+    start = join_words([*([f"{count_noun(restored, 'pod')} there from the snapshot"] if restored else []),
+                    *([f"{count_noun(created, 'pod')} made"] if created else [])])  # fmt: skip
     between = f" (of these, some time: {join_words(meanwhile)})" if meanwhile else ""
     return f"**Pods:** {start}{between}. At the end: {join_words(ends)}."

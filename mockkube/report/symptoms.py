@@ -116,10 +116,10 @@ def _silent_symptoms(step: ReplayedMove, events: Sequence[EventSummary]) -> Iter
 def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
     step = replay.steps[index]
     if step.record.result.harm.loops:
-        made = sum(fact.harm == "created" for fact in step.record.facts)
+        created = sum(fact.harm == "created" for fact in step.record.facts)
         # Where a loop is cut off is arbitrary, so a measured rate is better than the number of pods.
         rate = replay.rate(index)
-        often = f"{made} pods, then the step was cut off" if rate is None else rate.describe()
+        often = f"{created} pods, then the step was cut off" if rate is None else rate.describe()
         what = "the number of pods made (and of Failed ones, where a kubelet rejects) grows without end"
         yield Symptom("kube-controller-manager", what, "at once", often, "kubectl get pods -A -w")
 

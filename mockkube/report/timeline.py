@@ -290,18 +290,18 @@ def _drop_idle_columns(drawn: Timeline) -> Timeline:
     lanes = [*drawn.components, *drawn.pods]
     last = len(drawn.moments) - 1
     # The first and the last column show the beginning and the end of the run.
-    kept = {0, last, *(mark.column for mark in drawn.boundaries)}
+    columns_kept = {0, last, *(mark.column for mark in drawn.boundaries)}
     for lane in lanes:
-        kept.update(span.first for span in lane.spans)
-        kept.update(min(mark.column, last) for mark in lane.marks)
-    places = {column: place for place, column in enumerate(sorted(one for one in kept if one <= last))}
-    places[last + 1] = len(places)
+        columns_kept.update(span.first for span in lane.spans)
+        columns_kept.update(min(mark.column, last) for mark in lane.marks)
+    new_columns = {column: place for place, column in enumerate(sorted(one for one in columns_kept if one <= last))}
+    new_columns[last + 1] = len(new_columns)
     for lane in lanes:
         for span in lane.spans:
-            span.first, span.last = places[span.first], places[span.last]
+            span.first, span.last = new_columns[span.first], new_columns[span.last]
         for mark in lane.marks:
-            mark.column = places[mark.column]
+            mark.column = new_columns[mark.column]
     for mark in drawn.boundaries:
-        mark.column = places[mark.column]
-    moments = [drawn.moments[column] for column in places if column <= last]
+        mark.column = new_columns[mark.column]
+    moments = [drawn.moments[column] for column in new_columns if column <= last]
     return Timeline(drawn.title, moments, drawn.components, drawn.pods, drawn.boundaries, drawn.counts)

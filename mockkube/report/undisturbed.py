@@ -25,12 +25,12 @@ def describe(words: Wording, replay: Replay, order: Order, *, others: int, back:
         yield f"Pods that just run, with nobody touching anything: none was evicted, removed or rejected ({tried})."
         return
     unharmed = replay.unharmed_workloads()
-    kept = f" {join_words(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
+    unharmed_text = f" {join_words(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
     again = f" To {words.verb(Direction.UP)} again brings them back, without an edit." if back else ""
     where = f" Step by step, with a scenario to play: [the undisturbed way](#{UNDISTURBED})."
     yield (
         f"**Pods that just run are hit too**, with nobody deleting or changing anything ({tried}): "
-        f"{'; '.join(fates)}.{kept}{again}{where}{_explain_tables(words.plan)}"
+        f"{'; '.join(fates)}.{unharmed_text}{again}{where}{_explain_tables(words.plan)}"
     )
 
 

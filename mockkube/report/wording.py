@@ -62,14 +62,14 @@ class Wording:
 
     def verb(self, phase: Direction) -> str:
         """Return the verb of a direction: `enable`, `downgrade`."""
-        ways = (
+        verbs = (
             ("upgrade", "downgrade")
             if self.is_upgrade
             else ("enable", "disable")
             if self._changes_only_gates
             else ("go", "go back")
         )
-        return ways[phase is Direction.DOWN]
+        return verbs[phase is Direction.DOWN]
 
     def gerund(self, phase: Direction) -> str:
         """Return the noun of a direction: `enabling`, `downgrading`."""

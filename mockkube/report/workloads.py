@@ -113,9 +113,9 @@ def find_preparation(plan: RolloutPlan, name: str) -> Preparation | None:
     # Workloads with the same change share a line.
     gathered: dict[str, list[str]] = {}
     for one in steps:
-        what, who = _describe_action(plan, one)
-        gathered.setdefault(what, []).append(who)
-    lines = [f"{join_words(f'`{name}`' for name in names)}: {what}" for what, names in gathered.items()]
+        action, target = _describe_action(plan, one)
+        gathered.setdefault(action, []).append(target)
+    lines = [f"{join_words(f'`{name}`' for name in names)}: {action}" for action, names in gathered.items()]
     return Preparation(written, lines, untouched, to_yaml(steps), _explain_values(plan, steps))
 
 

@@ -38,8 +38,8 @@ def enumerate_choosers(depth_max: int) -> Iterator[EnumeratedChooser]:
     while True:
         chooser = EnumeratedChooser(tuple(path))
         yield chooser
-        path, ways = chooser.taken[:depth_max], chooser.option_counts[:depth_max]
-        while path and path[-1] + 1 >= ways[len(path) - 1]:
+        path, option_counts = chooser.taken[:depth_max], chooser.option_counts[:depth_max]
+        while path and path[-1] + 1 >= option_counts[len(path) - 1]:
             path.pop()
         if not path:
             return

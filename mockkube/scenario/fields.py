@@ -104,11 +104,11 @@ def read(cls: type[T], node: Any, at: SourceLocation) -> T:
             values[one.name] = read_value(one.hint, given[key], at.child(given, key))
         elif one.required:
             raise at.error(f"{key} is missing: {one.text or 'give it'}")
-    made = cls(**values)
+    parsed = cls(**values)
     # Only when the file is loaded: with variables bound the same check would repeat itself on each run.
-    if (complaint := getattr(made, "complaint", None)) is not None and at.bindings is None and (text := complaint()):
+    if (complaint := getattr(parsed, "complaint", None)) is not None and at.bindings is None and (text := complaint()):
         raise at.error(text)
-    return made
+    return parsed
 
 
 def read_value(hint: Any, node: Any, at: SourceLocation) -> Any:

@@ -45,13 +45,13 @@ def make_schema(cls: Any) -> dict[str, Any]:
     for key, one in known.items():
         properties[key] = {**make_schema_for_type(one.hint), **({"description": one.text} if one.text else {})}
     required = [key for key, one in known.items() if one.required]
-    whole = {"type": "object", "properties": properties, "additionalProperties": False}
-    whole |= {"description": _first_line(cls)}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema |= {"description": _first_line(cls)}
     if required:
-        whole["required"] = required
+        schema["required"] = required
     if getattr(cls, "adapt", None) is not None:
-        return {"anyOf": [whole, {"type": ["string", "number", "array", "null", "object"]}]}
-    return whole
+        return {"anyOf": [schema, {"type": ["string", "number", "array", "null", "object"]}]}
+    return schema
 
 
 def _first_line(cls: Any) -> str:

@@ -133,11 +133,11 @@ class LiveWorld(World):
         """Ask the control API for a restore, and wait until it is done."""
         kind, key = f"Snapshot.{_CONTROL}", Key("", name)
         # A snapshot can be restored several times, so its spec holds a counter and not a flag.
-        asked = (await self._client.get(kind, key))["spec"].get("restore", 0) + 1
-        await self._client.patch(kind, key, {"spec": {"restore": asked}}, media=PatchType.MERGE)
+        restore_count = (await self._client.get(kind, key))["spec"].get("restore", 0) + 1
+        await self._client.patch(kind, key, {"spec": {"restore": restore_count}}, media=PatchType.MERGE)
 
         def restored(obj: ReadOnlyObject) -> bool:
-            return bool(obj.get("status", {}).get("restored", 0) >= asked)
+            return bool(obj.get("status", {}).get("restored", 0) >= restore_count)
 
         await self._await_object(kind, key, restored)
 
@@ -175,8 +175,8 @@ def _is_settled(obj: ReadOnlyObject) -> bool:
     """Return whether the status of a component shows what its spec asks for."""
     status = obj.get("status", {})
     # A status of an older generation may show `running` by chance, before the restart has begun.
-    told = status.get("observedGeneration") == obj["metadata"]["generation"]
-    return bool(told and status.get("running", False) == obj["spec"].get("running", True))
+    is_observed = status.get("observedGeneration") == obj["metadata"]["generation"]
+    return bool(is_observed and status.get("running", False) == obj["spec"].get("running", True))
 
 
 def _is_saved(obj: ReadOnlyObject) -> bool:

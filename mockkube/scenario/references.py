@@ -72,9 +72,9 @@ def adapt_manifests(node: Any) -> Any:
 
 def load_manifests(world: World, resource: Any, file: str) -> list[Object]:
     """Return copies of the manifests of a step, or of a file beside the scenario."""
-    given = read_file(world.context.directory / file) if file else resource
+    loaded = read_file(world.context.directory / file) if file else resource
     found: list[Object] = []
-    for one in given if isinstance(given, list) else [given]:
+    for one in loaded if isinstance(loaded, list) else [loaded]:
         if isinstance(one, Mapping) and one.get("kind") == "List":
             found += load_manifests(world, list(one.get("items") or ()), "")
         elif not isinstance(one, Mapping) or "apiVersion" not in one or "kind" not in one:

@@ -41,9 +41,9 @@ def _construct_mapping(loader: Any, node: Any) -> Any:
     own = [key.value for key, _ in node.value if key.tag != _MERGE]
     loader.flatten_mapping(node)
     # Yielded before it is filled: PyYAML resolves anchors that refer to their own parent this way.
-    made = LocatedMapping()
-    yield made
-    made.line, made.lines = node.start_mark.line + 1, {}
+    mapping = LocatedMapping()
+    yield mapping
+    mapping.line, mapping.lines = node.start_mark.line + 1, {}
     merged = len(node.value) - len(own)  # what `<<` brings stands first, and gives way to what is written here
     for index, (key_node, value_node) in enumerate(node.value):
         if not isinstance(key_node, yaml.ScalarNode):
@@ -53,17 +53,17 @@ def _construct_mapping(loader: Any, node: Any) -> Any:
             continue
         if index >= merged and key in own[: index - merged]:
             raise yaml.MarkedYAMLError(problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark)
-        made[key] = loader.construct_object(value_node, deep=True)
-        made.lines[key] = key_node.start_mark.line + 1
+        mapping[key] = loader.construct_object(value_node, deep=True)
+        mapping.lines[key] = key_node.start_mark.line + 1
 
 
 def _construct_sequence(loader: Any, node: Any) -> Any:
-    made = LocatedSequence()
-    yield made
-    made.line, made.lines = node.start_mark.line + 1, []
+    sequence = LocatedSequence()
+    yield sequence
+    sequence.line, sequence.lines = node.start_mark.line + 1, []
     for item in node.value:
-        made.append(loader.construct_object(item, deep=True))
-        made.lines.append(item.start_mark.line + 1)
+        sequence.append(loader.construct_object(item, deep=True))
+        sequence.lines.append(item.start_mark.line + 1)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)

@@ -44,8 +44,8 @@ def _is_exercised(component: str, steps: Sequence[TraceStep], mirror: StoredObje
     if family == SCHEDULER:
         return waited or any(step.worker.startswith(SCHEDULER) and write.resource == PODS for step, write in writes)
     if family == CONTROLLER_MANAGER:
-        made = any(step.worker.startswith(CONTROLLER_MANAGER) and _is_decision(write) for step, write in writes)
-        return made or _has_pods_on_tainted_nodes(mirror) or bool(mirror.list_objects("apps/daemonsets"))
+        decided = any(step.worker.startswith(CONTROLLER_MANAGER) and _is_decision(write) for step, write in writes)
+        return decided or _has_pods_on_tainted_nodes(mirror) or bool(mirror.list_objects("apps/daemonsets"))
     admitted = any(step.worker.startswith(KUBELET) and write.resource == PODS for step, write in writes)
     return family == KUBELET and (admitted or any(_is_on(pod, node) for pod in mirror.list_objects(PODS).values()))
 

@@ -181,8 +181,8 @@ class OperatorIntent:
                 used.setdefault(own.uid, []).append(self._find_template(own, pod))
         for place, own in enumerate(self.workloads):
             if len(own.templates) > 1:
-                kept = used.get(own.uid, ())
-                templates = (*(one for one in own.templates[:-1] if one in kept), own.templates[-1])
+                used_templates = used.get(own.uid, ())
+                templates = (*(one for one in own.templates[:-1] if one in used_templates), own.templates[-1])
                 self.workloads[place] = replace(own, templates=templates)
 
     def list_unstored(self, mirror: StoredObjects) -> list[list[str]]:
@@ -401,14 +401,14 @@ def _without_required_affinity(spec: ReadOnlyObject) -> ReadOnlyObject:
 
 def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject:
     """Return a manifest with another pod spec."""
-    *way, last = POD_SPEC_PATHS[manifest["kind"]]
-    whole = dict(manifest)
-    below = whole
-    for step in way:
+    *parents, last = POD_SPEC_PATHS[manifest["kind"]]
+    changed = dict(manifest)
+    below = changed
+    for step in parents:
         below[step] = dict(below.get(step) or {})
         below = below[step]
     below[last] = spec
-    return whole
+    return changed
 
 
 def _make_workload(manifest: ReadOnlyObject) -> Workload | None:

@@ -81,8 +81,8 @@ class ReferenceCluster:
 
 
 def _with_setting(own: ComponentSettings, version: str | None, gates: Mapping[str, bool | None]) -> ComponentSettings:
-    told = {**own.feature_gates, **gates}
-    known = {gate: on for gate, on in told.items() if on is not None}
+    all_gates = {**own.feature_gates, **gates}
+    known = {gate: on for gate, on in all_gates.items() if on is not None}
     return replace(own, version=Version.parse(version) if version else own.version, feature_gates=known)
 
 

@@ -72,14 +72,14 @@ class StoredObjects:
         drawn = {
             obj["metadata"]["name"]: obj["metadata"].get("generateName", "") for obj in self._with_generated_names()
         }
-        seen: list[bytes] = []
+        contents: list[bytes] = []
         for resource in self.list_resources():
             objects = [
                 _normalize(obj, drawn, marks) for obj in self._objects[resource].values() if not _is_replaced(obj)
             ]
             # Sorted by content and not by name: generated names differ between paths that are otherwise the same.
-            seen += sorted(orjson.dumps(one, option=orjson.OPT_SORT_KEYS) for one in objects)
-        body = b"\n".join([*seen, orjson.dumps(list(rest), default=str)])
+            contents += sorted(orjson.dumps(one, option=orjson.OPT_SORT_KEYS) for one in objects)
+        body = b"\n".join([*contents, orjson.dumps(list(rest), default=str)])
         return hashlib.sha256(body).hexdigest()[:16]
 
     def _with_generated_names(self) -> Iterator[Object]:

@@ -114,11 +114,13 @@ def restore_missing(stored: Any, wanted: Any) -> Any:
     """Return the stored value with everything added that is wanted and missing."""
     if isinstance(stored, Mapping) and isinstance(wanted, Mapping):
         added = {key: value for key, value in wanted.items() if key not in stored and value not in _NOT_STORED}
-        whole = {key: restore_missing(value, wanted[key]) if key in wanted else value for key, value in stored.items()}
+        restored = {
+            key: restore_missing(value, wanted[key]) if key in wanted else value for key, value in stored.items()
+        }
         if _TOLERATIONS in stored:
             lost = find_lost_tolerations(wanted, stored)
-            whole[_TOLERATIONS] = [*(stored[_TOLERATIONS] or ()), *lost]
-        return {**whole, **added}
+            restored[_TOLERATIONS] = [*(stored[_TOLERATIONS] or ()), *lost]
+        return {**restored, **added}
     if isinstance(stored, list) and isinstance(wanted, list | tuple):
         found = [_find_counterpart(one, index, wanted) for index, one in enumerate(stored)]
         return [one if other is None else restore_missing(one, other) for one, other in zip(stored, found, strict=True)]
@@ -155,8 +157,8 @@ def _get_pod_spec(manifest: ReadOnlyObject) -> Object:
 
 
 def _restore_spec(stored: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
-    whole: ReadOnlyObject = restore_missing(stored, _without_directives(wanted))
-    return whole
+    restored: ReadOnlyObject = restore_missing(stored, _without_directives(wanted))
+    return restored
 
 
 def _without_directives(value: Any) -> Any:
@@ -175,8 +177,8 @@ def _apply_json_patch(before: ReadOnlyObject, request: OperatorRequest) -> ReadO
 
 
 def _merge_spec(meant: ReadOnlyObject, stored: ReadOnlyObject, said: ReadOnlyObject) -> ReadOnlyObject:
-    whole: ReadOnlyObject = _merge_intended(meant, stored, said)
-    return whole
+    merged: ReadOnlyObject = _merge_intended(meant, stored, said)
+    return merged
 
 
 def _merge_intended(meant: Any, stored: Any, said: Any) -> Any:

@@ -9,7 +9,7 @@ from mockkube.explore.observation.stored_objects import PODS
 
 def count_wasted_pods(steps: Iterable[TraceStep]) -> int:
     """Return how many pods were created and ended in these steps, beyond those that operators replaced or deleted."""
-    made: set[str] = set()
+    created: set[str] = set()
     over: set[str] = set()
     replaced = 0
     for step in steps:
@@ -26,13 +26,13 @@ def count_wasted_pods(steps: Iterable[TraceStep]) -> int:
             pod = write.load_object()
             uid = pod["metadata"]["uid"]
             if write.verb == "create":
-                made.add(uid)
+                created.add(uid)
             elif by_operator and (write.verb == "delete" or pod["metadata"].get("deletionTimestamp")):
-                made.discard(uid)
+                created.discard(uid)
             elif (
                 write.verb == "delete"
                 or pod["metadata"].get("deletionTimestamp")
                 or (pod.get("status") or {}).get("phase") == "Failed"
             ):
                 over.add(uid)
-    return max(0, len(made & over) - replaced)
+    return max(0, len(created & over) - replaced)

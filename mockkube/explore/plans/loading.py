@@ -198,11 +198,11 @@ class _PlanReader:
                 raise at.error(f"{name!r} does not change in this plan: known are {', '.join(components)}")
         if len(set(entry.order)) != len(entry.order):
             raise at.error("a component is listed twice: name each once")
-        whole = (*entry.order, *(name for name in components if name not in entry.order))
+        full_order = (*entry.order, *(name for name in components if name not in entry.order))
         prepare = self._read_actions(entry.prepare, "orders", index, "prepare") if entry.prepare else ()
         named = len(entry.order)
         return WrittenOrder(
-            entry.name, Direction(entry.phase), whole, _CLAIMS[entry.claim], entry.source, prepare, named
+            entry.name, Direction(entry.phase), full_order, _CLAIMS[entry.claim], entry.source, prepare, named
         )
 
     def _read_invariants(self, spec: SpecEntry) -> tuple[PlanInvariant, ...]:

@@ -86,8 +86,8 @@ def _prepared_orders(plan: RolloutPlan) -> list[WrittenOrder]:
 
 
 def _list_paths_of(plan: RolloutPlan, up: Order, down: Order, prepares: str) -> Iterator[RolloutPath]:
-    ways = product(_place_disturbances(plan, Direction.UP, up), _place_disturbances(plan, Direction.DOWN, down))
-    for rising, falling in ways:
+    combinations = product(_place_disturbances(plan, Direction.UP, up), _place_disturbances(plan, Direction.DOWN, down))
+    for rising, falling in combinations:
         yield RolloutPath(up, down, (*rising, TurnMove(prepares), *falling, RetryMove()), prepares)
 
 

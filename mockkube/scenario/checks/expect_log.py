@@ -48,11 +48,11 @@ class ExpectLogCheck(ScenarioStep):
         """Settle, count the matching lines and compare."""
         await world.settle()
         since = 0.0 if self.window is None else world.now - self.window
-        written = [one for one in world.read_log(self.component, since) if one.line.verbosity <= self.verbosity]
-        found = sum(one.count for one in written if self._matches(one))
+        entries = [one for one in world.read_log(self.component, since) if one.line.verbosity <= self.verbosity]
+        found = sum(one.count for one in entries if self._matches(one))
         least, most = self._bounds()
         if found < least or (most is not None and found > most):
-            raise StepFailed(f"{self.component} has logged such a line {found} times; {_describe_lines(written)}")
+            raise StepFailed(f"{self.component} has logged such a line {found} times; {_describe_lines(entries)}")
         world.context.add_log(f"{found} lines")
 
     def _bounds(self) -> tuple[int, int | None]:

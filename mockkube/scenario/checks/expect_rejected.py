@@ -91,8 +91,8 @@ async def _send(world: World, write: ScenarioStep) -> None:
         case WriteStep():
             client = world.client(write.request_options())
             for obj in write.list_manifests(world):
-                named, whole = await with_namespace(world, client, obj)
-                await write.write_object(client, named, whole)
+                resource_kind, manifest = await with_namespace(world, client, obj)
+                await write.write_object(client, resource_kind, manifest)
         case DeleteStep():
             await write.delete_objects(world)
         case _:

@@ -45,11 +45,11 @@ class ExpectWhyCheck(ScenarioStep):
         """Settle, repeat the scheduler's decision and compare."""
         await world.settle()
         try:
-            told = await self._explain(world)
+            explanation = await self._explain(world)
         except ApiError as error:
             raise StepFailed(format_error(error)) from None
-        if wrong := self._find_differences(told):
-            raise StepFailed("\n".join([*wrong, "it says:", *_format_lines(told)]))
+        if wrong := self._find_differences(explanation):
+            raise StepFailed("\n".join([*wrong, "it says:", *_format_lines(explanation)]))
 
     async def _explain(self, world: World) -> SchedulingExplanation:
         settings = world.settings(SCHEDULER)

@@ -35,7 +35,7 @@ async def run_command(world: World, text: str) -> str:
     command = COMMANDS.get(line.verb)
     if command is None:
         raise StepFailed(f"kubectl {line.verb} is not built in ({', '.join(COMMANDS)}): play it with --kubectl PATH")
-    who = RequestOptions(
+    options = RequestOptions(
         line.flag("--as"),
         line.flags.get("--as-group", ()),
         # kubectl sends --validate=strict unless told otherwise.
@@ -43,9 +43,9 @@ async def run_command(world: World, text: str) -> str:
         field_manager=_field_manager(line.verb),
         dry_run=line.flag("--dry-run") == "server",
     )
-    asked = KubectlCommand(world, world.client(who), line)
+    kubectl = KubectlCommand(world, world.client(options), line)
     try:
-        return "\n".join(await command(asked))
+        return "\n".join(await command(kubectl))
     except ApiError as error:
         raise StepFailed(f"Error from server ({error.reason}): {error.message}") from None
 
@@ -71,7 +71,7 @@ async def _run_get(asked: KubectlCommand) -> list[str]:
 def _format_output(output: str, found: list[tuple[TargetObject, ReadOnlyObject]], *, single: bool) -> list[str]:
     """Return objects in one of kubectl's output formats."""
     objects = [dict(obj) for _, obj in found]
-    whole: Any = (
+    document: Any = (
         objects[0]
         if single and objects
         else {
@@ -84,11 +84,11 @@ def _format_output(output: str, found: list[tuple[TargetObject, ReadOnlyObject]]
     kind, _, template = output.partition("=")
     match kind:
         case "json":
-            return [json.dumps(whole, indent=4)]
+            return [json.dumps(document, indent=4)]
         case "yaml":
-            return [yaml.safe_dump(whole, sort_keys=True, width=1000).rstrip("\n")]
+            return [yaml.safe_dump(document, sort_keys=True, width=1000).rstrip("\n")]
         case "jsonpath":
-            return [_render_jsonpath(template, whole)]
+            return [_render_jsonpath(template, document)]
         case "name":
             return [str(meant) for meant, _ in found]
         case "" | "wide":
@@ -125,8 +125,8 @@ def _generate_object(asked: KubectlCommand) -> tuple[ResourceKind, Object]:
 
 
 async def _create_object(asked: KubectlCommand, named: ResourceKind, obj: Object) -> str:
-    made = await asked.client.create(named.name, obj)
-    return f"{TargetObject(named, key_of_kind(made, named))} created"
+    created = await asked.client.create(named.name, obj)
+    return f"{TargetObject(named, key_of_kind(created, named))} created"
 
 
 async def _run_apply(asked: KubectlCommand) -> list[str]:
@@ -214,9 +214,9 @@ def _make_metadata_command(member: str, told: str) -> CommandFunction:
     async def change(asked: KubectlCommand) -> list[str]:
         asked.line.check_flags("--overwrite", "--selector", "--all")
         words = [word for word in asked.line.words if not _is_pair(word)]
-        given = [word for word in asked.line.words if _is_pair(word)]
-        entries: dict[str, str | None] = {word.removesuffix("-"): None for word in given if "=" not in word}
-        entries |= {key: value for key, equals, value in (word.partition("=") for word in given) if equals}
+        pairs = [word for word in asked.line.words if _is_pair(word)]
+        entries: dict[str, str | None] = {word.removesuffix("-"): None for word in pairs if "=" not in word}
+        entries |= {key: value for key, equals, value in (word.partition("=") for word in pairs) if equals}
         found = await asked.find_objects(words)
         for meant in found:
             present = (await asked.client.get(meant.resource_kind.name, meant.key))["metadata"].get(member) or {}
@@ -247,8 +247,8 @@ async def _run_taint(asked: KubectlCommand) -> list[str]:
     lines = []
     for node in nodes or [""]:
         for text in taints:
-            given = TaintStep.adapt(f"x {text}")
-            step = TaintStep(**{**given, "node": node, "selector": asked.line.flag("--selector")})
+            arguments = TaintStep.adapt(f"x {text}")
+            step = TaintStep(**{**arguments, "node": node, "selector": asked.line.flag("--selector")})
             await step.play(asked.world)
         lines.append(f"node/{node or 'all'} {'untainted' if all(text.endswith('-') for text in taints) else 'tainted'}")
     return lines

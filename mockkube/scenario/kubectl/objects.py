@@ -73,15 +73,15 @@ class KubectlCommand:
         files = self.line.flags.get("--filename", ())
         if not files:
             raise StepFailed(f"kubectl {self.line.verb}: no manifests: give a file with -f")
-        given = [obj for file in files for obj in load_manifests(self.world, None, file)]
-        whole = []
-        for obj in given:
-            named, there = await with_namespace(self.world, self.client, obj)
+        manifests = [obj for file in files for obj in load_manifests(self.world, None, file)]
+        targets = []
+        for obj in manifests:
+            resource_kind, manifest = await with_namespace(self.world, self.client, obj)
             # -n of the command line overrides the scenario's namespace, but not one in the manifest.
-            if named.namespaced and "namespace" not in (obj.get("metadata") or {}):
-                there["metadata"]["namespace"] = self.namespace
-            whole.append((named, there))
-        return whole
+            if resource_kind.namespaced and "namespace" not in (obj.get("metadata") or {}):
+                manifest["metadata"]["namespace"] = self.namespace
+            targets.append((resource_kind, manifest))
+        return targets
 
     async def get_if_exists(self, meant: TargetObject) -> ReadOnlyObject | None:
         """Return an object; None if it does not exist."""

@@ -47,8 +47,8 @@ def _grep(printed: str, words: Sequence[str]) -> str:
     pattern = _compile_pattern(patterns[0], switches)
     # A final line end does not start another, empty line.
     lines = printed.split("\n")[: -1 if printed.endswith("\n") or not printed else None]
-    kept = [line for line in lines if (pattern.search(line) is None) is ("v" in switches)]
-    return f"{len(kept)}\n" if "c" in switches else "".join(f"{line}\n" for line in kept)
+    matching = [line for line in lines if (pattern.search(line) is None) is ("v" in switches)]
+    return f"{len(matching)}\n" if "c" in switches else "".join(f"{line}\n" for line in matching)
 
 
 def _is_switch(word: str) -> bool:

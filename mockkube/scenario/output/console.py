@@ -91,9 +91,9 @@ def _format_virtual_time(result: RunResult) -> str:
 
 def _render_steps(result: RunResult) -> Iterator[str]:
     for step in result.steps:
-        told = f" {step.description}" if step.description else ""
-        told += f" ({step.message})" if step.outcome is RunOutcome.SKIPPED else ""
-        yield f"    {step.began_at:9.3f}s  {_MARKS[step.outcome]:8} {step.verb}{told}"
+        suffix = f" {step.description}" if step.description else ""
+        suffix += f" ({step.message})" if step.outcome is RunOutcome.SKIPPED else ""
+        yield f"    {step.began_at:9.3f}s  {_MARKS[step.outcome]:8} {step.verb}{suffix}"
         yield from (f"               {line}" for text in step.log for line in text.splitlines())
 
 

@@ -16,8 +16,8 @@ def render_schema() -> str:
 
 def make_file_schema() -> dict[str, Any]:
     """Return the schema of a scenario file."""
-    whole = make_schema(ScenarioFile)
-    properties = whole["properties"]
+    schema = make_schema(ScenarioFile)
+    properties = schema["properties"]
     properties["apiVersion"], properties["kind"] = {"const": API_VERSION}, {"const": KIND}
     spec = properties["spec"]["properties"]
     steps = {"type": "array", "items": {"$ref": "#/$defs/operation"}}
@@ -35,4 +35,4 @@ def make_file_schema() -> dict[str, Any]:
         "oneOf": [{"required": [verb]} for verb in verbs],
     }
     definitions = {"cluster": make_schema(ClusterSetup), "operation": operation, "block": block}
-    return {"$schema": DIALECT, "title": "mockkube scenario", **whole, "$defs": definitions}
+    return {"$schema": DIALECT, "title": "mockkube scenario", **schema, "$defs": definitions}

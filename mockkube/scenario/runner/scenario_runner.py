@@ -85,7 +85,7 @@ async def play(
 ) -> RunResult:
     """Run a scenario and return its result; raises nothing but cancellation.
 
-    `told` is called with the result of each step.
+    `on_step` is called with the result of each step.
     """
     options, clock = options or RunOptions(), clock or RealClock()
     began = clock.monotonic()
@@ -126,13 +126,13 @@ def _initial_result(run: ScenarioRun, manner: RunOptions) -> RunResult:
 
 async def _play_simulated(run: ScenarioRun, manner: RunOptions, told: StepListener, result: RunResult) -> RunResult:
     """Run on a simulated cluster, in virtual time."""
-    scene = make_context(run, manner)
-    setup = read_setup(run.scenario, scene.bindings)
-    laboratory = build_cluster(run.scenario, setup, run.seed)
-    async with laboratory:
-        await apply_late_settings(laboratory, setup)
-        world = SimulatedWorld(laboratory, scene)
-        settings = {name: world.settings(name) for name in laboratory.get_component_specs()}
+    context = make_context(run, manner)
+    setup = read_setup(run.scenario, context.bindings)
+    cluster = build_cluster(run.scenario, setup, run.seed)
+    async with cluster:
+        await apply_late_settings(cluster, setup)
+        world = SimulatedWorld(cluster, context)
+        settings = {name: world.settings(name) for name in cluster.get_component_specs()}
         play = ScenarioRunner(world, run.scenario, told)
         await play.play()
         steps = tuple(play.steps)
@@ -143,19 +143,19 @@ async def _play_simulated(run: ScenarioRun, manner: RunOptions, told: StepListen
             steps=steps,
             initial_components=_initial_components(settings, steps),
         )
-        return _with_trace(result, laboratory, manner)
+        return _with_trace(result, cluster, manner)
 
 
 async def _play_live(run: ScenarioRun, manner: RunOptions, told: StepListener, result: RunResult) -> RunResult:
     """Run in real time: on a cluster of its own, or on a running one."""
-    scene, clock = make_context(run, manner), RealClock()
+    context, clock = make_context(run, manner), RealClock()
     async with AsyncExitStack() as stack:
         path = Path(manner.against)
         if not manner.against:
-            configuration = make_real_configuration(read_setup(run.scenario, scene.bindings))
+            configuration = make_real_configuration(read_setup(run.scenario, context.bindings))
             path = (await stack.enter_async_context(run_temporary_cluster(configuration))).kubeconfig
         client = await stack.enter_async_context(HttpClient(read_kubeconfig(path), "mockkube-scenario", clock=clock))
-        world = LiveWorld(client, path.resolve(), clock, scene)
+        world = LiveWorld(client, path.resolve(), clock, context)
         await world.list_components()
         play = ScenarioRunner(world, run.scenario, told)
         await play.play()
@@ -236,10 +236,10 @@ class ScenarioRunner:
 
     async def _play_block(self, block: StepBlock) -> None:
         """Play a block, its catch steps after a failure, and its finally steps."""
-        scene = self._world.context
-        outside = dict(scene.bindings)
+        context = self._world.context
+        outside = dict(context.bindings)
         for name, value in block.bindings:
-            scene.bindings[name] = resolve(value, scene.bindings)
+            context.bindings[name] = resolve(value, context.bindings)
         try:
             if not await self._play_until_failure(block.operations, block.name):
                 await self._play_all((*block.catch, *self._scenario.catch), f"{block.name}: catch")
@@ -247,9 +247,9 @@ class ScenarioRunner:
             await self._play_all(block.finally_operations, f"{block.name}: finally")
             # Variables of a block end with it, and those they hid come back.
             for name, _ in block.bindings:
-                scene.bindings.pop(name, None)
+                context.bindings.pop(name, None)
                 if name in outside:
-                    scene.bindings[name] = outside[name]
+                    context.bindings[name] = outside[name]
 
     async def _play_until_failure(self, operations: Sequence[ScenarioOperation], block: str) -> bool:
         """Play operations until one fails; return whether all passed."""

@@ -77,8 +77,10 @@ class DeleteStep(ScenarioStep):
         if self.ref is not None:
             named, keys = await self.ref.find_keys(world, client)
             return [(named, key) for key in keys]
-        whole = [await with_namespace(world, client, obj) for obj in load_manifests(world, self.resource, self.file)]
-        return [(named, key_of_kind(obj, named)) for named, obj in whole]
+        manifests = [
+            await with_namespace(world, client, obj) for obj in load_manifests(world, self.resource, self.file)
+        ]
+        return [(named, key_of_kind(obj, named)) for named, obj in manifests]
 
     async def _wait_until_gone(self, world: World, going: list[tuple[ResourceKind, Key]]) -> None:
         """Wait until the objects are gone; Failure with those left at the timeout."""

@@ -62,10 +62,10 @@ class TaintStep(ScenarioStep):
 
     async def _change_taints(self, client: Client, node: ReadOnlyObject) -> None:
         taints = [dict(taint) for taint in node["spec"].get("taints") or ()]
-        kept = [taint for taint in taints if not self._is_same_taint(taint)]
-        if self.remove and len(kept) == len(taints):
+        remaining = [taint for taint in taints if not self._is_same_taint(taint)]
+        if self.remove and len(remaining) == len(taints):
             raise StepFailed(f"node {node['metadata']['name']} has no taint {self.key!r}")
-        wanted: list[Object] = kept if self.remove else [*kept, self._make_taint()]
+        wanted: list[Object] = remaining if self.remove else [*remaining, self._make_taint()]
         # A merge patch replaces the whole list, so a taint added in between would be lost without the resourceVersion.
         patch = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": wanted}}
         await client.patch("Node", Key("", node["metadata"]["name"]), patch, media=PatchType.MERGE)

@@ -56,14 +56,14 @@ class WriteStep(ScenarioStep):
         """Write each manifest; Failure for the first response that is not as expected."""
         client = world.client(self.request_options())
         for obj in self.list_manifests(world):
-            named, whole = await with_namespace(world, client, obj)
+            resource_kind, manifest = await with_namespace(world, client, obj)
             answer: ReadOnlyObject = {}
             error = None
             try:
-                answer = await self.write_object(client, named, whole)
+                answer = await self.write_object(client, resource_kind, manifest)
             except ApiError as refused:
                 error = refused
-            check_response(world, self.expect, whole, answer, error)
+            check_response(world, self.expect, manifest, answer, error)
             bind_outputs(world, self.outputs, answer)
 
     def list_manifests(self, world: World) -> Sequence[Object]:
