@@ -34,9 +34,9 @@ class ComponentPages:
     def _require_running(self, name: str) -> ComponentController:
         """Return the component controller; Unavailable if the component does not run."""
         assert self.component_controller is not None, "requests come when the fleet listens"
-        doing = self.component_controller.get_state(name)
-        if not doing.is_running:
-            raise Unavailable(f"{name} does not run: {doing.message}")
+        state = self.component_controller.get_state(name)
+        if not state.is_running:
+            raise Unavailable(f"{name} does not run: {state.message}")
         return self.component_controller
 
     async def _serve_metrics(self, request: Request) -> web.StreamResponse:
@@ -45,11 +45,11 @@ class ComponentPages:
 
     async def _serve_zpage(self, request: Request) -> web.StreamResponse:
         name = request.scope.name
-        fleet = self._require_running(name)
-        settings = fleet.get_settings(name)
+        component_controller = self._require_running(name)
+        settings = component_controller.get_settings(name)
         shown = "apiserver" if is_api_server(name) else name.partition(".")[0]
         flags = make_effective_flags(self._configuration, settings)
-        subject = ZpagesComponent(shown, settings.capabilities(), flags, fleet.get_started_at(name))
+        subject = ZpagesComponent(shown, settings.capabilities(), flags, component_controller.get_started_at(name))
         pages = Zpages(subject, self._clock, lambda: _PATHS)
         if request.scope.subresource not in pages.enabled_pages:
             raise NotFound.for_path()

@@ -52,7 +52,7 @@ def _choose_by_distance(candidates: Sequence[AdmittedPod], needs: AdmissionRequi
     while needs:
         if not left:
             raise NoVictimsError(_format_requirements(needs))
-        best = min(left, key=lambda guest: (_distance(guest, needs), guest.requests.memory, guest.requests.cpu_milli))
+        best = min(left, key=lambda pod: (_distance(pod, needs), pod.requests.memory, pod.requests.cpu_milli))
         left.remove(best)
         chosen.append(best)
         needs = _subtract(needs, [best])
