@@ -63,6 +63,7 @@ def main() -> int:
     """Run from the command line; 1 if a case is above the budget."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of cases")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="play each N-th case only")
     parser.add_argument("--search", type=int, default=0, metavar="N", help="try N random requests")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--components", action=argparse.BooleanOptionalAction, default=True)
@@ -77,7 +78,7 @@ def main() -> int:
             return search(runner, given, STALL_RATIO_MAX)
         lines = Path(given.file).read_text().splitlines() if given.file else []
         chosen = [json.loads(line) for line in lines if line] if given.file else cases(given.names)
-        found = runner.run(play_corpus(chosen, components=given.components, where=given.where))
+        found = runner.run(play_corpus(chosen[:: given.every], components=given.components, where=given.where))
     worst = max(found, key=lambda pair: pair[1])
     print(
         f"longest stall: {worst[0].stall_seconds * 1000:.0f} ms, as long as {worst[1]:.0f} requests ({worst[0].name})"

@@ -27,6 +27,7 @@ def test_known_attacks_do_not_hold_the_loop() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_nothing_in_the_corpus_holds_the_loop() -> None:
-    said = play()
-    assert said.count(" MiB ") > 250
+def test_no_third_case_of_the_corpus_holds_the_loop() -> None:
+    # The whole corpus takes ten minutes: `make stalls`.
+    said = play("--every", "3")
+    assert said.count(" MiB ") > 80
