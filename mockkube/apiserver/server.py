@@ -178,7 +178,7 @@ class ApiServer:
         self._group = asyncio.TaskGroup()
 
     def _resolve_service_url(self, service: ReadOnlyObject) -> str:
-        """Return the base URL of a webhook's service; raise CallFailed if it has no endpoint."""
+        """Return the base URL of a webhook's service; raise WebhookCallError if it has no endpoint."""
         try:
             return resolve_endpoint(self.registry, service).url
         except NoEndpoint as error:

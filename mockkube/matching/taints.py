@@ -31,7 +31,7 @@ Outcome = bool | UnreadableValue
 ValueTest = Callable[[str], Outcome]
 # Compiles a toleration's value to a test.
 ValueOperator = Callable[[str], ValueTest]
-# Evaluates a compiled expression on a taint; a failed evaluation returns an `UnreadableSnapshotError`.
+# Evaluates a compiled expression on a taint; a failed evaluation returns an `UnreadableValue`.
 TaintCheck = Callable[[ReadOnlyObject], Outcome]
 # Called with each value that could not be parsed while matching, and with the taint.
 Report = Callable[[UnreadableValue, ReadOnlyObject], None]

@@ -22,7 +22,7 @@ _KINDS: Final[Mapping[tuple[str, str], KindInfo]] = {(kind.group, kind.kind): ki
 
 
 class ComponentView:
-    """Object handling of one component; raises Mismatch for an object with values of wrong types."""
+    """Object handling of one component; raises DecodingError for an object with values of wrong types."""
 
     def __init__(self, caps: Capabilities, now: datetime) -> None:
         trains = trains_for(caps)

@@ -35,7 +35,7 @@ def evaluate_tolerations(
     node_taints: Iterable[ReadOnlyObject],
     caps: Capabilities,
 ) -> Object:
-    """Validate a new pod's tolerations and match them with taints; raise Mismatch for a wrong type."""
+    """Validate a new pod's tolerations and match them with taints; raise DecodingError for a wrong type."""
     trains = trains_for(caps)
     schema = make_schema(caps.version, trains)
     codec, node = Codec(schema), schema.get_type(TOLERATION)
@@ -106,7 +106,7 @@ def evaluate_selector(
     node_name: str,
     caps: Capabilities,
 ) -> Object:
-    """Validate node affinity of a new pod and match it with a node; raise Mismatch for a wrong type."""
+    """Validate node affinity of a new pod and match it with a node; raise DecodingError for a wrong type."""
     trains = trains_for(caps)
     schema = make_schema(caps.version, trains)
     decoded = Codec(schema).decode(schema.get_type(_NODE_AFFINITY), affinity, DecodingState())

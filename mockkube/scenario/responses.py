@@ -37,7 +37,7 @@ def check_response(
     answer: ReadOnlyObject,
     error: ApiError | None,
 ) -> None:
-    """Raise Failure if the response is not as expected; without expectations, if it is a rejection."""
+    """Raise StepFailed if the response is not as expected; without expectations, if it is a rejection."""
     bindings = world.context.bindings
     matching = [one for one in expectations if one.match is None or not find_differences(one.match, sent, bindings)]
     if not matching and error is not None:

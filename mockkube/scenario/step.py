@@ -18,7 +18,7 @@ class ScenarioStep(ABC):
     async def play(self, world: World) -> None:
         """Carry out the step through the API alone, as an operator would.
 
-        Raises Failure when a check does not hold or the API rejects, Impossible when this world does not support it.
+        Raises StepFailed when a check does not hold or the API rejects, StepNotSupported when this world cannot do it.
         """
 
     def complaint(self) -> str:

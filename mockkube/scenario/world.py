@@ -52,7 +52,7 @@ class RunContext:
 
 
 class World(ABC):
-    """A cluster and its time. An operation that it does not support raises Impossible, and the step is skipped."""
+    """A cluster and its time. An unsupported operation raises StepNotSupported, which skips the step."""
 
     def __init__(self, scene: RunContext) -> None:
         self.context = scene

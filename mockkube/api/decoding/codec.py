@@ -51,7 +51,7 @@ class Codec:
         self._decoders: CompiledTable[int, Decoder] = CompiledTable()
 
     def decode(self, node: TypeNode, value: Any, found: DecodingState) -> Object:
-        """Return a fresh object with the fields that this version knows; raise Mismatch for a wrong type."""
+        """Return a fresh object with the fields that this version knows; raise DecodingError for a wrong type."""
         decoded: Object = self.get_decoder(node)(value, found)
         return decoded
 

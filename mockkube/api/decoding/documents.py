@@ -33,7 +33,7 @@ class InvalidDocument(ValueError):
 
 
 def parse_json(body: bytes) -> Any:
-    """Parse a JSON text; raise Unreadable with the message of Go's parser."""
+    """Parse a JSON text; raise InvalidDocument with the message of Go's parser."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -122,7 +122,7 @@ class YamlDocument:
 
 
 def parse_yaml(body: bytes) -> YamlDocument:
-    """Parse a YAML text; raise Unreadable with the message of Go's parser."""
+    """Parse a YAML text; raise InvalidDocument with the message of Go's parser."""
     from mockkube.api.decoding import yaml_documents
 
     return yaml_documents.parse(body)

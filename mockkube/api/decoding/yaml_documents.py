@@ -26,7 +26,7 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 def parse(body: bytes) -> YamlDocument:
-    """Parse a YAML text; raise Unreadable with the message of Go's parser."""
+    """Parse a YAML text; raise InvalidDocument with the message of Go's parser."""
     try:
         _check_size(body)
         loader = _Loader(body)

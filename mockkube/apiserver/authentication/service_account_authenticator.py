@@ -29,7 +29,7 @@ _INVALIDATED: Final = "service account token has been invalidated"
 
 
 class ServiceAccountTokenAuthenticator:
-    """Authenticator of service account tokens; a TokenReviewer."""
+    """Authenticator of service account tokens."""
 
     def __init__(
         self, registry: Registry, record_use: Callable[[str, str], None] = lambda namespace, name: None

@@ -31,7 +31,7 @@ class WebhookClient:
     """Calls the webhooks of one API server; its connections live until it is closed."""
 
     def __init__(self, resolve_service_url: Callable[[ReadOnlyObject], str]) -> None:
-        """Take the function that returns a service's base URL, or raises CallFailed if the service has no endpoint."""
+        """Take the function that returns a service's base URL; it raises WebhookCallError if there is none."""
         self._resolve_service_url = resolve_service_url
         self._session: aiohttp.ClientSession | None = None
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
@@ -43,7 +43,7 @@ class WebhookClient:
             self._session = None
 
     async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
-        """Return the response to a review; raise CallFailed if none can be parsed within the timeout."""
+        """Return the response to a review; raise WebhookCallError if none can be parsed within the timeout."""
         query = f"?timeout={seconds:g}s"
         # Errors show the URL of the service, as upstream's do, although the connection goes to an endpoint of it.
         url = _service_url(client) + query

@@ -42,7 +42,7 @@ class CommandLine:
         return self.flag(name, "false") not in ("false", "none")
 
     def check_flags(self, *names: str) -> None:
-        """Raise Failure for flags other than these and those of every command."""
+        """Raise StepFailed for flags other than these and those of every command."""
         usual = ("--namespace", "--all-namespaces", "--output", "--as", "--as-group")
         for name in self.flags:
             if name not in (*names, *usual):

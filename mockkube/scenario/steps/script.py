@@ -77,7 +77,7 @@ class ProgramStep(ScenarioStep):
         return _decode_output(out), _decode_output(err)
 
     def _check_result(self, world: World, code: int, out: str, err: str) -> None:
-        """Raise Failure if the result is not as expected; otherwise bind the outputs."""
+        """Raise StepFailed if the result is not as expected; otherwise bind the outputs."""
         error = f"exit status {code}" if code else None
         if not self.skip_log_output:
             for text in filter(None, (out, err)):

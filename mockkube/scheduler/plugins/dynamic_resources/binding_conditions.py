@@ -30,7 +30,7 @@ def needs_preparation(claim: ReadOnlyObject) -> bool:
 
 
 def is_ready(claim: ReadOnlyObject) -> bool:
-    """Return whether all binding conditions are true; raise PreparationFailed if one has failed."""
+    """Return whether all binding conditions are true; raise DevicePreparationError if one has failed."""
     if not (claim.get("status") or {}).get("allocation"):
         return False
     for result in allocation_results(claim):

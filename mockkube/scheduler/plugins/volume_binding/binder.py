@@ -74,7 +74,7 @@ class VolumeBinder:
             self._claims.restore(claim)
 
     async def write(self, plan: VolumeBindingPlan) -> None:
-        """Write the bindings; raise Failed at the first error. What was written before it stays."""
+        """Write the bindings; raise VolumeBindingError at the first error. What was written before it stays."""
         try:
             for pair in plan.pairs:
                 # The answer has the new resourceVersion, which `is_bound` compares with the informers.
@@ -85,7 +85,7 @@ class VolumeBinder:
             raise VolumeBindingError(error.message) from None
 
     def is_bound(self, plan: VolumeBindingPlan, pod: PodInfo) -> bool:
-        """Return whether all claims are bound; raise Failed if they will not be."""
+        """Return whether all claims are bound; raise VolumeBindingError if they will not be."""
         node = self._nodes.get(plan.node_name)
         if node is None:
             raise VolumeBindingError(f'failed to get node "{plan.node_name}": node "{plan.node_name}" not found')

@@ -119,7 +119,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return present
 
     def _volumes_of_pod(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[AttachedVolume]:
-        """Return the volumes of a pod; raise Refused if a claim is missing or belongs to another pod."""
+        """Return the volumes of a pod; raise VolumesUnknown if a claim is missing or belongs to another pod."""
         for claimed in pod_volume_claims(pod):
             claim = self._claims.get(claimed.key)
             if claim is None:
