@@ -156,7 +156,7 @@ async def _until(watch: Watch, revision: int) -> list[Event]:
 
 async def _deafen(store: Store) -> None:
     """Close the connection on which a store listens, as a network may."""
-    await store._driver.close()  # type: ignore[attr-defined]  # no other way to reach the network
+    await store._listener_driver.close()  # type: ignore[attr-defined]  # no other way to reach the network
 
 
 async def _cut_all_connections(database: str) -> None:
