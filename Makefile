@@ -27,8 +27,8 @@ help:
 	@echo "make test      run the tests on all cores (JOBS=N); a choice of them in ARGS='tests/unit/cli'"
 	@echo "make test-all  run the slow tests, too: whole explorations, every kubectl; CI does"
 	@echo "make conformance-long  play the claims that speak of thousands of nodes: minutes"
-	@echo "make lint      check style, types and which room imports which"
-	@echo "make fmt       format and mend what can be mended"
+	@echo "make lint      check style, types and which package imports which"
+	@echo "make fmt       format and fix what can be fixed"
 	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
 	@echo "make stalls    send hostile requests: how long do they hold the event loop? (ARGS='--search 500' looks for more)"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
@@ -46,7 +46,7 @@ up: $(INSTALLED)
 	@exec $(BIN)/mockkube up $(ARGS)
 
 quick: $(DEVELOPMENT)
-	$(PYTEST) -m "not slow and not heavy" $(or $(ARGS),tests/unit tests/house)
+	$(PYTEST) -m "not slow and not heavy" $(or $(ARGS),tests/unit tests/architecture)
 
 test: $(DEVELOPMENT)
 	$(PYTEST) -m "not slow" --durations 10 $(ARGS)

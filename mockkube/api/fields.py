@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mockkube_cel.golang.strconv import quote as quote  # fields of an error are quote as Go quotes
+from mockkube_cel.golang.strconv import quote as quote  # field errors quote values as Go does
 
 
 class ErrorType(StrEnum):

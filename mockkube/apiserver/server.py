@@ -236,7 +236,7 @@ class ApiServer:
 
     @property
     def busy(self) -> bool:
-        """Whether a stored change has not reached the cache or the post-start hooks yet."""
+        """True if a stored change has not reached the cache or the post-start hooks yet."""
         cache = self.registry.dependencies.watch_cache
         busy = (
             self._namespace_defaults.is_busy,

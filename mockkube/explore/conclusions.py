@@ -113,7 +113,7 @@ class Conclusions:
 
     @property
     def independent(self) -> bool:
-        """Whether each order down did the same harm after every order up."""
+        """True if each order down did the same harm after every order up."""
         scores: dict[tuple[Order, str], set[int]] = {}
         for pair in self.result.pairs:
             scores.setdefault((pair.down, pair.prepares), set()).add(pair.down_result.harm.score)
