@@ -9,7 +9,6 @@ import os
 import re
 import socket
 import ssl
-import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from mockkube.cli.options import find_state_directory, start_hint
+from mockkube.client.tls import load_client_certificate, make_client_tls_context
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.cluster.state.kubeconfig import CONTEXT_PREFIX
 from mockkube.cluster.state.state_directory import StateDirectory
@@ -155,17 +155,11 @@ def _build_access(cluster: Mapping[str, Any], user: Mapping[str, Any], directory
 def _build_ssl_context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> ssl.SSLContext:
     authority = _read_data(cluster, "certificate-authority", "certificate-authority-data", directory)
     try:
-        context = ssl.create_default_context(cadata=authority.decode() if authority else None)
-        if cluster.get("insecure-skip-tls-verify"):
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        context = make_client_tls_context(authority or b"", insecure=bool(cluster.get("insecure-skip-tls-verify")))
         certificate = _read_data(user, "client-certificate", "client-certificate-data", directory)
         key = _read_data(user, "client-key", "client-key-data", directory)
         if certificate and key:
-            with tempfile.NamedTemporaryFile() as file:  # readable for this user alone; ssl reads files only
-                file.write(certificate + b"\n" + key)
-                file.flush()
-                context.load_cert_chain(file.name)
+            load_client_certificate(context, certificate, key)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"--kubeconfig: a certificate or key cannot be read: {error}: correct it") from None
     return context

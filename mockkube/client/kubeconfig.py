@@ -2,7 +2,6 @@
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
 import ssl
-import tempfile
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from mockkube.client.tls import load_client_certificate, make_client_tls_context
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNSUPPORTED: Final = {
@@ -43,26 +44,13 @@ class RestConfig:
             return None
         subject = "certificate authority"
         try:
-            context = ssl.create_default_context(cadata=self.authority.decode() or None)
-            if self.insecure:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
+            context = make_client_tls_context(self.authority, insecure=self.insecure)
             subject = "client certificate"
             if self.certificate:
-                _load_client_certificate(context, self.certificate, self.key)
+                load_client_certificate(context, self.certificate, self.key)
         except (ssl.SSLError, ValueError):
             raise KubeconfigError(f"the {subject} for {self.server} cannot be read: give one in PEM form") from None
         return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Load a client certificate into the context."""
-    # Python's ssl module loads certificates from files only. The temporary file is readable by this user alone and is
-    # removed immediately.
-    with tempfile.NamedTemporaryFile(suffix=".pem") as chain:
-        chain.write(certificate + b"\n" + key)
-        chain.flush()
-        context.load_cert_chain(chain.name)
 
 
 def load(path: Path, context: str = "") -> RestConfig:

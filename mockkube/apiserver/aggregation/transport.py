@@ -18,6 +18,7 @@ from yarl import URL
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.identity.user import User
+from mockkube.client.tls import make_client_tls_context
 
 _CONTEXTS_MAX: Final = 64
 _UNESCAPED: Final = "!#$&'*+-.^_`|~"
@@ -99,11 +100,9 @@ class Transport:
         context = self._contexts.get((bundle, insecure))
         if context is None:
             try:
-                context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() or None)
+                context = make_client_tls_context(base64.b64decode(bundle), insecure=insecure)
             except (ssl.SSLError, ValueError) as error:
                 raise ServerUnreachable(f"unable to load root certificates: {error}") from error
-            if insecure:
-                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             if self._proxy is not None:
                 context.load_cert_chain(self._proxy.certificate, self._proxy.key)
             self._contexts[bundle, insecure] = context

@@ -1,8 +1,9 @@
 """HTTP client for admission and conversion webhooks: post a review over TLS, parse the JSON response."""
 
-# upstream 1.36: apiserver/pkg/util/webhook/client.go
+# upstream 1.36: apiserver/pkg/util/webhook/client.go, client-go/rest/request.go
 import base64
 import os
+import posixpath
 import ssl
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,10 +11,13 @@ from typing import Any, Final
 import aiohttp
 import orjson
 from cachetools import LRUCache
+from mockkube_cel.golang import gourl
+from yarl import URL
 
 from mockkube.api.decoding import documents
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
+from mockkube.client.tls import make_client_tls_context
 
 _CONTEXTS_MAX: Final = 64
 _RESPONSE_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -46,16 +50,21 @@ class WebhookClient:
         """Return the response to a review; raise WebhookCallError if none can be parsed within the timeout."""
         query = f"?timeout={seconds:g}s"
         # Errors show the URL of the service, as upstream's do, although the connection goes to an endpoint of it.
-        url = _service_url(client) + query
         try:
-            address, host = self._resolve_address(client, query)
+            path = _escaped_path(client) + query
+            url = _base_url(client) + path
+        except gourl.UrlError as error:
+            raise WebhookCallError(f"Unparsable URL: {error}") from error
+        try:
+            base, host = self._resolve_base(client)
         except WebhookCallError as error:
             raise WebhookCallError(f'Post "{url}": {error}') from error
         if self._session is None:
             self._session = aiohttp.ClientSession()
         try:
             async with self._session.post(
-                address,
+                # Escaped already; another round might change it.
+                URL(base + path, encoded=True),
                 data=orjson.dumps(review),
                 headers=_HEADERS,
                 ssl=self._ssl_context(client.get("caBundle", "")),
@@ -71,23 +80,19 @@ class WebhookClient:
             raise WebhookCallError(f'Post "{url}": {_describe_error(error)}') from error
         return _parse_response(response.status, body, response.headers.get("Content-Type", ""))
 
-    def _resolve_address(self, client: ReadOnlyObject, query: str) -> tuple[str, str | None]:
-        """Return the URL to connect to, and the server name to verify if it is not the URL's host."""
+    def _resolve_base(self, client: ReadOnlyObject) -> tuple[str, str | None]:
+        """Return the base URL to connect to, and the server name to verify if it is not the URL's host."""
         service = client.get("service")
         if service is None:
-            return _service_url(client) + query, None
-        return (
-            f"{self._resolve_service_url(service)}{_service_path(service)}{query}",
-            f"{service['name']}.{service['namespace']}.svc",
-        )
+            return _base_url(client), None
+        return self._resolve_service_url(service), f"{service['name']}.{service['namespace']}.svc"
 
     def _ssl_context(self, bundle: str) -> ssl.SSLContext:
         """Return the TLS context with the webhook's CA bundle, or else the machine's authorities."""
         context = self._contexts.get(bundle)
         if context is None:
             try:
-                text = base64.b64decode(bundle).decode() or None
-                context = self._contexts[bundle] = ssl.create_default_context(cadata=text)
+                context = self._contexts[bundle] = make_client_tls_context(base64.b64decode(bundle))
             except (ssl.SSLError, ValueError) as error:
                 raise WebhookCallError(f"unable to load root certificates: {error}") from error
         return context
@@ -104,18 +109,22 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _service_url(client: ReadOnlyObject) -> str:
+def _base_url(client: ReadOnlyObject) -> str:
+    """Return scheme, host and port of a webhook."""
     service = client.get("service")
     if service is None:
-        url: str = client["url"]
-        return url
-    return (
-        f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}{_service_path(service)}"
-    )
+        url = gourl.parse(client["url"])
+        return f"{url.scheme}://{url.host}"
+    return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}"
 
 
-def _service_path(service: ReadOnlyObject) -> str:
-    return "/" + (service.get("path") or "").removeprefix("/")
+def _escaped_path(client: ReadOnlyObject) -> str:
+    """Return the path of a webhook without empty, `.` and `..` segments, and without a slash at its end."""
+    service = client.get("service")
+    path = gourl.parse(client["url"]).path if service is None else service.get("path") or ""
+    # Two slashes at the start would be kept.
+    cleaned = "/" + posixpath.normpath(f"/{path}").lstrip("/")
+    return gourl.escape(cleaned, gourl.EncodingMode.PATH)
 
 
 def _describe_error(error: Exception) -> str:

@@ -7,6 +7,7 @@ import ssl
 from typing import Final
 
 from mockkube.apiserver.http import connections
+from mockkube.client.tls import verify_as_go
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.certificates import Certificates
 
@@ -52,6 +53,7 @@ def make_tls_context(certificates: Certificates) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificates.serving, certificates.serving_key)
     context.load_verify_locations(certificates.authority)
+    verify_as_go(context)
     # Clients may authenticate by token instead, as with a real API server.
     context.verify_mode = ssl.CERT_OPTIONAL
     context.set_alpn_protocols(["http/1.1"])

@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 if TYPE_CHECKING:
     from tests.contract.api.conftest import Api
@@ -50,16 +51,17 @@ class Webhook:
 
 
 def certificate(directory: Path) -> tuple[Path, Path]:
-    """A certificate for loopback that vouches for itself, and its key."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    """A leaf certificate for loopback, signed by an authority that is thrown away, and its key."""
+    key, authority = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    name, issuer = x509.Name([]), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
     now = datetime.now(UTC)
     made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(issuer, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(hours=1))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=True)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, SHA256())
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(authority, SHA256())
     )
     files = directory / "webhook.crt", directory / "webhook.key"
     files[0].write_bytes(made.public_bytes(Encoding.PEM))
@@ -147,6 +149,15 @@ async def test_a_webhook_is_only_talked_to_when_its_certificate_is_good(api: "Ap
     assert answer.status == 500
     assert "tls: failed to verify certificate: x509: certificate signed by unknown authority" in answer.message
     assert webhook.asked == []
+
+
+@pytest.mark.parametrize("path", ["//review", "/x/..//./review/"])
+async def test_the_path_of_a_webhook_is_cleaned(api: "Api", lab: str, webhook: Webhook, path: str) -> None:
+    webhook.response = {"allowed": True}
+    client = {"url": webhook.url.removesuffix("/review") + path, "caBundle": webhook.bundle}
+    await configure(api, "validatingwebhookconfigurations", lab, client)
+    await api.create(f"{lab}/configmaps", {"metadata": {"name": "a"}})
+    assert len(webhook.asked) == 1
 
 
 async def test_a_webhook_that_is_not_there_says_so(api: "Api", lab: str, webhook: Webhook) -> None:
