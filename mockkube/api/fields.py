@@ -109,6 +109,16 @@ def to_go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False
     return text
 
 
+def with_sorted_keys(value: Any) -> Any:
+    """Return a value whose objects list their fields by name, as Go encodes maps."""
+    match value:
+        case dict():
+            return {name: with_sorted_keys(value[name]) for name in sorted(value)}
+        case list():
+            return [with_sorted_keys(item) for item in value]
+    return value
+
+
 def find_duplicate_indexes(values: Sequence[Hashable]) -> frozenset[int]:
     """Return the indexes of the values that have occurred before."""
     # A table of first occurrences: comparing each value with all before it took seconds for thousands of items.

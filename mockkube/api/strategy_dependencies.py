@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from mockkube.api.kinds.admissionregistration import admission_rules
 from mockkube.api.kinds.admissionregistration.admission_rules import PolicyExpressionCheck
-from mockkube.api.kinds.apiextensions import crd_schemas
-from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck
+from mockkube.api.kinds.apiextensions import schema_check
+from mockkube.api.kinds.apiextensions.schema_check import SchemaCheck
 from mockkube.api.kinds.resource import device_expressions
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck
 from mockkube.api.object_rules import NO_RULES, ObjectRules
@@ -18,6 +18,6 @@ class StrategyDependencies:
 
     device_expression: ExpressionCheck = device_expressions.accept_expression
     policy_expression: PolicyExpressionCheck = admission_rules.accept_expression
-    custom_schema: SchemaCheck = crd_schemas.accept_schema
+    custom_schema: SchemaCheck = schema_check.accept_schema
     extensions: ValidationExtensions = NO_EXTENSIONS
     objects: ObjectRules = NO_RULES

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mockkube.api.custom.structural import Structural
-from mockkube.api.fields import FieldError, duplicate, invalid, map_entry_path
+from mockkube.api.fields import FieldError, duplicate, invalid, map_entry_path, with_sorted_keys
 
 
 def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[FieldError]:
@@ -26,7 +26,7 @@ def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[Fie
 
 def _validate_items(items: list[Any], schema: Structural, at: str) -> Iterator[FieldError]:
     if schema.list_type == "set":
-        yield from (duplicate(f"{at}[{index}]", items[index]) for index in _find_duplicates(items))
+        yield from (duplicate(f"{at}[{index}]", with_sorted_keys(items[index])) for index in _find_duplicates(items))
     elif schema.list_type == "map":
         yield from _validate_keys(items, schema.map_keys, at)
     if schema.items is not None:
@@ -37,10 +37,10 @@ def _validate_items(items: list[Any], schema: Structural, at: str) -> Iterator[F
 def _validate_keys(items: list[Any], names: Sequence[str], at: str) -> Iterator[FieldError]:
     for index, item in enumerate(items):
         if item is not None and not isinstance(item, dict):
-            yield invalid(f"{at}[{index}]", item, "must be an object for an array of list-type map")
+            yield invalid(f"{at}[{index}]", with_sorted_keys(item), "must be an object for an array of list-type map")
             return
     keys = [{name: (item or {})[name] for name in names if name in (item or {})} for item in items]
-    yield from (duplicate(f"{at}[{index}]", keys[index]) for index in _find_duplicates(keys))
+    yield from (duplicate(f"{at}[{index}]", with_sorted_keys(keys[index])) for index in _find_duplicates(keys))
 
 
 def _find_duplicates(items: Sequence[Any]) -> list[int]:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.api import fields
-from mockkube.api.fields import ErrorType, FieldError, invalid, not_supported, quote, required, to_go_json
+from mockkube.api.fields import (
+    ErrorType,
+    FieldError,
+    invalid,
+    not_supported,
+    quote,
+    required,
+    to_go_json,
+    with_sorted_keys,
+)
 
 # Field of errors without a path, as Go prints a nil path.
 NO_FIELD: Final = "<nil>"
@@ -79,8 +88,10 @@ def add_missing(outcome: ValidationResult, place: ValuePath) -> None:
 
 def add_not_supported(outcome: ValidationResult, place: ValuePath, value: Any, allowed: list[Any]) -> None:
     """Add an error: the value is not one of the allowed ones."""
-    words = [one if isinstance(one, str) else to_go_json(one) for one in allowed]
-    outcome.add(f"{place.path} in body should be one of {words}", not_supported(place.field, value, words))
+    words = [one if isinstance(one, str) else to_go_json(one, sort_keys=True) for one in allowed]
+    outcome.add(
+        f"{place.path} in body should be one of {words}", not_supported(place.field, with_sorted_keys(value), words)
+    )
 
 
 def add_invalid(outcome: ValidationResult, place: ValuePath, value: Any, what: str) -> None:

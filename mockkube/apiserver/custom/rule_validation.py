@@ -14,7 +14,7 @@ from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation import validate
 from mockkube.api.custom.validation_schema import ValidationSchemaReader
-from mockkube.api.fields import FieldError, forbidden, internal, invalid, map_entry_path
+from mockkube.api.fields import FieldError, forbidden, internal, invalid, map_entry_path, with_sorted_keys
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.custom import rule_evaluation
@@ -59,7 +59,7 @@ def _validate_defaults(schema: Structural, at: str, reader: ValidationSchemaRead
 def _validate_default(schema: Structural, at: str, reader: ValidationSchemaReader) -> Iterator[FieldError]:
     value = schema.default
     if not equal_json(prune_value(value, schema), value):
-        yield invalid(at, value, "must not have unknown fields")
+        yield invalid(at, with_sorted_keys(value), "must not have unknown fields")
     if errors := list(validate_embedded(value, schema, at)):
         yield from errors
         return

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
+
 from mockkube.api.times import parse_time
 
 
@@ -54,6 +56,14 @@ def type_name(value: Any) -> str:
         case list():
             return "array"
     return "object"
+
+
+def _matches(value: Any, pattern: Any) -> bool:
+    """Compute `test(pattern)`; gojq's patterns are Go's."""
+    try:
+        return compile_pattern(_require_string(pattern)).search(_require_string(value)) is not None
+    except RegexError as error:
+        return bool(_fail(str(error)))
 
 
 def add(one: Any, other: Any) -> Any:
@@ -218,5 +228,5 @@ FUNCTIONS_OF_VALUE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "rtrimstr": lambda value, part: value.removesuffix(part) if isinstance(value, str) else value,
     "split": lambda value, mark: _require_string(value).split(_require_string(mark)),
     "startswith": lambda value, part: _require_string(value).startswith(_require_string(part)),
-    "test": lambda value, pattern: re.search(_require_string(pattern), _require_string(value)) is not None,
+    "test": _matches,
 }

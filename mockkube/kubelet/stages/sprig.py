@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
+
 from mockkube.kubelet.stages.gotemplate_pipeline import Function, TemplateError, format_value
 
 
@@ -52,6 +54,24 @@ def _merge(*maps: Mapping[str, Any] | None) -> dict[str, Any]:
     return result
 
 
+def _matches(pattern: str, text: str) -> bool:
+    """Return whether the text has a match; sprig takes an invalid pattern for one that never matches."""
+    try:
+        return compile_pattern(pattern).search(text) is not None
+    except RegexError:
+        return False
+
+
+def _replace_matches(pattern: str, text: str, new: str) -> str:
+    """Replace all matches; `$1` or `${1}` in the new text stands for the first group."""
+    try:
+        found = compile_pattern(pattern)
+    except RegexError as error:
+        raise TemplateError(str(error)) from None
+    replaced: str = found.sub(re.sub(r"\$\{?(\d+)\}?", r"\\\1", new.replace("\\", r"\\")), text)
+    return replaced
+
+
 def _coalesce(*values: Any) -> Any:
     return next((value for value in values if value), None)
 
@@ -86,8 +106,8 @@ _TEXT_FUNCTIONS: Final[Mapping[str, Function]] = {
     "lower": lambda text: text.lower(),
     "nindent": lambda spaces, text: "\n" + _indent(spaces, text),
     "quote": lambda *values: " ".join(json.dumps(format_value(value)) for value in values if value is not None),
-    "regexMatch": lambda pattern, text: re.search(pattern, text) is not None,
-    "regexReplaceAll": lambda pattern, text, new: re.sub(pattern, re.sub(r"\$\{?(\d+)\}?", r"\\\1", new), text),
+    "regexMatch": _matches,
+    "regexReplaceAll": _replace_matches,
     "repeat": lambda count, text: text * count,
     "replace": lambda old, new, text: text.replace(old, new),
     "sha256sum": lambda text: hashlib.sha256(text.encode()).hexdigest(),

@@ -1,6 +1,6 @@
 """Validate the OpenAPI schema of a CRD version."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,13 +13,10 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.kinds.apiextensions.schema_check import SchemaCheck
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.types import ReadOnlyObject
-
-# Validates CEL rules and defaults of a schema (first) against the schema it replaces (second), at a field path. The
-# evaluator is passed in because this package must not import CEL.
-SchemaCheck = Callable[[ReadOnlyObject, ReadOnlyObject | None, str, StrategyContext], list[FieldError]]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
@@ -31,13 +28,6 @@ _LIST_TYPE: Final = "x-kubernetes-list-type"
 _LIST_MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 _MAP_TYPE: Final = "x-kubernetes-map-type"
 _RULES: Final = "x-kubernetes-validations"
-
-
-def accept_schema(
-    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, context: StrategyContext
-) -> list[FieldError]:
-    """Accept every schema; used where no evaluator is available."""
-    return []
 
 
 @dataclass(frozen=True, slots=True)

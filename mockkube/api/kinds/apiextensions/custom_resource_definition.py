@@ -25,7 +25,8 @@ from mockkube.api.fields import (
 )
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apiextensions.crd_root_schemas import validate_root
-from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck, accept_schema, validate_schema
+from mockkube.api.kinds.apiextensions.crd_schemas import validate_schema
+from mockkube.api.kinds.apiextensions.schema_check import SchemaCheck, accept_schema
 from mockkube.api.kinds.apiextensions.structural_schemas import properties
 from mockkube.api.kinds.apiregistration.api_service import default_service_port
 from mockkube.api.strategy import StatusStrategy, StrategyContext

@@ -1,9 +1,10 @@
 """Validate structural schemas, the subset of OpenAPI that allows pruning and defaulting."""
 
-import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Final
+
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
 
 from mockkube.api.fields import FieldError, forbidden, invalid, map_entry_path, required
 from mockkube.api.types import ReadOnlyObject
@@ -127,8 +128,8 @@ def _validate_value_validation(schema: ReadOnlyObject, at: str, *, outermost: bo
     pattern = schema.get("pattern")
     if pattern:
         try:
-            re.compile(pattern)
-        except re.error as error:
+            compile_pattern(pattern)
+        except RegexError as error:
             yield invalid(f"{at}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 

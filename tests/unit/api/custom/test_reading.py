@@ -78,6 +78,16 @@ def test_defaults_are_not_shared_between_objects() -> None:
             [{"k": 1, "v": 1}, {"k": 1, "v": 2}],
             ['x[1]: Duplicate value: {"k":1}'], id="a map",
         ),
+        pytest.param(
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["z", "a"]},
+            [{"z": 1, "a": "<"}, {"a": "<", "z": 1}],
+            ['x[1]: Duplicate value: {"a":"\\u003c","z":1}'], id="a map with several keys",
+        ),
+        pytest.param(
+            {"x-kubernetes-list-type": "set"},
+            [{"z": {"y": 1, "b": 2}, "a": 1}, {"a": 1, "z": {"y": 1, "b": 2}}],
+            ['x[1]: Duplicate value: {"a":1,"z":{"b":2,"y":1}}'], id="a set of objects",
+        ),
         pytest.param({}, ["a", "a"], [], id="any other list"),
     ],
 )  # fmt: skip

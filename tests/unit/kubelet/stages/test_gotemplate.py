@@ -39,6 +39,10 @@ def render(text, data=DATA):
         pytest.param('{{ printf "%s-%d %q" .name 3 "x" }}', 'p-3 "x"', id="printf"),
         pytest.param('{{ index .map "x" }}{{ index .list 1 }}', "1b", id="index"),
         pytest.param('{{ (index .list 0) | upper | printf "%s!" }}', "A!", id="pipes"),
+        pytest.param(
+            r'{{ regexReplaceAll "^(?i)(A)b*" "abbc" "\\${1}" }}{{ regexMatch "[" "x" }}{{ regexMatch "\\pL\\z" "x" }}',
+            r"\acfalsetrue", id="patterns in Go's dialect",
+        ),
         pytest.param('{{ default "d" .none }}{{ ternary 1 2 true }}{{ len .list }}', "d12", id="sprig"),
         pytest.param('{{ $d := dict "a" 1 }}{{ $d.a }}{{ get $d "b" }}', "1", id="dict"),
         pytest.param("{{ `raw \"text\"` }}", 'raw "text"', id="a raw string"),

@@ -37,6 +37,7 @@ POD = {
         pytest.param('.n | length == 3 and any(. == 2)', [True], id="logic"),
         pytest.param('if .status.phase == "Running" then "up" else "down" end', ["up"], id="a branch"),
         pytest.param('.status.phase | test("^Run")', [True], id="a pattern"),
+        pytest.param('.status.phase | test("^(?i)run\\\\z")', [False], id="a pattern in Go's dialect"),
         pytest.param('.status.phase | ascii_downcase | startswith("run")', [True], id="text"),
         pytest.param('1 + 2 * 3 - 4 / 2', [5], id="operators bind as in arithmetic"),
         pytest.param(".status.phase[]?", [], id="a failure that is passed over"),

@@ -1,7 +1,8 @@
 import pytest
 
 from mockkube.api.fields import invalid
-from mockkube.api.kinds.apiextensions.crd_schemas import accept_schema, validate_schema
+from mockkube.api.kinds.apiextensions.crd_schemas import validate_schema
+from mockkube.api.kinds.apiextensions.schema_check import accept_schema
 
 
 def schema(**field):

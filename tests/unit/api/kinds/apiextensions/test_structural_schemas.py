@@ -47,6 +47,23 @@ def test_structure_stands_outside(schema, complaints):
         assert found == complaints
 
 
+@pytest.mark.parametrize(
+    ("pattern", "error"),
+    [
+        ("^(?i)(a|b)$", None),
+        (r"^[\p{L}\p{S}]+\z", None),
+        ("(?<name>a)", None),
+        ("a(?=b)", "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"),
+        ("(a)\\1", "error parsing regexp: invalid escape sequence: `\\1`"),
+        ("[a", "error parsing regexp: missing closing ]: `[a`"),
+    ],
+)
+def test_patterns_are_in_gos_dialect(pattern, error):
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    found = [each.detail for each in validate_structural(schema, "s")]
+    assert found == ([f"must be a valid regular expression, but isn't: {error}"] if error else [])
+
+
 def test_the_usual_form_of_int_or_string_is_allowed():
     field = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
     assert validate_structural({"type": "object", "properties": {"a": field}}, "s") == []
