@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos soak oracle claims mutants judge lock clean kinds
+.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos soak oracle claims mutants judge lock clean kinds types
 .DELETE_ON_ERROR:
 
 help:
@@ -39,6 +39,7 @@ help:
 	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
 	@echo "make judge     compare mockkube explore with an independent judge on 300 generated plans"
 	@echo "make kinds     renew the index of kinds from their records in mockkube/api/kinds"
+	@echo "make types     renew the types of Kubernetes releases in mockkube/api/data/published"
 	@echo "make lock      renew the lock files (needs uv)"
 	@echo "make clean     remove what make has made, .venv included"
 
@@ -100,6 +101,9 @@ judge: $(DEVELOPMENT)
 kinds: $(DEVELOPMENT)
 	$(BIN)/python -m mockkube.api.kinds.every_kind > kinds.json.new
 	mv kinds.json.new mockkube/api/data/kinds.json
+
+types: $(DEVELOPMENT)
+	$(BIN)/python tools/published_types.py
 
 lock:
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: install it, or give one with make UV=/path/to/uv" >&2; exit 1; }

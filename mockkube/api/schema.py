@@ -1,8 +1,9 @@
 """Schema of one Kubernetes version: the fields of each type, and how their empty values are written.
 
-Two sources are joined: the JSON schemas of `kubernetes-validate` (fields per version, descriptions, list and
-patch keys) and `data/gotypes.json` (order, Go type, omitempty: what the schemas lack). A proposal adds its
-fields as an overlay. Nodes are built when first used; `codec.py` compiles them into decoders.
+Two sources are joined: the published JSON schemas in `data/published` (fields per version, list and patch
+keys; `tools/published_types.py` writes them) and `data/gotypes.json` (order, Go type, omitempty: what the schemas
+lack). A proposal adds its fields as an overlay. Nodes are built when first used; `codec.py` compiles them into
+decoders. Descriptions, two thirds of the published text, are in files of their own that only OpenAPI documents load.
 """
 
 import re
@@ -11,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cache, cached_property
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
 from mockkube.api.compiled_table import CompiledTable
-from mockkube.features.versions import Version
+from mockkube.features.versions import DEFAULT, Version
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
@@ -169,14 +169,27 @@ class Schema:
 
     @cached_property
     def definitions(self) -> dict[str, dict[str, Any]]:
-        """JSON schema of each type by its full name, overlays included."""
-        definitions = dict(_load_published_definitions(self.version))
+        """JSON schema of each type by its full name, overlays included, without the published descriptions."""
+        definitions = dict(_load_published("types", self.version))
         for name, properties in self._overlays.items():
             known = definitions.get(name)
             if known is None:  # this version does not have the type
                 continue
             definitions[name] = {**known, "properties": {**known.get("properties", {}), **properties}}
         return definitions
+
+    def describe_definition(self, name: str) -> dict[str, Any]:
+        """Return the JSON schema of a type with the published descriptions of it and of its fields."""
+        definition = self.definitions[name]
+        added = self._overlays.get(name, {})
+        published = _load_published("descriptions", self.version).get(name, {})
+        texts = {each: text for each, text in published.items() if each not in added}
+        described = {"description": texts.pop(""), **definition} if "" in texts else definition
+        if not texts:
+            return described
+        properties = definition["properties"]
+        with_texts = {each: {"description": text, **properties[each]} for each, text in texts.items()}
+        return {**described, "properties": {**properties, **with_texts}}
 
     @cached_property
     def _definitions_by_kind(self) -> dict[tuple[str, str, str], str]:
@@ -329,19 +342,23 @@ def _format_go_map(go: str, package: str) -> str:
     return _format_go_type(go, package)
 
 
+def _load_data(path: str) -> Any:
+    return orjson.loads((Path(__file__).parent / "data" / path).read_bytes())
+
+
 @cache
 def _load_go_types() -> Any:
-    return orjson.loads((Path(__file__).parent / "data/gotypes.json").read_bytes())
+    return _load_data("gotypes.json")
 
 
 @cache
-def _load_published_definitions(version: Version) -> dict[str, dict[str, Any]]:
-    found = find_spec("kubernetes_validate")  # its code, and the validator that needs, is not loaded
-    assert found is not None, "a dependency is installed"
-    folder = Path(next(iter(found.submodule_search_locations or ())))
-    path = folder / f"kubernetes-json-schema/v{version}.0-local/_definitions.json"
-    definitions: dict[str, dict[str, Any]] = orjson.loads(path.read_bytes())["$defs"]
-    return definitions
+def _load_published(content: str, version: Version) -> dict[str, dict[str, Any]]:
+    """Return `types` or `descriptions` of a version by type; versions share what did not change between them."""
+    table = _load_data(f"published/{content}-{version}.json")
+    if version != DEFAULT:  # other files hold what differs from their neighbour, and null for a type it alone has
+        neighbour = Version(version.major, version.minor + (1 if version < DEFAULT else -1))
+        table = _load_published(content, neighbour) | table
+    return {name: table[name] for name in sorted(table) if table[name] is not None}
 
 
 def _go_fields(definition: str) -> Iterator[_GoField]:

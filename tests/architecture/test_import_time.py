@@ -14,7 +14,7 @@ with contextlib.redirect_stdout(io.StringIO()):
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 HEAVY = {
-    *("aiohttp", "asyncio", "cel_expr_python", "celpy", "cryptography", "jinja2", "kubernetes_validate", "sqlalchemy"),
+    *("aiohttp", "asyncio", "cel_expr_python", "celpy", "cryptography", "jinja2", "sqlalchemy"),
     "yaml",
 }
 

@@ -96,3 +96,18 @@ def test_an_overlay_adds_fields_to_its_schema_alone(schema: Schema) -> None:
 def test_every_kind_can_be_built(schema: Schema) -> None:
     for definition in schema.definitions:
         assert schema.get_type(definition).definition == definition
+
+
+def test_a_described_type_keeps_what_a_proposal_adds() -> None:
+    added = {"effect": {"type": "string"}, "note": {"type": "string", "description": "A note."}}
+    schema = Schema(Version(1, 36), {CORE + "Taint": added})
+    described = schema.describe_definition(CORE + "Taint")
+    assert described["description"].startswith("The node this Taint is attached to")
+    assert described["properties"]["key"]["description"].startswith("Required. The taint key")
+    assert {name: described["properties"][name] for name in added} == added
+    assert "description" not in schema.definitions[CORE + "Taint"]
+
+
+def test_versions_share_types_that_did_not_change() -> None:
+    oldest, newest = (Schema(Version(1, minor)).definitions[CORE + "Taint"] for minor in (33, 37))
+    assert oldest is newest

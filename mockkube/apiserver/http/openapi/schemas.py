@@ -101,7 +101,7 @@ class Schemas:
         return dict(sorted(found.items()))
 
     def _build(self, definition: str) -> Object:
-        raw = self._schema.definitions[definition]
+        raw = self._schema.describe_definition(definition)
         schema = {key: value for key, value in raw.items() if key not in ("properties", "type", "oneOf", "enum")}
         # swagger 2.0 has no `oneOf`: a quantity or int-or-string is shown as a string.
         if definition in _V3_UNION_TYPES:
