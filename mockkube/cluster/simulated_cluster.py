@@ -127,8 +127,7 @@ class SimulatedCluster:
             await store.start()
             stack.push_async_callback(store.close)
         control_plane, component_controller = self._control_plane, self._control_plane.component_controller
-        for key, value in await get_store_templates().get_template(control_plane.api_server_dependencies):
-            await self.store.create(key, value)
+        await get_store_templates().fill_store(self.store, control_plane.api_server_dependencies)
         self._trace = StepTrace(await stack.enter_async_context(self.store.watch("", after=self.store.revision)))
         await control_plane.start(stack)
         server = await component_controller.start_api_servers()

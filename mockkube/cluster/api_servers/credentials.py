@@ -33,7 +33,7 @@ class Credentials:
             token = configuration.token or directory.load_token()
             if token is None:
                 token = random.new_token()
-                write_atomically(directory.token, token + "\n")
+                write_atomically(directory.token, token + "\n", durable=directory.durable)
             if not configuration.tls:
                 return cls(token, None)
             names = find_machine_names(configuration.bind)

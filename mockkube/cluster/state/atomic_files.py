@@ -9,8 +9,11 @@ from typing import Final
 PRIVATE: Final = 0o600
 
 
-def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE) -> None:
-    """Replace a file, or the target of a link; an OSError leaves the old content in place."""
+def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE, durable: bool = True) -> None:
+    """Replace a file, or the target of a link; an OSError leaves the old content in place.
+
+    A file that is not durable may be empty after a crash of the machine.
+    """
     target = Path(os.path.realpath(path))
     descriptor, temporary = mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
@@ -19,7 +22,8 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE) -
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             # Without it, a crash after the rename may leave an empty file on some file systems.
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):

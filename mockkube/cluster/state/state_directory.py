@@ -29,6 +29,8 @@ class StateDirectory:
     """Files of one cluster; reading needs no lock, only the process that holds the lock writes."""
 
     path: Path
+    # False: its files need not survive a crash of the machine, so that writing them does not wait for the disk.
+    durable: bool = True
 
     @classmethod
     def for_cluster(cls, name: str, environment: Mapping[str, str]) -> Self:
@@ -139,7 +141,7 @@ class RunningRecord:
 
     def write(self, directory: StateDirectory) -> None:
         """Replace the record in the state directory."""
-        write_atomically(directory.running, json.dumps(asdict(self)) + "\n")
+        write_atomically(directory.running, json.dumps(asdict(self)) + "\n", durable=directory.durable)
 
     @classmethod
     def read(cls, directory: StateDirectory) -> Self | None:
