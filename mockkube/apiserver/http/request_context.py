@@ -15,7 +15,7 @@ from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.api.types import Object
-from mockkube.apiserver.http import negotiation, rendering, warning_headers
+from mockkube.apiserver.http import negotiation, observed_request, rendering, warning_headers
 from mockkube.apiserver.http.large_bodies import CompressedBody, LargeBody, total_size
 from mockkube.apiserver.http.negotiation import JSON, PLAIN_JSON, PROTOBUF, YAML, Representation
 from mockkube.apiserver.http.open_watches import OpenWatches
@@ -85,7 +85,9 @@ class RequestContext:
                 if size > BODY_BYTES_MAX:
                     raise _too_large()
                 parts.append(part)
-        return b"".join(parts)
+        body = b"".join(parts)
+        observed_request.set_body(request, body)
+        return body
 
     async def read_parts(self) -> AsyncGenerator[bytes, None]:
         """Yield the request body as it arrives.

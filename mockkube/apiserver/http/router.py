@@ -93,6 +93,14 @@ class Router:
         )
         return response
 
+    def find_user_name(self, request: web.BaseRequest) -> str:
+        """Return the user that a request wants to act as, before any check of permissions; empty if it has none."""
+        try:
+            user = self._authenticator.authenticate(request)
+        except InvalidCredentials:
+            return ""
+        return request.headers.get("Impersonate-User") or ("" if user is None else user.name)
+
     def _authenticate(self, request: web.BaseRequest) -> User:
         try:
             user = self._authenticator.authenticate(request)

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.apiserver.http import negotiation, rendering, request_info
+from mockkube.apiserver.http.observed_request import OBSERVATION, ObservedRequest
 from mockkube.apiserver.http.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
@@ -19,6 +20,9 @@ from mockkube.apiserver.registry.resource import Resource
 from mockkube.cluster.api_servers.tcp_listener import Handler
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
 from mockkube.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.server import ApiServer
 
 _VERSION: Final = "resourceVersion"
 _MATCH: Final = "resourceVersionMatch"
@@ -35,21 +39,54 @@ class FaultInjectionMiddleware:
         self._is_exempt = is_exempt
         self._watches: dict[asyncio.Transport, FaultRequest] = {}
 
-    def wrap(self, handler: Handler, registry: Registry | None) -> Handler:
-        """Return a handler that wraps this one; `registry` serves stale reads."""
+    def wrap(self, handler: Handler, server: "ApiServer | None") -> Handler:
+        """Return a handler that wraps this one; `server` identifies users, and its registry serves stale reads."""
+        registry = None if server is None else server.registry
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:  # hot: per request
             # Without faults only watches are described and tracked: a fault that comes later may cut them.
-            if not self._faults and not _may_watch(request):
+            if not self._faults and self._faults.on_request is None and not _may_watch(request):
                 return await handler(request)
-            asking, target = self._describe_request(request)
+            needs_user = self._faults.on_request is not None or self._faults.matches_users
+            user = server.handler.find_user_name(request) if needs_user and server is not None else ""
+            asking, target = self._describe_request(request, user)
+            observed = self._observe(request, asking, target, registry)
             injection = None if self._is_exempt(request.path) else self._faults.find_injection(asking)
             if injection is not None and injection.delay_seconds:
                 await self._clock.sleep(injection.delay_seconds)
             with self._track_watch(asking, request):
-                return await self._answer(request, injection, target, registry, handler)
+                response = await self._answer(request, injection, target, registry, handler)
+            if observed is not None:
+                observed.status = response.status
+            return response
 
         return handle
+
+    def _observe(
+        self, request: web.BaseRequest, asking: FaultRequest, target: RequestInfo | None, registry: Registry | None
+    ) -> ObservedRequest | None:
+        """Pass a request to the observer of the cluster; return None if there is no observer."""
+        if self._faults.on_request is None:
+            return None
+        version = "" if target is None else target.version
+        resource = None if registry is None else registry.resources.get((asking.group, version, asking.resource))
+        observed = request[OBSERVATION] = ObservedRequest(
+            at=self._clock.now(),
+            verb=asking.verb,
+            user=asking.user,
+            user_agent=asking.user_agent,
+            is_from_component=False,
+            path=request.path,
+            group=asking.group,
+            version=version,
+            kind="" if resource is None else resource.kind.kind,
+            resource=asking.resource,
+            subresource=asking.subresource,
+            namespace=asking.namespace,
+            name=asking.name,
+        )
+        self._faults.on_request(observed)
+        return observed
 
     def cut_watches(self, names: Iterable[str]) -> None:
         """Cut the open watches that match these new faults."""
@@ -59,7 +96,7 @@ class FaultInjectionMiddleware:
                 # Aborted, not closed: the client sees a broken connection, as when a load balancer drops it.
                 transport.abort()
 
-    def _describe_request(self, request: web.BaseRequest) -> tuple[FaultRequest, RequestInfo | None]:
+    def _describe_request(self, request: web.BaseRequest, user: str) -> tuple[FaultRequest, RequestInfo | None]:
         """Return a request as faults match it, and its target."""
         query = parse_query(request.query_string)
         target = request_info.parse_request_info(
@@ -67,7 +104,7 @@ class FaultInjectionMiddleware:
         )
         user_agent = request.headers.get("User-Agent", "")
         if target is None:
-            return FaultRequest(self._server, user_agent, request.method.lower()), None
+            return FaultRequest(self._server, user_agent, request.method.lower(), user=user), None
         return (
             FaultRequest(
                 server=self._server,
@@ -79,6 +116,7 @@ class FaultInjectionMiddleware:
                 namespace=target.namespace,
                 name=target.name,
                 from_resource_version=query.get(_VERSION, ["0"])[0] not in ("", "0") or "continue" in query,
+                user=user,
             ),
             target,
         )

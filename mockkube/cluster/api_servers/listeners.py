@@ -109,8 +109,7 @@ class SocketListener:
 
     def open_gate(self, server: Server, *, running: bool) -> None:
         """Pass requests to this server, through the fault injection."""
-        registry = None if server.api_server is None else server.api_server.registry
-        self._gate.open(self._middleware.wrap(server.handler, registry), None if running else is_control_path)
+        self._gate.open(self._middleware.wrap(server.handler, server.api_server), None if running else is_control_path)
 
     def close_gate(self) -> None:
         """Hold new requests until the next server."""

@@ -135,6 +135,7 @@ _FAULT_MATCH: Final = _make_object_schema(
     component=_describe(_STRING, "Component that sends the request, by the beginning of its User-Agent."),
     server=_describe(_STRING, "API server that receives the request, by its component's name."),
     userAgent=_describe(_STRING, "Text that the User-Agent contains."),
+    user=_describe(_STRING, "User that the request acts as, like system:serviceaccount:default:app."),
     verbs=_describe(_NAMES, "Verbs as in RBAC: get, list, watch, create, update, patch, delete, deletecollection."),
     resources=_describe(_NAMES, "Resources as in RBAC: pods, pods/status, leases.coordination.k8s.io."),
     namespace=_describe(_STRING, "Namespace of the request."),

@@ -1,17 +1,19 @@
 """Client of a component within the process; injects the same faults as requests over HTTP get."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
 from mockkube_storage.errors import Compacted
 
-from mockkube.api.errors import Expired, NotFound, Unavailable
+from mockkube.api.errors import ApiError, Expired, NotFound, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.http.observed_request import ObservedRequest
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.local.kind_view import LocalWatch
-from mockkube.apiserver.registry import listing
+from mockkube.apiserver.registry import encoding, listing
 from mockkube.apiserver.registry.options import parse_list_options
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
@@ -19,6 +21,8 @@ from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
 
 NO_INJECTION: Final = FaultInjection()
+OnRequest = Callable[[ObservedRequest], None]
+_NOT_OBSERVED: Final = nullcontext()
 # Kinds that configure simulated kubelets only; RBAC rules of a real kubelet do not cover them.
 STAGE_KINDS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
 
@@ -90,72 +94,122 @@ class FaultInjectingClient:
             namespace=key.namespace,
             name=key.name,
             from_resource_version=after not in ("", "0"),
+            user=self._config.identity.user,
         )
+
+    def _observe(
+        self, verb: str, kind: str, key: Key, *, subresource: str = "", body: object = None
+    ) -> AbstractContextManager[None]:
+        """Return a context that passes a request, and the status of its answer, to the observer of the cluster."""
+        on_request = self._faults.on_request
+        return _NOT_OBSERVED if on_request is None else self._report(on_request, verb, kind, key, subresource, body)
+
+    @contextmanager
+    def _report(
+        self, on_request: OnRequest, verb: str, kind: str, key: Key, subresource: str, body: object
+    ) -> Iterator[None]:
+        server = self._endpoint.get_server()
+        try:
+            resource = server.get_view(kind, self._config.decoder).resource
+        except NotFound:  # no resource is stored: a review, or a kind whose CRD is gone
+            yield
+            return
+        observed = ObservedRequest(
+            at=server.clock.now(),
+            verb=verb,
+            user=self._config.identity.user,
+            user_agent=self._config.identity.user_agent,
+            is_from_component=True,
+            group=resource.group,
+            version=resource.version,
+            kind=resource.kind.kind,
+            resource=resource.plural,
+            subresource=subresource,
+            namespace=key.namespace,
+            name=key.name,
+            body=b"" if body is None else encoding.dumps(body),
+            content_type="application/json",
+        )
+        on_request(observed)
+        try:
+            yield
+        except ApiError as error:
+            observed.status = error.code
+            raise
+        observed.status = 201 if verb == "create" else 200
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the present object, or a past state if a fault makes reads stale."""
-        injection = await self._inject_faults("get", kind, key)
-        if not injection.stale_revision:
-            return await self._client.get(kind, key)
-        view = self._endpoint.get_server().get_view(kind, self._config.decoder)
-        resource, revision = view.resource, injection.stale_revision
-        try:
-            entry = await resource.dependencies.store.get(resource.key(key.namespace, key.name), revision=revision)
-        except Compacted as error:
-            raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
-        if entry is None:
-            raise NotFound.for_object(resource.group, resource.plural, key.name)
-        return view.get_object(resource.storage_resource.decode_entry(entry))
+        with self._observe("get", kind, key):
+            injection = await self._inject_faults("get", kind, key)
+            if not injection.stale_revision:
+                return await self._client.get(kind, key)
+            view = self._endpoint.get_server().get_view(kind, self._config.decoder)
+            resource, revision = view.resource, injection.stale_revision
+            try:
+                entry = await resource.dependencies.store.get(resource.key(key.namespace, key.name), revision=revision)
+            except Compacted as error:
+                raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
+            if entry is None:
+                raise NotFound.for_object(resource.group, resource.plural, key.name)
+            return view.get_object(resource.storage_resource.decode_entry(entry))
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, or a past state if a fault makes reads stale."""
-        injection = await self._inject_faults("list", kind, Key(selection.namespace, ""))
-        if not injection.stale_revision:
-            return await self._readers.get(kind, self._client).list(kind, selection)
-        view = self._endpoint.get_server().get_view(kind, self._config.decoder)
-        parameters = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
-        parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
-        options = parse_list_options({name: (value,) for name, value in parameters.items() if value})
-        page = await listing.list_page(view.resource, selection.namespace, options)
-        return ObjectList([view.get_object(record) for record in page.records], str(page.revision))
+        with self._observe("list", kind, Key(selection.namespace, "")):
+            injection = await self._inject_faults("list", kind, Key(selection.namespace, ""))
+            if not injection.stale_revision:
+                return await self._readers.get(kind, self._client).list(kind, selection)
+            view = self._endpoint.get_server().get_view(kind, self._config.decoder)
+            parameters = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+            parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
+            options = parse_list_options({name: (value,) for name, value in parameters.items() if value})
+            page = await listing.list_page(view.resource, selection.namespace, options)
+            return ObjectList([view.get_object(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Open a watch, and track it so that faults can cut it."""
         key = Key(selection.namespace, "")
-        await self._inject_faults("watch", kind, key, after=after)
-        watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
-        # Watches that ended since are dropped here; nothing else tells the client about their end.
-        open_ones = self._endpoint.get_server().watches
-        self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
-        self._watches[watch] = self._make_fault_request("watch", kind, key, "", after)
-        return watch
+        with self._observe("watch", kind, key):
+            await self._inject_faults("watch", kind, key, after=after)
+            watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
+            # Watches that ended since are dropped here; nothing else tells the client about their end.
+            open_ones = self._endpoint.get_server().watches
+            self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
+            self._watches[watch] = self._make_fault_request("watch", kind, key, "", after)
+            return watch
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create an object, or post it to a subresource."""
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
-        await self._inject_faults("create", kind, key, subresource=subresource)
-        return await self._client.create(kind, obj, subresource=subresource, name=name)
+        with self._observe("create", kind, key, subresource=subresource, body=obj):
+            await self._inject_faults("create", kind, key, subresource=subresource)
+            return await self._client.create(kind, obj, subresource=subresource, name=name)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
-        await self._inject_faults("update", kind, key, subresource=subresource)
-        return await self._client.update(kind, obj, subresource=subresource)
+        with self._observe("update", kind, key, subresource=subresource, body=obj):
+            await self._inject_faults("update", kind, key, subresource=subresource)
+            return await self._client.update(kind, obj, subresource=subresource)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch an object."""
-        await self._inject_faults("patch", kind, key, subresource=subresource)
-        return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
+        with self._observe("patch", kind, key, subresource=subresource, body=patch):
+            await self._inject_faults("patch", kind, key, subresource=subresource)
+            return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete an object."""
-        await self._inject_faults("delete", kind, key)
-        await self._client.delete(kind, key, how)
+        with self._observe("delete", kind, key):
+            await self._inject_faults("delete", kind, key)
+            await self._client.delete(kind, key, how)
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
-        await self._inject_faults("deletecollection", kind, Key(selection.namespace, ""))
-        await self._client.delete_collection(kind, selection, how)
+        with self._observe("deletecollection", kind, Key(selection.namespace, "")):
+            await self._inject_faults("deletecollection", kind, Key(selection.namespace, ""))
+            await self._client.delete_collection(kind, selection, how)

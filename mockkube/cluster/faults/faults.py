@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.http.observed_request import ObservedRequest
 from mockkube.client.status_errors import error_from_status
 from mockkube.runtime.random import Random
 
@@ -32,6 +33,8 @@ class FaultRequest:
     name: str = ""
     # Whether it continues from a resourceVersion, which may have expired.
     from_resource_version: bool = False
+    # User that it acts as; HTTP requests have it only while there is a fault that `matches_users`.
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,12 @@ class ActiveFault:
 
 def _matches(match: Mapping[str, Any], request: FaultRequest) -> bool:
     """Return whether a request meets all conditions of a fault's match."""
-    wanted = ("server", request.server), ("namespace", request.namespace), ("name", request.name)
+    wanted = (
+        ("server", request.server),
+        ("namespace", request.namespace),
+        ("name", request.name),
+        ("user", request.user),
+    )
     if any(match.get(field, value) != value for field, value in wanted):
         return False
     if match.get("userAgent", "") not in request.user_agent:
@@ -151,11 +159,18 @@ class Faults:
     random: Random
     # Called after each injection.
     on_injected: Callable[[], None] = lambda: None
+    # Called with each request before faults are injected into it; None: requests are not observed.
+    on_request: Callable[[ObservedRequest], None] | None = None
     _faults: dict[str, ActiveFault] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return whether there is any fault."""
         return bool(self._faults)
+
+    @property
+    def matches_users(self) -> bool:
+        """True if a fault applies to the requests of one user."""
+        return any("user" in fault.match for fault in self._faults.values())
 
     def replace_faults(self, objects: Mapping[str, ReadOnlyObject]) -> None:
         """Replace the faults by these Fault objects."""

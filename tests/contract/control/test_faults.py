@@ -66,6 +66,17 @@ class TestStatus:
         assert (await control.ask("POST", MAPS, config_map("a"))).body["reason"] == "Conflict"
         assert (await control.ask("GET", f"{MAPS}/a")).status == 404
 
+    async def test_the_requests_of_one_user_can_be_meant(self, control: Any) -> None:
+        await inject(control, match={"user": "alice", "resources": ["configmaps"]}, inject={"status": {"code": 500}})
+
+        async def code_as(user: str) -> int:
+            headers = {"Impersonate-User": user, "Impersonate-Group": "system:masters"}
+            async with control.session.get(control.url + MAPS, headers=headers) as response:
+                return int(response.status)
+
+        assert [await code_as("alice"), await code_as("bob")] == [500, 200]
+        assert await codes(control, MAPS, 1) == [200]
+
     async def test_the_same_seed_draws_the_same_requests(self, start: Start) -> None:
         drawn = []
         for _ in range(2):

@@ -1,5 +1,6 @@
 """Which requests a fault strikes, and how often."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ LIST = FaultRequest("kube-apiserver", "kubelet/v1.36.4 (linux/amd64)", "list", "
 STATUS = FaultRequest("kube-apiserver.1", "kubelet.n1/v1.36.4", "patch", "", "pods", "status", "default", "p")
 WATCH = FaultRequest("kube-apiserver", "kube-scheduler", "watch", "", "pods", from_resource_version=True)
 PATH = FaultRequest("kube-apiserver", "curl/8", "get")
+AS_ALICE = replace(GET, user="alice")
 BROKEN = {"status": {"code": 500}}
 
 
@@ -53,6 +55,8 @@ def faults(*objects: dict[str, Any]) -> Faults:
         pytest.param({"server": "kube-apiserver.1"}, GET, False, id="another server"),
         pytest.param({"namespace": "default", "name": "p"}, GET, True, id="object"),
         pytest.param({"name": "q"}, GET, False, id="another object"),
+        pytest.param({"user": "alice"}, AS_ALICE, True, id="user"),
+        pytest.param({"user": "ali"}, AS_ALICE, False, id="another user"),
     ],
 )
 def test_match(match: dict[str, Any], asking: FaultRequest, struck: bool) -> None:
