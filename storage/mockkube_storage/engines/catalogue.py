@@ -40,10 +40,17 @@ def _open_postgresql(url: str) -> Store:
     return PostgresqlStore(url)
 
 
+def _open_remote(url: str) -> Store:
+    from mockkube_storage.engines.remote import RemoteStore
+
+    return RemoteStore(url)
+
+
 ENGINES: Final = (
     Engine("memory", ("memory:",), "memory:", _open_memory),
     Engine("sqlite", ("sqlite:///",), "sqlite:///path", _open_sqlite),
     Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _open_postgresql),
+    Engine("remote", ("mockkube-store://",), "mockkube-store://host:port", _open_remote),
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 

@@ -3,9 +3,12 @@
 It keeps every version until it is compacted, loses everything with the process, and runs no task.
 """
 
+import os
 from bisect import bisect_right
+from collections.abc import Sequence
 
 from mockkube_storage.current import CurrentEntries
+from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, Write, plan_writes
 from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavailable
 from mockkube_storage.keys import SortedKeys, check_key
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, EventType, Page, delete_event, put_event
@@ -23,6 +26,7 @@ class MemoryStore(Store):
         self._current = CurrentEntries()
         self._versions: dict[str, list[Event]] = {}
         self._versioned_keys = SortedKeys()
+        self.store_id = os.urandom(16)
 
     @property
     def revision(self) -> int:
@@ -109,6 +113,31 @@ class MemoryStore(Store):
         self._watch_hub.forget(revision)
         self._compacted = revision
 
+    @property
+    def compacted_revision(self) -> int:
+        """Revision up to which the store is compacted."""
+        return self._compacted
+
+    async def commit(self, writes: Sequence[Write]) -> CommitPlan:
+        """Decide a group of writes and publish it."""
+        self._check_open()
+        plan = plan_writes(writes, newest=self.revision, head_of=self._latest_version)
+        if plan.events:
+            self._publish(plan.events)
+        return plan
+
+    def current_entries(self) -> tuple[Entry, ...]:
+        """Return the entries at the newest revision."""
+        return tuple(self._current)
+
+    def events_after(self, revision: int) -> Sequence[Event] | None:
+        """Return all events after a revision; None if some of them are compacted."""
+        return self._watch_hub.events_after(revision)
+
+    def _latest_version(self, key: str) -> LatestVersion:
+        entry = self._current.get(key)
+        return LatestVersion(entry.revision if entry else 0, entry)
+
     def _check_open(self) -> None:
         if not self._open:
             raise Unavailable("memory:", "it is not started, or has been closed")
@@ -136,14 +165,18 @@ class MemoryStore(Store):
         return versions[index - 1].entry
 
     def _commit(self, event: Event) -> Entry:
-        key = event.entry.key
-        if key not in self._versions:
-            self._versions[key] = []
-            self._versioned_keys.add(key)
-        self._versions[key].append(event)
-        self._current.apply(event)
-        self._watch_hub.publish((event,))
+        self._publish((event,))
         return event.entry
+
+    def _publish(self, events: Sequence[Event]) -> None:
+        for event in events:
+            key = event.entry.key
+            if key not in self._versions:
+                self._versions[key] = []
+                self._versioned_keys.add(key)
+            self._versions[key].append(event)
+            self._current.apply(event)
+        self._watch_hub.publish(events)
 
     def _drop_versions(self, key: str, revision: int) -> None:
         """Drop the versions of a key that only reads before `revision` would need."""

@@ -4,13 +4,17 @@ PostgreSQL takes part when MOCKKUBE_TEST_POSTGRES holds the URL of a database th
 workers each has a database of its own on that server, so none empties another's.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from mockkube_storage.engines.catalogue import ENGINES, open_store
+from mockkube_storage.engines.memory import MemoryStore
+from mockkube_storage.remote.server import ServedStore, StoreServer
 from mockkube_storage.store import Store
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
@@ -47,6 +51,20 @@ async def database_of_worker() -> str:
     return urlsplit(POSTGRES)._replace(path=f"/{name}").geturl()
 
 
+@asynccontextmanager
+async def serve(store: ServedStore) -> AsyncIterator[str]:
+    """Serve a store to clients in this process; yields its URL."""
+    server = StoreServer(store, version="3.6.5")
+    running = asyncio.create_task(server.run())
+    ((host, port),) = await server.listen("127.0.0.1", 0)
+    try:
+        yield f"mockkube-store://{host}:{port}"
+    finally:
+        server.close()
+        running.cancel()
+        await asyncio.wait([running])
+
+
 @pytest.fixture
 def empty_postgres() -> Callable[[], Awaitable[str]]:
     """Empties the PostgreSQL database, as often as it is called, and returns its URL."""
@@ -56,17 +74,20 @@ def empty_postgres() -> Callable[[], Awaitable[str]]:
 
 
 @pytest.fixture(params=[engine.name for engine in ENGINES])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     """The URL of an empty store of each engine."""
     match request.param:
         case "memory":
-            return "memory:"
+            yield "memory:"
         case "sqlite":
-            return f"sqlite:///{tmp_path / 'store.db'}"
+            yield f"sqlite:///{tmp_path / 'store.db'}"
         case "postgresql":
             if not POSTGRES:
                 pytest.skip(SKIP_POSTGRES)
-            return await emptied()
+            yield await emptied()
+        case "remote":
+            async with MemoryStore() as served, serve(served) as address:
+                yield address
         case name:
             raise AssertionError(f"no way to test engine {name}")
 

@@ -1,0 +1,365 @@
+"""Client side of a connection to the server of a store."""
+
+import asyncio
+from asyncio import Event as Flag
+from asyncio import Future, get_running_loop
+from collections import deque
+from typing import Any, Final
+
+from mockkube_storage.current import CurrentEntries
+from mockkube_storage.encoding import DELETE, ENTRY, PUT, Malformed, decode_item, decode_items, decode_text
+from mockkube_storage.engines.sql_plan import Write
+from mockkube_storage.errors import Compacted, Conflict, Unavailable
+from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page, delete_event, put_event
+from mockkube_storage.remote import messages
+from mockkube_storage.remote.messages import Answer, FrameReader, Outcome, Request, frame, unpack
+from mockkube_storage.watch import WatchHub
+
+# Time in which a server has to accept a connection and to answer the greeting.
+CONNECT_SECONDS_MAX: Final = 5.0
+# Events kept in memory for watchers that come back.
+RECENT_EVENTS_MAX: Final = 4_096
+# Writes and reads that wait for their answer; one more raises Unavailable.
+WAITING_MAX: Final = 65_536
+
+
+class Replica:
+    """Copy of the entries of a server's store, and the hub of this process's watchers."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.store_id = messages.NO_STORE_ID
+        self.current = CurrentEntries()
+        self.hub = WatchHub(REVISION_FIRST, recent_max=RECENT_EVENTS_MAX)
+        self.compacted = 0
+        self.generation = 0  # how often it has been loaded
+
+    def load(self, store_id: bytes, entries: list[Entry], revision: int) -> None:
+        """Replace everything; the watchers end, because events are missing."""
+        self.current = CurrentEntries(entries)
+        if self.store_id == messages.NO_STORE_ID:
+            self.hub = WatchHub(revision, recent_max=RECENT_EVENTS_MAX)
+        else:
+            self.hub.skip_to(revision, Compacted(self.hub.revision, revision))
+        self.store_id = store_id
+        self.compacted = 0
+        self.generation += 1
+
+    def make_event(self, key: str, value: bytes | None, revision: int, changed: dict[str, Entry | None]) -> Event:
+        """Return the event of a write that follows all before; `changed` has the entries of the same commit."""
+        previous = changed[key] if key in changed else self.current.get(key)
+        if value is None:
+            if previous is None:
+                raise Malformed(f"deletion of {key}, which does not exist")
+            changed[key] = None
+            return delete_event(previous, revision)
+        created = revision if previous is None else previous.create_revision
+        changed[key] = entry = Entry(key, value, created, revision)
+        return put_event(entry, previous)
+
+    def publish(self, events: list[Event]) -> None:
+        """Apply and publish the events of a commit."""
+        for event in events:
+            self.current.apply(event)
+        self.hub.publish(events)
+
+    def set_compacted(self, revision: int) -> None:
+        """Record up to where the server has compacted."""
+        if revision > self.compacted:
+            self.compacted = revision
+            self.hub.forget(min(revision, self.hub.revision))
+
+
+class ServerConnection(asyncio.Protocol):
+    """Connection to the server. Everything that arrives is handled in its order, without waiting."""
+
+    def __init__(self, host: str, port: int, replica: Replica) -> None:
+        self._address = f"{host}:{port}"
+        self._replica = replica
+        self._reader = FrameReader(messages.ANSWER_BYTES_MAX)
+        self._head: bytes | None = b""  # of the answer to the upgrade; None when it is complete
+        self._entries: list[Entry] | None = None  # that have been loaded so far
+        self._welcome: tuple[bytes, int, int] = (messages.NO_STORE_ID, 0, 0)
+        self._unsent: list[bytes] = []
+        self._writes: deque[tuple[Write, Future[Entry]]] = deque()
+        self._reads: dict[int, Future[Any]] = {}
+        self._last_number = 0
+        self._transport: asyncio.Transport
+        self.live = Flag()
+        self.closed = Flag()
+        self.reason = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for frames in the place of HTTP."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(
+            f"GET / HTTP/1.1\r\nHost: {self._address}\r\nConnection: Upgrade\r\n"
+            f"Upgrade: {messages.PROTOCOL_NAME}\r\n\r\n".encode()
+        )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail all that waits for an answer."""
+        self._fail(f"the connection to {self._address} broke" + (f": {exc}" if exc else ""))
+
+    def close(self, reason: str) -> None:
+        """Close the connection."""
+        self._fail(reason)
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Handle the messages that are complete."""
+        if self.closed.is_set():
+            return
+        try:
+            if self._head is not None:
+                data = self._read_head(self._head + data)
+            for type_, body in self._reader.feed(data):
+                self._handle(type_, body)
+        except Malformed as error:
+            self.close(f"the server at {self._address} sent an invalid message: {error}")
+
+    def write(self, write: Write) -> "Future[Entry]":
+        """Send a write; the future has its entry, or raises Conflict or Unavailable."""
+        self._check_waiting(len(self._writes))
+        key, value = write.key.encode(), write.value
+        if value is None:
+            data = frame(Request.DELETE, messages.DELETE.pack(write.expected), key)
+        elif write.expected is None:
+            data = frame(Request.CREATE, messages.CREATE.pack(len(key)), key, value)
+        else:
+            data = frame(Request.UPDATE, messages.UPDATE.pack(write.expected, len(key)), key, value)
+        if len(data) > messages.REQUEST_BYTES_MAX:
+            raise Unavailable(self._replica.where, f"a write of {len(data)} bytes is larger than its server accepts")
+        answer: Future[Entry] = get_running_loop().create_future()
+        self._writes.append((write, answer))
+        self._send(data)
+        return answer
+
+    async def read_revision(self) -> None:
+        """Return when every write acknowledged before this call has been published here."""
+        await self._ask(Request.REVISION, b"", b"")
+
+    async def get(self, key: str, revision: int) -> Page:
+        """Return a page with the entry of a key at a revision."""
+        page: Page = await self._ask(Request.GET, messages.REVISION.pack(revision), key.encode())
+        return page
+
+    async def list(self, prefix: str, *, start: str, limit: int, revision: int) -> Page:
+        """Return the entries of a prefix at a revision, or as many of them as the server sends at once."""
+        text = prefix.encode()
+        fields = messages.LIST.pack(0, revision, limit, len(text))[messages.REQUEST.size :]
+        page: Page = await self._ask(Request.LIST, fields, text + start.encode())
+        return page
+
+    async def read_history(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
+        """Return the next events after a revision, and the revision up to which they are complete."""
+        answer: tuple[tuple[Event, ...], int]
+        answer = await self._ask(Request.HISTORY, messages.REVISION.pack(after), prefix.encode())
+        return answer
+
+    async def compact(self, revision: int) -> None:
+        """Compact the store."""
+        await self._ask(Request.COMPACT, messages.REVISION.pack(revision), b"")
+
+    async def finish_writes(self) -> None:
+        """Wait until all writes are answered, or the connection is closed."""
+        while self._writes:
+            await asyncio.wait([self._writes[-1][1]])
+
+    async def _ask(self, type_: Request, fields: bytes, text: bytes) -> Any:
+        self._check_waiting(len(self._reads))
+        self._last_number = number = (self._last_number + 1) & 0xFFFFFFFF
+        answer: Future[Any] = get_running_loop().create_future()
+        self._reads[number] = answer
+        self._send(frame(type_, messages.REQUEST.pack(number), fields, text))
+        return await answer
+
+    def _check_waiting(self, count: int) -> None:
+        if self.closed.is_set():
+            raise Unavailable(self._replica.where, self.reason)
+        if count >= WAITING_MAX:
+            raise Unavailable(self._replica.where, f"{WAITING_MAX} requests are waiting already")
+
+    def _send(self, data: bytes) -> None:
+        # All that is sent in one turn of the loop goes out together.
+        if not self._unsent:
+            get_running_loop().call_soon(self._flush)
+        self._unsent.append(data)
+
+    def _flush(self) -> None:
+        if not self.closed.is_set():
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    def _fail(self, reason: str) -> None:
+        """Fail all that waits for an answer, once."""
+        if self.closed.is_set():
+            return
+        self.reason = reason
+        self.closed.set()
+        self.live.set()
+        for _, write_answer in self._writes:
+            _set_error(write_answer, Unavailable(self._replica.where, reason))
+        for answer in self._reads.values():
+            _set_error(answer, Unavailable(self._replica.where, reason))
+        self._writes.clear()
+        self._reads.clear()
+
+    def _read_head(self, data: bytes) -> bytes:
+        """Read the answer to the upgrade and greet the server; return what follows the answer."""
+        head, end, rest = data.partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 101 "[: len(head)]):
+            line = head.partition(b"\r\n")[0][:80].decode("latin-1")
+            raise Malformed(f"{line!r} in the place of 101; is it the store of a mockkube?")
+        if not end:
+            self._head = data
+            return b""
+        self._head = None
+        replica = self._replica
+        hello = messages.HELLO.pack(messages.PROTOCOL_VERSION, replica.store_id, replica.hub.revision)
+        self._send(frame(Request.HELLO, hello))
+        return rest
+
+    def _handle(self, type_: int, body: bytes) -> None:  # hot: every message
+        match type_:
+            case Answer.COMMIT:
+                self._handle_commit(body)
+            case Answer.REVISED:
+                number, _, _ = unpack(messages.REVISED, body)
+                self._answer(number, None)
+            case Answer.PAGE:
+                number, revision, remaining = unpack(messages.PAGE, body)
+                entries = tuple([item.entry for item in decode_items(body, messages.PAGE.size)])
+                self._answer(number, Page(entries, revision, remaining))
+            case Answer.EVENTS:
+                number, up_to = unpack(messages.GET, body)
+                self._answer(number, _decode_history(body, up_to))
+            case Answer.DONE:
+                self._answer(unpack(messages.REQUEST, body)[0], None)
+            case Answer.FAILED:
+                number, error = messages.decode_error(body, self._replica.where)
+                _set_error(self._reads.pop(number, None), error)
+            case Answer.COMPACTED:
+                self._replica.set_compacted(unpack(messages.REVISION, body)[0])
+            case _:
+                self._handle_loading(type_, body)
+
+    def _handle_loading(self, type_: int, body: bytes) -> None:
+        match type_:
+            case Answer.WELCOME:
+                *welcome, loads = unpack(messages.WELCOME, body)
+                self._welcome = (welcome[0], welcome[1], welcome[2])
+                self._entries = [] if loads else None
+            case Answer.ENTRIES if self._entries is not None:
+                self._entries += [item.entry for item in decode_items(body, 0)]
+            case Answer.LIVE:
+                self._finish_loading()
+                self._replica.set_compacted(self._welcome[2])
+                self.live.set()
+            case _:
+                raise Malformed(f"message of unknown type {type_}")
+
+    def _finish_loading(self) -> None:
+        if self._entries is not None:
+            self._replica.load(self._welcome[0], self._entries, self._welcome[1])
+            self._entries = None
+
+    def _handle_commit(self, body: bytes) -> None:
+        """Publish the events of a commit, then answer the own writes in it."""
+        self._finish_loading()
+        replica = self._replica
+        events: list[Event] = []
+        changed: dict[str, Entry | None] = {}
+        outcomes: list[tuple[Future[Entry], Entry | Exception]] = []
+        offset, end = 0, len(body)
+        while offset < end:
+            kind = body[offset]
+            if kind in (PUT, DELETE):
+                item, offset = decode_item(body, offset)
+                key = item.entry.key
+                events.append(
+                    replica.make_event(key, item.entry.value if kind == PUT else None, item.entry.revision, changed)
+                )
+                continue
+            if not self._writes:
+                raise Malformed("outcome of a write that was not sent")
+            write, answer = self._writes.popleft()
+            if kind == Outcome.DONE:
+                (_, revision) = unpack(messages.OUTCOME_DONE, body, offset)
+                offset += messages.OUTCOME_DONE.size
+                event = replica.make_event(write.key, write.value, revision, changed)
+                events.append(event)
+                outcomes.append((answer, event.entry))
+            elif kind == Outcome.CONFLICT:
+                offset += 1
+                key = write.key
+                current = changed[key] if key in changed else replica.current.get(key)
+                outcomes.append((answer, Conflict(key, current)))
+            elif kind == Outcome.FAILED:
+                _, length = unpack(messages.OUTCOME_FAILED, body, offset)
+                offset += messages.OUTCOME_FAILED.size
+                cause = decode_text(body[offset : offset + length])
+                offset += length
+                outcomes.append((answer, Unavailable(replica.where, cause)))
+            else:
+                raise Malformed(f"item of unknown kind {kind}")
+        if events:
+            if events[0].revision <= replica.hub.revision:
+                raise Malformed(f"revision {events[0].revision} after {replica.hub.revision}")
+            replica.publish(events)
+        for answer, outcome in outcomes:
+            if isinstance(outcome, Exception):
+                _set_error(answer, outcome)
+            elif not answer.done():
+                answer.set_result(outcome)
+
+    def _answer(self, number: int, result: Any) -> None:
+        answer = self._reads.pop(number, None)
+        if answer is not None and not answer.done():
+            answer.set_result(result)
+
+
+async def connect(host: str, port: int, replica: Replica) -> ServerConnection:
+    """Return a connection that is live: the replica has everything up to now. Raises Unavailable."""
+    connection = ServerConnection(host, port, replica)
+    where = f"{host}:{port}"
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS_MAX):
+            await get_running_loop().create_connection(lambda: connection, host, port)
+    except TimeoutError:
+        raise Unavailable(replica.where, f"{where} does not answer") from None
+    except OSError as error:
+        raise Unavailable(replica.where, f"{where}: {error.strerror or error}") from error
+    try:
+        await connection.live.wait()
+    except BaseException:
+        connection.close("connecting was cancelled")
+        raise
+    if connection.closed.is_set():
+        raise Unavailable(replica.where, connection.reason)
+    return connection
+
+
+def _decode_history(body: bytes, up_to: int) -> tuple[tuple[Event, ...], int]:
+    """Return events that are each preceded by the entry which they replaced."""
+    events: list[Event] = []
+    previous: Entry | None = None
+    for item in decode_items(body, messages.GET.size):
+        if item.kind == ENTRY:
+            previous = item.entry
+            continue
+        if item.kind == PUT:
+            events.append(put_event(item.entry, previous))
+        elif previous is not None:
+            events.append(delete_event(previous, item.entry.revision))
+        else:
+            raise Malformed("deletion of an entry that is missing")
+        previous = None
+    return tuple(events), up_to
+
+
+def _set_error(answer: "Future[Any] | None", error: Exception) -> None:
+    if answer is not None and not answer.done():
+        answer.set_exception(error)
+        answer.exception()  # a caller that was cancelled does not read it
