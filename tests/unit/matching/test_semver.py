@@ -1,4 +1,5 @@
 import pytest
+import semver as independent_semver
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,3 +112,16 @@ def test_normalizing_keeps_spaces_and_has_its_own_words() -> None:
         semver.parse_normalized("1.2.3 ")
     with pytest.raises(semver.SemverError, match=r"^short version"):
         semver.parse_normalized("1-rc1")
+
+
+@given(_versions, _versions)
+def test_precedence_is_that_of_an_independent_package(one: SemanticVersion, two: SemanticVersion) -> None:
+    assert one.compare(two) == independent_semver.Version.parse(str(one)).compare(str(two))
+
+
+@given(_versions)
+def test_strict_versions_are_read_as_by_an_independent_package(version: SemanticVersion) -> None:
+    theirs = independent_semver.Version.parse(str(version))
+    pre = ".".join(map(str, version.pre)) or None
+    build = ".".join(version.build) or None
+    assert theirs.to_tuple() == (version.major, version.minor, version.patch, pre, build)

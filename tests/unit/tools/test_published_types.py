@@ -1,7 +1,6 @@
 """The types of Kubernetes releases in mockkube/api/data/published are those of the package they were made from."""
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -10,20 +9,14 @@ import pytest
 from mockkube.api.schema import Schema
 from mockkube.features.versions import NEWEST, OLDEST, Version
 
-TOOL = Path(__file__).parents[3] / "tools" / "published_types.py"
 RELEASES = [Version(OLDEST.major, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1)]
 
 pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed: nothing to compare with")
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("published_types", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tool(load_tool: Callable[[str], ModuleType]) -> ModuleType:
+    return load_tool("published_types")
 
 
 @pytest.mark.parametrize("version", RELEASES, ids=str)
