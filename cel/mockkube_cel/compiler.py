@@ -17,7 +17,7 @@ from mockkube_cel.interpreter.planner import PlanError, Planner
 from mockkube_cel.issues import Issue, Source
 from mockkube_cel.recursion import raised_recursion_limit
 from mockkube_cel.schema import Schema
-from mockkube_cel.sizes import Path, Size
+from mockkube_cel.sizes import SizeEstimator
 from mockkube_cel.syntax import errors, macros
 from mockkube_cel.syntax.lexer import BadSyntax
 from mockkube_cel.syntax.parser import DEPTH_MAX, Parser
@@ -31,7 +31,7 @@ class Compiler:
     """Compiler of expressions over the variables of one schema."""
 
     def __init__(
-        self, schema: Schema, sizes: Mapping[Path, Size], functions: Mapping[str, Function], *, bindings: bool
+        self, schema: Schema, sizes: SizeEstimator, functions: Mapping[str, Function], *, bindings: bool
     ) -> None:
         self._schema = schema
         self._sizes = sizes

@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockkube_cel.sizes import Cost, Size
+from mockkube_cel.sizes import UNKNOWN, Cost, Size
 from mockkube_cel.types import CelType
 
 
 @dataclass(frozen=True, slots=True)
 class SizedOperand:
-    """An operand in a cost estimate: its type, its size, its value if it is a constant."""
+    """An operand in a cost estimate: its type, its size, that of its elements, its value if it is a constant."""
 
     type: CelType
     size: Size
+    element_size: Size = UNKNOWN
     constant: Any = None
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from mockkube_cel.sizes import SizeEstimator, estimate_no_size
+
 if TYPE_CHECKING:
     from mockkube_cel.compiler import Compiler
     from mockkube_cel.declarations import Function
     from mockkube_cel.program import Program
     from mockkube_cel.schema import Schema
-    from mockkube_cel.sizes import Cost, Path, Size
+    from mockkube_cel.sizes import Cost
     from mockkube_cel.types import CelType
 
 
@@ -48,14 +50,14 @@ def standard_functions() -> Mapping[str, Function]:
 class Environment:
     """Compiles expressions over some variables.
 
-    `sizes` bounds variables for cost estimates. `functions` returns what expressions may call; it is called for the
+    `sizes` bounds values for cost estimates. `functions` returns what expressions may call; it is called for the
     first expression, so that what it needs is imported no earlier.
     """
 
     def __init__(
         self,
         schema: Schema,
-        sizes: Mapping[Path, Size],
+        sizes: SizeEstimator = estimate_no_size,
         *,
         bindings: bool = False,
         functions: Callable[[], Mapping[str, Function]] = standard_functions,

@@ -4,8 +4,12 @@ upstream 1.36: cel-go checker/cost.go, common/cost.go
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mockkube_cel.types import CelType
 
 LARGEST: Final = 2**64 - 1
 # Cost per character of a string.
@@ -41,8 +45,20 @@ class Interval:
 
 Size = Interval
 Cost = Interval
-# Names from a variable to a part of it.
+# Names from a variable to a part of it. The path of a call's result is empty, and a path within it has no variable.
 Path = tuple[str, ...]
+# Returns the size of the value at a path and of a type; None if it is unknown.
+SizeEstimator = Callable[[Path, "CelType"], Size | None]
+
+
+def estimate_no_size(path: Path, kind: "CelType") -> Size | None:
+    """Return None: no size is known."""
+    return None
+
+
+def known_sizes(sizes: Mapping[Path, Size]) -> SizeEstimator:
+    """Return an estimator that knows the sizes at some paths."""
+    return lambda path, kind: sizes.get(path)
 
 
 def fixed(number: int) -> Interval:

@@ -20,15 +20,45 @@ from mockkube_cel.sizes import (
     ZERO,
     Cost,
     Interval,
-    Path,
     Size,
+    SizeEstimator,
     fixed,
 )
 from mockkube_cel.syntax.tree import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from mockkube_cel.types import CelType, Kind
 
-_SELF: Final = ("self",)
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+
+
+class FieldPath:
+    """Path of a value; appending to it works as with a slice in Go.
+
+    Two paths may share an array, so that what is appended to one replaces the last name of the other: in
+    `self.list.all(x, x.a.all(y, y in x.b))` upstream takes the size of `x.b` for that of `x.a`, because it reads the
+    path of `x.a` after the body of the loop.
+    """
+
+    __slots__ = ("_array", "_length")
+
+    def __init__(self, array: list[str], length: int) -> None:
+        self._array = array
+        self._length = length
+
+    def append(self, name: str) -> "FieldPath":
+        """Return the path of a part."""
+        length = self._length
+        if length < len(self._array):
+            self._array[length] = name
+            return FieldPath(self._array, length + 1)
+        spare = max(1, 2 * length) - length
+        return FieldPath([*self._array[:length], name, *[""] * (spare - 1)], length + 1)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in the path."""
+        return tuple(self._array[: self._length])
+
+
+_NO_PATH: Final = FieldPath([], 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +77,7 @@ class EntrySizes:
 class _LocalVariable:
     """A variable in scope: the path of its value, and its sizes as far as known."""
 
-    path: Path | None
+    path: FieldPath
     size: Size | None
     entries: EntrySizes | None
 
@@ -55,10 +85,10 @@ class _LocalVariable:
 class CostEstimator:
     """Cost estimator of one checked tree; `sizes` bounds paths such as `("taint", "key")`."""
 
-    def __init__(self, functions: Mapping[str, Function], sizes: Mapping[Path, Size]) -> None:
+    def __init__(self, functions: Mapping[str, Function], sizes: SizeEstimator) -> None:
         self._functions = functions
-        self._given_sizes = sizes
-        self._paths: dict[Node, Path | None] = {}
+        self._estimate_size = sizes
+        self._paths: dict[Node, FieldPath] = {}
         self._sizes: dict[Node, Size] = {}
         self._entries: dict[Node, EntrySizes] = {}
         self._locals: dict[str, list[_LocalVariable]] = {}
@@ -70,7 +100,7 @@ class CostEstimator:
                 return ZERO
             case Ident():
                 local = self._find_local(node.name)
-                self._paths[node] = local.path if local else (node.name,)
+                self._paths[node] = local.path if local else _NO_PATH.append(node.name)
                 return ONE
             case Select():
                 return self._cost_select(node)
@@ -90,15 +120,15 @@ class CostEstimator:
         bound = self._locals.get(name)
         return bound[-1] if bound else None
 
-    def _path_of(self, node: Node) -> Path | None:
+    def _path_of(self, node: Node) -> FieldPath:
         if isinstance(node, Ident) and (local := self._find_local(node.name)):
             return local.path
-        return self._paths.get(node)
+        return self._paths.get(node, _NO_PATH)
 
     def _cost_select(self, node: Select) -> Cost:
         if node.ident:
             # The checker resolved the selection to one variable, which costs as much as any other.
-            self._paths[node] = (node.ident,)
+            self._paths[node] = _NO_PATH.append(node.ident)
             return ONE
         cost = self.cost(node.operand)
         # `has(a.b)` costs what its operand costs: the interpreter does not count the field that is tested either.
@@ -106,7 +136,7 @@ class CostEstimator:
             return cost
         if node.operand.type.kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
             cost += ONE
-        self._paths[node] = (*(self._path_of(node.operand) or ()), node.field)
+        self._paths[node] = self._path_of(node.operand).append(node.field)
         return cost
 
     def _cost_list(self, node: ListNode) -> Cost:
@@ -162,15 +192,15 @@ class CostEstimator:
     def _loop_variables(self, node: Comprehension) -> dict[str, _LocalVariable]:
         entries = self._entries_of(node.range)
         is_list = entries.is_list if entries else node.range.type.kind is Kind.LIST
-        base = self._path_of(node.range) or ()
+        base = self._path_of(node.range)
         if node.variable2:
-            key = _LocalVariable((*base, "@indices" if is_list else "@keys"), entries.key if entries else None, None)
-            value = _LocalVariable(
-                (*base, "@items" if is_list else "@values"), entries.value if entries else None, None
-            )
+            key_path = base.append("@indices" if is_list else "@keys")
+            key = _LocalVariable(key_path, entries.key if entries else None, None)
+            value_path = base.append("@items" if is_list else "@values")
+            value = _LocalVariable(value_path, entries.value if entries else None, None)
             return {node.variable: key, node.variable2: value}
         size = None if entries is None else entries.value if is_list else entries.key
-        return {node.variable: _LocalVariable((*base, "@items" if is_list else "@keys"), size, None)}
+        return {node.variable: _LocalVariable(base.append("@items" if is_list else "@keys"), size, None)}
 
     def _size_result(self, node: Comprehension, count: Size) -> None:
         if isinstance(node.init, Literal):
@@ -186,16 +216,24 @@ class CostEstimator:
             cost = ONE + self.cost(node.args[0])
             self._copy_sizes(node, node.args[0])
             return cost
-        costs = [self.cost(arg) for arg in node.args]
+        costs: list[Cost] = []
+        operands: list[SizedOperand] = []
+        # The size of an operand is read before the next one is walked over, which may change paths.
+        for arg in node.args:
+            costs.append(self.cost(arg))
+            operands.append(self._with_size(arg))
         # Without an overload the tree did not type-check; cel-go estimates such a call as free.
         if not node.overloads:
             return ZERO
-        cost = self.cost(node.target) if node.target is not None else ZERO
+        cost = ZERO
+        if node.target is not None:
+            cost = self.cost(node.target)
+            operands.insert(0, self._with_size(node.target))
         function = self._functions[node.function]
         range_of_costs: Cost | None = None
         result: Size | None = None
         for overload in node.overloads:
-            estimate = self._estimate_call(node, function, overload, costs)
+            estimate = self._estimate_call(node, function, overload, operands, costs)
             range_of_costs = estimate.cost if range_of_costs is None else range_of_costs | estimate.cost
             if estimate.result is not None:
                 result = estimate.result if result is None else result | estimate.result
@@ -212,10 +250,12 @@ class CostEstimator:
             return result
         entries = self._entries_of(node.args[0])
         step = "@items" if overload.id == "index_list" else "@values"
-        self._paths[node] = (*(self._path_of(node.args[0]) or ()), step)
+        self._paths[node] = self._path_of(node.args[0]).append(step)
         return entries.value if entries else None
 
-    def _estimate_call(self, node: Call, function: Function, overload: Overload, costs: list[Cost]) -> CallEstimate:
+    def _estimate_call(
+        self, node: Call, function: Function, overload: Overload, operands: list[SizedOperand], costs: list[Cost]
+    ) -> CallEstimate:
         """Estimate one overload with its arguments, without its target."""
         match overload.id:
             case "logical_and" | "logical_or":
@@ -223,14 +263,13 @@ class CostEstimator:
                 return CallEstimate(Interval(costs[0].min, (costs[0] + costs[1]).max))
             case "conditional":
                 self._join_entries(node, node.args[1], node.args[2])
-                size = self._size_or_unknown(node.args[1]) | self._size_or_unknown(node.args[2])
-                return CallEstimate(costs[0] + (costs[1] | costs[2]), size)
+                return CallEstimate(costs[0] + (costs[1] | costs[2]), operands[1].size | operands[2].size)
             case "add_string" | "add_bytes" | "add_list":
                 self._join_entries(node, node.args[0], node.args[1])
         estimate = overload.estimate or function.estimate
         if estimate is None:
             return CallEstimate(ONE + _sum_costs(costs))
-        own = estimate([self._with_size(operand) for operand in node.operands])
+        own = estimate(operands)
         return CallEstimate(own.cost + _sum_costs(costs), own.result)
 
     def _join_entries(self, node: Node, one: Node, other: Node) -> None:
@@ -240,7 +279,15 @@ class CostEstimator:
 
     def _with_size(self, node: Node) -> SizedOperand:
         constant: Any = node.value if isinstance(node, Literal) else None
-        return SizedOperand(node.type, self._size_or_unknown(node), constant)
+        return SizedOperand(node.type, self._size_or_unknown(node), self._element_size(node), constant)
+
+    def _element_size(self, node: Node) -> Size:
+        """Return the size of a list's elements as far as their path tells it."""
+        if not node.type.parameters:
+            return UNKNOWN
+        path = self._path_of(node).names()
+        size = self._estimate_size((*path, "@items") if path else (), node.type.parameters[0])
+        return UNKNOWN if size is None else size
 
     def _size_or_unknown(self, node: Node) -> Size:
         size = self._size_of(node)
@@ -251,13 +298,9 @@ class CostEstimator:
             return self._sizes[node]
         if (literal := _literal_size(node)) is not None:
             return literal
-        path = self._path_of(node)
-        if path is not None and path in self._given_sizes:
-            self._sizes[node] = self._given_sizes[path]
-            return self._given_sizes[path]
-        if isinstance(node, Ident) and node.type.kind is Kind.TYPE and _SELF in self._given_sizes:
-            # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go takes every name for self
-            return self._given_sizes[_SELF]
+        if (size := self._estimate_size(self._path_of(node).names(), node.type)) is not None:
+            self._sizes[node] = size
+            return size
         if _is_scalar(node.type):
             return ONE
         if isinstance(node, Ident) and (local := self._find_local(node.name)):

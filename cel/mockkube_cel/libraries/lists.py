@@ -166,8 +166,7 @@ def _estimate_traversal(operands: Sequence[SizedOperand]) -> CallEstimate:
     if not elements.type.parameters:
         return CallEstimate(elements.size.scale_by(TRAVERSAL_FACTOR))
     inner = elements.type.parameters[0].kind
-    # The size of the elements is never known here.
-    each = ONE + Size(0, LARGEST).scale_by(TRAVERSAL_FACTOR) if inner in (Kind.STRING, Kind.BYTES) else ONE
+    each = ONE + elements.element_size.scale_by(TRAVERSAL_FACTOR) if inner in (Kind.STRING, Kind.BYTES) else ONE
     return CallEstimate(elements.size * each)
 
 

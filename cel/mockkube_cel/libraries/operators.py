@@ -47,6 +47,10 @@ _EQUALITY_ESTIMATES: Final[dict[str, Callable[[SizedOperand], CallEstimate]]] = 
     "net.CIDR": lambda right: CallEstimate(ONE),
     "kubernetes.Quantity": lambda right: CallEstimate(ONE),
     "kubernetes.Semver": lambda right: CallEstimate(ONE),
+    **{
+        f"kubernetes.authorization.{name}": lambda right: CallEstimate(ONE)
+        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+    },
     "kubernetes.URL": _estimate_url_equality,
     "kubernetes.NamedFormat": lambda right: CallEstimate(_FORMAT_SIZE.scale_by(TRAVERSAL_FACTOR)),
 }

@@ -11,7 +11,7 @@ from mockkube_cel import costs, types
 from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, SizedOperand, member_overload
 from mockkube_cel.interpreter.formatting import format_string
 from mockkube_cel.interpreter.traversal import charge_deep_traversal
-from mockkube_cel.sizes import LARGEST, TRAVERSAL_FACTOR, UNKNOWN, ZERO, Interval, Size
+from mockkube_cel.sizes import LARGEST, TRAVERSAL_FACTOR, ZERO, Interval, Size
 from mockkube_cel.types import DYN, INT, STRING
 from mockkube_cel.values import CelError, check_length, size_of
 
@@ -159,8 +159,7 @@ def _estimate_split(operands: Sequence[SizedOperand]) -> CallEstimate:
 
 def _estimate_join(operands: Sequence[SizedOperand]) -> CallEstimate:
     elements = operands[0].size
-    # The size of the elements is never known here, whatever they are.
-    size = elements * UNKNOWN if operands[0].type.parameters else ZERO
+    size = elements * operands[0].element_size if operands[0].type.parameters else ZERO
     if len(operands) > 1:
         separators = Interval(max(0, elements.min - 1), max(0, elements.max - 1))
         size += operands[1].size * separators

@@ -3,7 +3,7 @@
 # upstream 1.36: apiserver/pkg/cel/common/schemas.go, apiserver/pkg/cel/{types,escaping,limits}.go
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -137,29 +137,19 @@ def _string_size_max(schema: Structural, bytes_per_character: int) -> int:
     return _VALUE_BYTES_MAX if most is None else max(most, 0) * bytes_per_character
 
 
-class SizeLimits(Mapping[Path, Size]):
-    """Size limits of values by path, computed when looked up, because recursive paths are unlimited."""
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """Estimates sizes by the limits of a type (upstream: sizeEstimator)."""
 
-    def __init__(self, root: DeclType) -> None:
-        self._root = root
+    root: DeclType
 
-    def _find(self, path: Path) -> DeclType | None:
-        found: DeclType | None = self._root
+    def estimate_size(self, path: Path, kind: CelType) -> Size | None:
+        """Return the size of the value at a path; None if the type has no such path."""
+        if not path:
+            return None
+        found: DeclType | None = self.root
+        # Upstream takes the first name for self, whatever it is: an element of a call's result has the path `@items`,
+        # and so the size of self.
         for name in path[1:]:
             found = found.get_member(name) if found is not None else None
-        return found
-
-    def __getitem__(self, path: Path) -> Size:
-        found = self._find(path)
-        if found is None:
-            raise KeyError(path)
-        return Size(0, found.size_max)
-
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, tuple) and path[:1] in (("self",), ("oldSelf",)) and self._find(path) is not None
-
-    def __iter__(self) -> Iterator[Path]:
-        return iter((("self",), ("oldSelf",)))
-
-    def __len__(self) -> int:
-        return 2
+        return None if found is None else Size(0, found.size_max)

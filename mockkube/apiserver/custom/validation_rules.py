@@ -146,8 +146,9 @@ def _make_environments(
     if declared is None:
         return None, ()
     old = (declared.type, types.optional_of(declared.type))
+    sizes = SizeLimits(declared).estimate_size
     schemas = (Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages) for one in old)
-    return declared, tuple(kubernetes_environment(one, SizeLimits(declared)) for one in schemas)
+    return declared, tuple(kubernetes_environment(one, sizes) for one in schemas)
 
 
 def _compile_rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> ValidationRule:

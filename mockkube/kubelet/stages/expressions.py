@@ -13,7 +13,6 @@ from typing import Any, Final
 from mockkube_cel import types
 from mockkube_cel.golang.gotime import parse_duration
 from mockkube_cel.schema import Schema
-from mockkube_cel.sizes import ZERO
 from mockkube_cel.values import CelError
 
 from mockkube.api.times import parse_time
@@ -27,7 +26,7 @@ FindValues = Callable[[ReadOnlyObject], list[Any]]
 
 _NANOSECONDS: Final = 1e9
 _COST_MAX: Final = 1_000_000
-_CEL_ENVIRONMENT: Final = kubernetes_environment(Schema(variables={"self": types.DYN}, messages={}), {("self",): ZERO})
+_CEL_ENVIRONMENT: Final = kubernetes_environment(Schema(variables={"self": types.DYN}, messages={}))
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[0-9]+)")
 

@@ -4,7 +4,6 @@ The function `includes`, which the gate `DRAListTypeAttributes` adds, is not sup
 upstream 1.36: dynamic-resource-allocation/cel/compile.go
 """
 
-from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
@@ -51,23 +50,10 @@ def _size_max(path: Path) -> int | None:
     return None
 
 
-class _DeviceSizes(Mapping[Path, Size]):
-    """Sizes in a device by path; attribute names are arbitrary, so they cannot be listed."""
-
-    def __getitem__(self, path: Path) -> Size:
-        size_max = _size_max(path)
-        if size_max is None:
-            raise KeyError(path)
-        return Size(0, size_max)
-
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, tuple) and _size_max(path) is not None
-
-    def __iter__(self) -> Iterator[Path]:
-        return (("device", name) for name in _FIELDS)
-
-    def __len__(self) -> int:
-        return len(_FIELDS)
+def _estimate_size(path: Path, kind: CelType) -> Size | None:
+    """Return the size of the value at a path in a device."""
+    size_max = _size_max(path)
+    return None if size_max is None else Size(0, size_max)
 
 
 @cache
@@ -83,7 +69,7 @@ def device_environment(*, shared: bool, lists: bool) -> Environment:
     if shared:
         fields["allowMultipleAllocations"] = types.BOOL
     schema = Schema(variables={"device": types.struct(_DEVICE)}, messages={_DEVICE: fields})
-    return kubernetes_environment(schema, _DeviceSizes(), bindings=True)
+    return kubernetes_environment(schema, _estimate_size, bindings=True)
 
 
 @lru_cache(PROGRAMS_MAX)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockkube_cel.environment import Environment
+from mockkube_cel.sizes import estimate_no_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mockkube_cel.declarations import Function
     from mockkube_cel.schema import Schema
-    from mockkube_cel.sizes import Path, Size
+    from mockkube_cel.sizes import SizeEstimator
 
 
-def kubernetes_environment(schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool = False) -> Environment:
+def kubernetes_environment(
+    schema: Schema, sizes: SizeEstimator = estimate_no_size, *, bindings: bool = False
+) -> Environment:
     """Return an environment whose expressions may call Kubernetes' functions."""
 
     def functions() -> Mapping[str, Function]:

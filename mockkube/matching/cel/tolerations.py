@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from mockkube_cel import types
 from mockkube_cel.environment import Compiled
 from mockkube_cel.schema import Schema
-from mockkube_cel.sizes import ZERO, Size
+from mockkube_cel.sizes import ZERO, Size, known_sizes
 
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
@@ -30,14 +30,16 @@ _SCHEMA: Final = Schema(
     variables={"taint": types.struct(_TAINT)},
     messages={_TAINT: dict.fromkeys(("key", "value", "effect"), types.STRING)},
 )
-_SIZES: Final = {
-    ("taint",): ZERO,
-    # A qualified name: prefix, slash and name.
-    ("taint", "key"): Size(0, 253 + 1 + 63),
-    ("taint", "value"): Size(0, 63),
-    # The longest effect is PreferNoSchedule.
-    ("taint", "effect"): Size(0, 16),
-}
+_SIZES: Final = known_sizes(
+    {
+        ("taint",): ZERO,
+        # A qualified name: prefix, slash and name.
+        ("taint", "key"): Size(0, 253 + 1 + 63),
+        ("taint", "value"): Size(0, 63),
+        # The longest effect is PreferNoSchedule.
+        ("taint", "effect"): Size(0, 16),
+    }
+)
 TAINT_ENVIRONMENT: Final = kubernetes_environment(_SCHEMA, _SIZES)
 TAINT_ENVIRONMENT_WITH_BINDINGS: Final = kubernetes_environment(_SCHEMA, _SIZES, bindings=True)
 

@@ -12,7 +12,7 @@ COST_MAX = 1_000_000
 
 
 def evaluate(text: str, a: Any) -> Any:
-    compiled = Environment(Schema(variables={"a": types.DYN}), {}).compile(text)
+    compiled = Environment(Schema(variables={"a": types.DYN})).compile(text)
     assert compiled.program is not None, compiled.error
     return compiled.program.evaluate({"a": a}, COST_MAX)
 

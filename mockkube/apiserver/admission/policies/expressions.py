@@ -145,7 +145,7 @@ def _get_environment(scope: ExpressionScope) -> Environment:
         variables["variables"] = types.struct(_VARIABLES)
         messages[_VARIABLES] = dict(scope.variables)
     return kubernetes_environment(
-        Schema(variables=variables, messages=messages, allows_object_literals=scope.allows_objects), {}
+        Schema(variables=variables, messages=messages, allows_object_literals=scope.allows_objects)
     )
 
 

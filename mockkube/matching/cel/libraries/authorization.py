@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mockkube_cel import types, values
-from mockkube_cel.declarations import Function, Implementation, Overload
+from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, SizedOperand
+from mockkube_cel.sizes import LIST_COST, STRUCT_COST, TRAVERSAL_FACTOR, Cost, Size, fixed
 from mockkube_cel.types import BOOL, STRING, CelType
 from mockkube_cel.values import NO_OVERLOAD, CelError
 
@@ -128,12 +129,35 @@ def _charge_check(operands: Sequence[Any], result: Any) -> int:
     return CHECK_COST
 
 
+def _estimate_check(operands: Sequence[SizedOperand]) -> CallEstimate:
+    return CallEstimate(fixed(CHECK_COST))
+
+
+def _selector_cost(size: Size) -> Cost:
+    """Return the cost of parsing a selector into a list of requirements; two characters may hold one."""
+    requirements = size.scale_by(0.5).scale_by(LIST_COST + STRUCT_COST)
+    return fixed(LIST_COST) + size.scale_by(TRAVERSAL_FACTOR) + requirements
+
+
+def _charge_selector(operands: Sequence[Any], result: Any) -> int:
+    return _selector_cost(fixed(values.size_of(operands[1]))).max
+
+
+def _estimate_selector(operands: Sequence[SizedOperand]) -> CallEstimate:
+    return CallEstimate(_selector_cost(operands[1].size))
+
+
 def _member(overload_id: str, args: tuple[CelType, ...], result: CelType, run: Implementation) -> Overload:
     return Overload(overload_id, args, result, run, member=True, eager=len(args) > 2)
 
 
 def _declare_attribute(name: str, overload_id: str, field: str, on: CelType = _RESOURCE) -> Function:
     return Function(name, (_member(overload_id, (on, STRING), _RESOURCE, _set_attribute(field)),))
+
+
+def _declare_selector(name: str, overload_id: str, field: str) -> Function:
+    overload = _member(overload_id, (_RESOURCE, STRING), _RESOURCE, _set_attribute(field))
+    return Function(name, (overload,), estimate=_estimate_selector, charge=_charge_selector)
 
 
 FUNCTIONS: Final = (
@@ -153,6 +177,7 @@ FUNCTIONS: Final = (
             _member("pathcheck_check", (_PATH, STRING), _DECISION, check),
             _member("resourcecheck_check", (_RESOURCE, STRING), _DECISION, check),
         ),
+        estimate=_estimate_check,
         charge=_charge_check,
     ),
     # Decisions of authorizers inside the server cannot fail, unlike those of a webhook.
@@ -160,6 +185,6 @@ FUNCTIONS: Final = (
     Function("error", (_member("decision_error", (_DECISION,), STRING, lambda decision: ""),)),
     Function("allowed", (_member("decision_allowed", (_DECISION,), BOOL, lambda decision: decision.allowed),)),
     Function("reason", (_member("decision_reason", (_DECISION,), STRING, lambda decision: decision.reason),)),
-    _declare_attribute("fieldSelector", "authorizer_fieldselector", "field_selector"),
-    _declare_attribute("labelSelector", "authorizer_labelselector", "label_selector"),
+    _declare_selector("fieldSelector", "authorizer_fieldselector", "field_selector"),
+    _declare_selector("labelSelector", "authorizer_labelselector", "label_selector"),
 )

@@ -5,6 +5,7 @@ upstream 1.36: apiserver/pkg/cel/library/jsonpatch.go
 
 from typing import Final
 
+from mockkube_cel import costs
 from mockkube_cel.declarations import Function, global_overload
 from mockkube_cel.types import STRING
 
@@ -19,5 +20,7 @@ FUNCTIONS: Final = (
     Function(
         "jsonpatch.escapeKey",
         (global_overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, escape_key),),
+        estimate=costs.estimate_traversal(keeps_size=True),
+        charge=costs.charge_traversal(),
     ),
 )

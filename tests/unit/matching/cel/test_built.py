@@ -7,7 +7,7 @@ from mockkube_cel.values import ObjectLiteral
 
 from mockkube.matching.cel.environment import kubernetes_environment
 
-BUILDING = kubernetes_environment(Schema(allows_object_literals=True), {})
+BUILDING = kubernetes_environment(Schema(allows_object_literals=True))
 
 
 def value_of(text):
@@ -61,5 +61,5 @@ def test_literals_of_different_types_are_different():
 
 def test_elsewhere_there_are_none():
     assert "undeclared reference to 'Object'" in (
-        kubernetes_environment(Schema(), {}).compile("Object{}", boolean=False).error or ""
+        kubernetes_environment(Schema()).compile("Object{}", boolean=False).error or ""
     )

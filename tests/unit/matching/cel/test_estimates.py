@@ -3,8 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mockkube_cel import types
+from mockkube_cel.schema import Schema
 from mockkube_cel.sizes import LARGEST, Interval, fixed
 
+from mockkube.matching.cel.environment import kubernetes_environment
 from mockkube.matching.cel.tolerations import COST_MAX, EXPRESSION_BYTES_MAX, TAINT_ENVIRONMENT, validate_compiled
 
 _UNKNOWN_WALK = 1844674407370955264
@@ -41,6 +44,26 @@ _UNKNOWN_WALK = 1844674407370955264
 )
 def test_the_estimate_is_cel_gos(text: str, least: int, most: int) -> None:
     estimate = TAINT_ENVIRONMENT.compile(text).estimate
+    assert estimate is not None
+    assert (estimate.min, estimate.max) == (least, most)
+
+
+_AUTHORIZER = kubernetes_environment(
+    Schema(variables={"authorizer": types.struct("kubernetes.authorization.Authorizer")}, allows_object_literals=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("authorizer.path('/healthz').check('get').allowed()", 350003, 350003),
+        ("authorizer.group('').resource('pods').fieldSelector('spec.nodeName=example-node-name')", 817, 817),
+        ("authorizer == authorizer", 3, 3),
+        ("jsonpatch.escapeKey('abc/def~ abc/def~')", 2, 2),
+    ],
+)
+def test_functions_of_kubernetes_have_upstreams_estimates(text: str, least: int, most: int) -> None:
+    estimate = _AUTHORIZER.compile(text, boolean=False).estimate
     assert estimate is not None
     assert (estimate.min, estimate.max) == (least, most)
 
