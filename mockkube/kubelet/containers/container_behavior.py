@@ -44,7 +44,8 @@ class ContainerBehavior:
     # Exit of containers without annotation or deciding command; None: they run until stopped.
     default_exit: ContainerExit | None = None
     unready_containers: frozenset[str] = frozenset()
-    unpullable_containers: frozenset[str] = frozenset()
+    # Containers whose image cannot be pulled; None: the names of the images decide.
+    unpullable_containers: frozenset[str] | None = None
     start_seconds: float = 0.0
     stop_seconds: float = 0.0
     # Errors of annotations that cannot be parsed; those annotations are ignored.
@@ -58,8 +59,10 @@ class ContainerBehavior:
         """Return whether a running container is ready."""
         return container not in self.unready_containers and EVERY not in self.unready_containers
 
-    def is_pullable(self, container: str) -> bool:
-        """Return whether the image of a container can be pulled."""
+    def is_pullable(self, container: str) -> bool | None:
+        """Return whether the image of a container can be pulled; None if no annotation says so."""
+        if self.unpullable_containers is None:
+            return None
         return container not in self.unpullable_containers and EVERY not in self.unpullable_containers
 
 
@@ -85,7 +88,7 @@ def parse_behavior(pod: ReadOnlyObject) -> ContainerBehavior:
         # With exits for some containers, the others run until stopped, as a user who names them expects.
         default_exit=None if exits else default.default_exit,
         unready_containers=_parse_names(annotations.get(UNREADY, "")),
-        unpullable_containers=_parse_names(annotations.get(IMAGE_PULL_ERROR, "")),
+        unpullable_containers=_parse_names(annotations[IMAGE_PULL_ERROR]) if IMAGE_PULL_ERROR in annotations else None,
         start_seconds=_parse_annotated_seconds(annotations, START_DELAY, complaints),
         stop_seconds=_parse_annotated_seconds(annotations, STOP_DELAY, complaints),
         errors=tuple(complaints),

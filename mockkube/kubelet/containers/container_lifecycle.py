@@ -11,9 +11,11 @@ from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_exits import FindExit
-from mockkube.kubelet.containers.images import image_id, make_digest
+from mockkube.kubelet.containers.images import ImagePullError, find_pull_error, image_id, make_digest
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
 
+# Time from a failed pull to the sync that finds the image in backoff (upstream: backOffPeriod of pod workers).
+_PULL_ERROR_SHOWN: Final = timedelta(seconds=10)
 _RESTARTING_MESSAGE: Final = "The container is removed because RestartAllContainers in place"
 
 
@@ -51,6 +53,8 @@ class ContainerSyncInput:
     restart_rules: RestartRules = field(default_factory=RestartRules)
     # Whether containers get the resources of the spec; False while a resize is pending.
     applies_resources: bool = True
+    # Patterns of images that the node cannot pull.
+    unpullable_images: tuple[str, ...] = ()
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
@@ -107,8 +111,8 @@ def _start(
     restarts: int,
 ) -> ContainerProgress:
     name, image = container["name"], container["image"]
-    if not sync_input.behavior.is_pullable(name):
-        return _back_off_image_pull(old, image, name)
+    if (error := _find_pull_error(container, sync_input)) is not None:
+        return _fail_image_pull(old, container, error, sync_input.now)
     identity = _container_id(sync_input.pod, name, restarts)
     status: Object = {
         **old,
@@ -141,20 +145,50 @@ def _start(
     return ContainerProgress(progress.status, progress.next_at, (*notes, *progress.notes))
 
 
-def _back_off_image_pull(old: ReadOnlyObject, image: str, name: str) -> ContainerProgress:
-    waiting = old["state"].get("waiting") or {}
-    if waiting.get("reason") == "ImagePullBackOff":
-        # Time alone changes nothing: only a change of the annotation lets the pull succeed.
+def _find_pull_error(container: ReadOnlyObject, sync_input: ContainerSyncInput) -> ImagePullError | None:
+    """Return why the image of a container cannot be pulled: because the pod, the node, or its name says so."""
+    pullable = sync_input.behavior.is_pullable(container["name"])
+    if pullable:
+        return None
+    policy = container.get("imagePullPolicy", "")
+    return find_pull_error(container["image"], policy, sync_input.unpullable_images, missing=pullable is not None)
+
+
+def _fail_image_pull(
+    old: ReadOnlyObject, container: ReadOnlyObject, error: ImagePullError, now: datetime
+) -> ContainerProgress:
+    """Let a container wait for an image that cannot be pulled."""
+    name, image = container["name"], container["image"]
+    reason = (old["state"].get("waiting") or {}).get("reason")
+    back_off = f'Back-off pulling image "{image}"'
+    if reason in ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"):
+        # differs: the pull is not repeated, as time alone changes nothing; a change of the pod or its annotations does.
         return ContainerProgress(dict(old))
-    message = f'Back-off pulling image "{image}"'
-    status = {**old, "state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}}
+    if reason == error.reason:
+        message = f"{back_off}: {error.reason}: {error.message}"
+        notes = (
+            KubeletEvent("Normal", "BackOff", back_off, name),
+            KubeletEvent("Warning", "Failed", "Error: ImagePullBackOff", name),
+        )
+        return ContainerProgress(_waiting_status(old, "ImagePullBackOff", message), None, notes)
+    status = _waiting_status(old, error.reason, error.message)
+    if error.reason != "ErrImagePull":
+        event = "InspectFailed" if error.reason == "InvalidImageName" else "ErrImageNeverPull"
+        notes = (
+            KubeletEvent("Warning", event, error.message, name),
+            KubeletEvent("Warning", "Failed", f"Error: {error.reason}", name),
+        )
+        return ContainerProgress(status, None, notes)
     notes = (
         KubeletEvent("Normal", "Pulling", f'Pulling image "{image}"', name),
-        KubeletEvent("Warning", "Failed", f'Failed to pull image "{image}": not found', name),
+        KubeletEvent("Warning", "Failed", f'Failed to pull image "{image}": {error.message}', name),
         KubeletEvent("Warning", "Failed", "Error: ErrImagePull", name),
-        KubeletEvent("Normal", "BackOff", message, name),
     )
-    return ContainerProgress(status, None, notes)
+    return ContainerProgress(status, now + _PULL_ERROR_SHOWN, notes)
+
+
+def _waiting_status(old: ReadOnlyObject, reason: str, message: str) -> Object:
+    return {**old, "state": {"waiting": {"reason": reason, "message": message}}}
 
 
 def _advance_running(

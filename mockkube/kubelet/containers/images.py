@@ -1,10 +1,13 @@
-"""Images of a node as its status lists them: those that its containers started from.
+"""Images: which ones can be pulled, and those of a node as its status lists them.
 
-upstream 1.36: pkg/kubelet/nodestatus/setters.go (Images)
+upstream 1.36: pkg/kubelet/images/image_manager.go, pkg/kubelet/nodestatus/setters.go (Images)
 """
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
@@ -14,6 +17,13 @@ from mockkube.api.types import Object, ReadOnlyObject
 IMAGES_MAX: Final = 50
 _SIZE_MIN: Final = 5 * 1024**2
 _SIZE_RANGE: Final = 250 * 1024**2
+# Annotation of a node: patterns of images that its kubelet cannot pull, beside those whose names say so.
+UNPULLABLE_IMAGES: Final = "mockkube.dev/unpullable-images"
+# A part of a name (a label of the registry, a part of the path, the tag) that says that there is no such image.
+_MISSING_PART: Final = re.compile(
+    r"invalid|invalid-(?:image|registry|tag|name)|404|no-such-[a-z-]+|(?:[a-z]+-)?(?:non-?existent|nonexisting|does-?not-?exist)(?:-[a-z]+)*"
+)
+_REFERENCE: Final = re.compile(r"[\w.:-]+(?:/[a-z0-9._-]+)*(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?", re.ASCII)
 
 
 def split_image(image: str) -> tuple[str, str]:
@@ -34,6 +44,51 @@ def image_id(image: str) -> str:
     """Return an image by digest, the same for the same name."""
     repository, rest = split_image(image)
     return f"{repository}{rest}" if rest.startswith("@") else f"{repository}@sha256:{make_digest(image)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePullError:
+    """Reason and message of an image that cannot be pulled, as a waiting container shows them."""
+
+    reason: str
+    message: str
+
+
+def find_pull_error(
+    image: str, policy: str, patterns: Sequence[str] = (), *, missing: bool = False
+) -> ImagePullError | None:
+    """Return why an image cannot be pulled, None if it can; `missing`: the pod says that it does not exist."""
+    if not _REFERENCE.fullmatch(image):
+        problem = f'couldn\'t parse image name "{image}": invalid reference format'
+        return ImagePullError("InvalidImageName", f'Failed to apply default image tag "{image}": {problem}')
+    if not missing and not is_missing(image) and not any(fnmatchcase(image, pattern) for pattern in patterns):
+        return None
+    if policy == "Never":
+        return ImagePullError(
+            "ErrImageNeverPull", f'Container image "{image}" is not present with pull policy of Never'
+        )
+    repository, rest = split_image(image)
+    name = f"{repository}{rest}"
+    return ImagePullError(
+        "ErrImagePull",
+        f'rpc error: code = NotFound desc = failed to pull and unpack image "{name}": '
+        f'failed to resolve reference "{name}": {name}: not found',
+    )
+
+
+@lru_cache(maxsize=1024)
+def is_missing(image: str) -> bool:
+    """Return whether the name of an image says that there is none: `foo:non-existent`, `invalid.registry/image`."""
+    repository, rest = split_image(image)
+    registry, _, path = repository.partition("/")
+    parts = (*registry.partition(":")[0].split("."), *path.split("/"), rest[1:])
+    return any(_MISSING_PART.fullmatch(part) for part in parts)
+
+
+def parse_patterns(node: ReadOnlyObject) -> tuple[str, ...]:
+    """Return the patterns of images that the kubelet of a node cannot pull."""
+    text: str = (node["metadata"].get("annotations") or {}).get(UNPULLABLE_IMAGES) or ""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def make_digest(text: str) -> str:

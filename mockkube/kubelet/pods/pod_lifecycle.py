@@ -51,6 +51,7 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
         sync_input.names_container_in_events,
         sync_input.rules.restart_rules,
         sync_input.applies_resources,
+        sync_input.unpullable_images,
     )
     return _sync_containers(pod, sync_input, containers, deadline)
 

@@ -14,6 +14,7 @@ from mockkube.features.versions import Version
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import AdmissionRules, PodAdmitResult, admit_pod
 from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.images import parse_patterns
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.nodes.node_status import NodeNumbers, get_internal_ip, get_pod_network
 from mockkube.kubelet.pods import resize
@@ -147,7 +148,11 @@ class PodSyncer:
         elif pod_ip and status.get("phase") not in TERMINAL_PHASES:
             state.pod_ips[uid] = pod_ip
         return PodSyncInput(
-            get_internal_ip(node, place), pod_ip, self._rules.status, self._rules.names_container_in_events
+            get_internal_ip(node, place),
+            pod_ip,
+            self._rules.status,
+            self._rules.names_container_in_events,
+            unpullable_images=parse_patterns(node),
         )
 
     def _sync_admitted(

@@ -21,6 +21,8 @@ class PodSyncInput:
     applies_resources: bool = True
     # Reason and message of a resize that is pending.
     pending_resize: tuple[str, str] | None = None
+    # Patterns of images that the node cannot pull.
+    unpullable_images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

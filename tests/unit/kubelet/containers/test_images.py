@@ -2,7 +2,15 @@
 
 import pytest
 
-from mockkube.kubelet.containers.images import IMAGES_MAX, add_images, image_id, split_image
+from mockkube.kubelet.containers.images import (
+    IMAGES_MAX,
+    add_images,
+    find_pull_error,
+    image_id,
+    is_missing,
+    parse_patterns,
+    split_image,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +49,42 @@ def test_only_so_many_are_listed_the_largest():
     assert len(sizes) == IMAGES_MAX
     assert sizes == sorted(sizes, reverse=True)
     assert add_images(listed, [f"app-{number}" for number in range(100)]) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "missing"),
+    [
+        pytest.param("nginx", False, id="a short name"),
+        pytest.param("foo:non-existent", True, id="a tag"),
+        pytest.param("webserver:404", True, id="a status code as tag"),
+        pytest.param("nginx:1.404", False, id="a tag that contains it"),
+        pytest.param("invalid.registry.k8s.io/invalid/alpine:3.1", True, id="a registry"),
+        pytest.param("registry.invalid/app", True, id="a reserved domain"),
+        pytest.param("k8s.gcr.io/invalid-image", True, id="a repository"),
+        pytest.param("no-such-registry/no-such-image", True, id="no such thing"),
+        pytest.param("acme/validator:invalidated", False, id="words that only look alike"),
+        pytest.param("ghcr.io/acme/does-not-exist@sha256:" + "0" * 64, True, id="a digest"),
+    ],
+)
+def test_a_name_says_that_there_is_no_such_image(image: str, missing: bool) -> None:
+    assert is_missing(image) is missing
+
+
+@pytest.mark.parametrize(
+    ("image", "policy", "reason", "message"),
+    [
+        pytest.param("foo:404", "Always", "ErrImagePull", "docker.io/library/foo:404: not found", id="pulled"),
+        pytest.param("foo:404", "Never", "ErrImageNeverPull", "with pull policy of Never", id="never pulled"),
+        pytest.param("Not An Image", "Always", "InvalidImageName", "invalid reference format", id="no image name"),
+        pytest.param("example.com/team/app:2", "Always", "ErrImagePull", "not found", id="a pattern of the node"),
+    ],
+)
+def test_an_image_that_cannot_be_pulled_has_a_reason(image: str, policy: str, reason: str, message: str) -> None:
+    node = {"metadata": {"annotations": {"mockkube.dev/unpullable-images": "example.com/*, *:broken"}}}
+    error = find_pull_error(image, policy, parse_patterns(node))
+    assert error is not None
+    assert (error.reason, message in error.message) == (reason, True)
+
+
+def test_other_images_can_be_pulled() -> None:
+    assert find_pull_error("example.com/team/app:2", "Always") is None

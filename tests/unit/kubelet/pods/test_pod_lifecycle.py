@@ -203,6 +203,23 @@ def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending() -> None:
     life = Life(pod({"mockkube.dev/image-pull-error": "*"}))
     life.settle()
     assert (life.phase, life.container()["state"]["waiting"]["reason"]) == ("Pending", "ImagePullBackOff")
+    assert life.container()["state"]["waiting"]["message"].startswith('Back-off pulling image "nginx": ErrImagePull: ')
+    assert life.reasons == ["Pulling", "Failed", "Failed", "BackOff", "Failed"]
+
+
+def test_the_name_of_an_image_decides_unless_an_annotation_does() -> None:
+    missing = [{"name": "main", "image": "foo:non-existent"}]
+    for annotations, reason in (({}, "waiting"), ({"mockkube.dev/image-pull-error": ""}, "running")):
+        life = Life(pod(annotations, containers=missing))
+        life.settle()
+        assert list(life.container()["state"]) == [reason]
+
+
+def test_an_image_that_is_never_pulled_waits_without_backoff() -> None:
+    life = Life(pod(containers=[{"name": "main", "image": "foo:404", "imagePullPolicy": "Never"}]))
+    life.settle()
+    assert life.container()["state"]["waiting"]["reason"] == "ErrImageNeverPull"
+    assert life.reasons == ["ErrImageNeverPull", "Failed"]
 
 
 def test_an_unreadable_annotation_is_told_of_and_passed_over() -> None:
