@@ -174,17 +174,14 @@ def _fail_image_pull(
     status = _waiting_status(old, error.reason, error.message)
     if error.reason != "ErrImagePull":
         event = "InspectFailed" if error.reason == "InvalidImageName" else "ErrImageNeverPull"
-        notes = (
-            KubeletEvent("Warning", event, error.message, name),
-            KubeletEvent("Warning", "Failed", f"Error: {error.reason}", name),
-        )
-        return ContainerProgress(status, None, notes)
-    notes = (
+        failed = KubeletEvent("Warning", "Failed", f"Error: {error.reason}", name)
+        return ContainerProgress(status, None, (KubeletEvent("Warning", event, error.message, name), failed))
+    pulls = (
         KubeletEvent("Normal", "Pulling", f'Pulling image "{image}"', name),
         KubeletEvent("Warning", "Failed", f'Failed to pull image "{image}": {error.message}', name),
         KubeletEvent("Warning", "Failed", "Error: ErrImagePull", name),
     )
-    return ContainerProgress(status, now + _PULL_ERROR_SHOWN, notes)
+    return ContainerProgress(status, now + _PULL_ERROR_SHOWN, pulls)
 
 
 def _waiting_status(old: ReadOnlyObject, reason: str, message: str) -> Object:
