@@ -170,9 +170,25 @@ class Conflict(ApiError):
 
 
 class Expired(ApiError):
-    """Requested resource version that is no longer available."""
+    """Requested resource version that is no longer available.
+
+    The error for an expired continue token has another one, which goes on at the newest resource version.
+    """
 
     code, reason = 410, "Expired"
+
+    def __init__(
+        self, message: str, *, details: Object | None = None, retry_after_seconds: int = 0, continue_token: str = ""
+    ) -> None:
+        super().__init__(message, details=details, retry_after_seconds=retry_after_seconds)
+        self.continue_token = continue_token
+
+    def status(self) -> Object:
+        """Return the `Status` object of the response."""
+        status = super().status()
+        if self.continue_token:
+            status["metadata"] = {"continue": self.continue_token}
+        return status
 
 
 class TooLarge(ApiError):

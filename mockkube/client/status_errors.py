@@ -45,4 +45,6 @@ def error_from_status(status: Any, code: int) -> ApiError:
     if isinstance(error, Invalid):
         # `__init__` of Invalid was bypassed, and would have set the list of field errors.
         error.errors = ()
+    elif isinstance(error, errors.Expired):
+        error.continue_token = (status.get("metadata") or {}).get("continue", "")
     return error

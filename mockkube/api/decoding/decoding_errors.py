@@ -49,7 +49,7 @@ def _type_errors(node: TypeNode, value: Any, struct: str, path: str) -> Iterator
     match node.shape:
         case Shape.STRUCT:
             if not isinstance(value, dict):
-                yield _unmarshal_error(value, struct, path, node.go)
+                yield describe_unmarshal_error(value, struct, path, node.go)
                 return
             own = node.go.rpartition(".")[2]
             for key, item in value.items():
@@ -57,13 +57,13 @@ def _type_errors(node: TypeNode, value: Any, struct: str, path: str) -> Iterator
                     yield from _type_errors(field.node, item, own, f"{path}.{field.go_path}" if path else field.go_path)
         case Shape.LIST:
             if not isinstance(value, list):
-                yield _unmarshal_error(value, struct, path, node.go)
+                yield describe_unmarshal_error(value, struct, path, node.go)
             elif node.item is not None:
                 for item in value:
                     yield from _type_errors(node.item, item, struct, path)
         case Shape.MAP:
             if not isinstance(value, dict):
-                yield _unmarshal_error(value, struct, path, node.go)
+                yield describe_unmarshal_error(value, struct, path, node.go)
             elif node.item is not None:
                 for item in value.values():
                     yield from _type_errors(node.item, item, struct, path)
@@ -80,20 +80,20 @@ def _scalar_type_errors(node: TypeNode, value: Any, struct: str, path: str) -> I
     match node.shape:
         case Shape.STRING:
             if not isinstance(value, str):
-                yield _unmarshal_error(value, struct, path, node.go or "string")
+                yield describe_unmarshal_error(value, struct, path, node.go or "string")
         case Shape.BOOL:
             if not isinstance(value, bool):
-                yield _unmarshal_error(value, struct, path, node.go or "bool")
+                yield describe_unmarshal_error(value, struct, path, node.go or "bool")
         case Shape.INT32 | Shape.INT64:
             bits = 31 if node.shape is Shape.INT32 else 63
             if isinstance(value, bool) or not isinstance(value, int) or not -(1 << bits) <= value < 1 << bits:
-                yield _unmarshal_error(value, struct, path, node.go or _GO_SCALARS[node.shape])
+                yield describe_unmarshal_error(value, struct, path, node.go or _GO_SCALARS[node.shape])
         case Shape.FLOAT:
             if isinstance(value, bool) or not isinstance(value, int | float):
-                yield _unmarshal_error(value, struct, path, node.go or "float64")
+                yield describe_unmarshal_error(value, struct, path, node.go or "float64")
         case Shape.BYTES:
             if not isinstance(value, str):
-                yield _unmarshal_error(value, struct, path, "[]uint8")
+                yield describe_unmarshal_error(value, struct, path, "[]uint8")
             else:
                 yield from _base64_errors(value)
         case Shape.INT_OR_STRING:
@@ -102,7 +102,8 @@ def _scalar_type_errors(node: TypeNode, value: Any, struct: str, path: str) -> I
             yield from _parse_errors(node.shape, value, struct, path)
 
 
-def _unmarshal_error(value: Any, struct: str, path: str, go: str) -> str:
+def describe_unmarshal_error(value: Any, struct: str, path: str, go: str) -> str:
+    """Return Go's message for a value that a field of a struct, or the whole struct, cannot hold."""
     described = _describe_value(value, numeric=go in _GO_SCALARS.values() and go != "bool")
     if path:
         return f"json: cannot unmarshal {described} into Go struct field {struct}.{path} of type {go}"
@@ -158,7 +159,7 @@ def _int_or_string_errors(value: Any, struct: str, path: str) -> Iterator[str]:
     if isinstance(value, str):
         return
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-        yield _FatalMessage(_unmarshal_error(value, struct, path, "int32"))
+        yield _FatalMessage(describe_unmarshal_error(value, struct, path, "int32"))
 
 
 def _parse_errors(shape: Shape, value: Any, struct: str, path: str) -> Iterator[str]:
@@ -168,7 +169,7 @@ def _parse_errors(shape: Shape, value: Any, struct: str, path: str) -> Iterator[
             quantity.to_canonical(value if isinstance(value, str | int | float) else "{}")
         elif shape in (Shape.TIME, Shape.MICRO_TIME):
             if not isinstance(value, str):
-                yield _FatalMessage(_unmarshal_error(value, struct, path, "string"))
+                yield _FatalMessage(describe_unmarshal_error(value, struct, path, "string"))
             elif shape is Shape.TIME:
                 times.parse_time(value)
             else:

@@ -1,17 +1,14 @@
 """List objects: consistent and stale reads, selectors, pages and continue tokens."""
 
-import base64
-import binascii
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-import orjson
 from mockkube_storage import errors as store_errors
 
-from mockkube.api.decoding import go_json_errors
 from mockkube.api.errors import BadRequest, Expired, Timeout
+from mockkube.apiserver.registry.continue_token import NEWEST_REVISION, ContinueToken, decode_continue_token
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject
@@ -19,10 +16,11 @@ from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
 # Selecting from this many objects runs off the event loop even if all of them are decoded already.
 _SELECTION_COUNT_MAX: Final = 5000
-_FORMAT: Final = "meta.k8s.io/v1"
 _TOKEN_EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "  # noqa: S105
-    "the continue parameter."
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
 
 
@@ -34,19 +32,6 @@ class ListResult:
     revision: int
     continue_token: str = ""
     remaining: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueToken:
-    """Continue token: revision of the list, and the key to go on from, relative to the list's prefix."""
-
-    revision: int
-    start: str
-
-    def encode(self) -> str:
-        """Return the token as clients carry it."""
-        plain = orjson.dumps({"v": _FORMAT, "rv": self.revision, "start": self.start})
-        return base64.urlsafe_b64encode(plain).rstrip(b"=").decode()
 
 
 def build_filter(resource: Resource, options: ListOptions) -> Callable[[CachedObject], bool] | None:
@@ -88,10 +73,14 @@ async def list_page(resource: Resource, namespace: str, options: ListOptions) ->
     matches = build_filter(resource, options)
     prefix = resource.prefix(namespace)
     if options.continue_token:
+        token = decode_continue_token(options.continue_token)
         if options.resource_version not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
-        token = _decode_token(options.continue_token)
-        return await _list_at_revision(resource, prefix, token.revision, prefix + token.start, matches, options.limit)
+        start = prefix + token.start
+        if token.revision > 0:
+            return await _list_at_revision(resource, prefix, token.revision, start, matches, options.limit)
+        await resource.dependencies.watch_cache.wait_until_fresh()
+        return await _list_newest(resource, prefix, start, matches, options.limit)
     revision = parse_resource_version(options.resource_version)
     cache = resource.dependencies.watch_cache
     # Upstream: a limit together with a resourceVersion means Exact unless resourceVersionMatch says otherwise.
@@ -103,9 +92,22 @@ async def list_page(resource: Resource, namespace: str, options: ListOptions) ->
         await cache.wait_until_fresh()
     # With resourceVersion "0" upstream answers from the watch cache, which ignores limits.
     limit = 0 if options.resource_version == "0" else options.limit
+    return await _list_newest(resource, prefix, "", matches, limit, reconvert=options.resource_version != "0")
+
+
+async def _list_newest(
+    resource: Resource,
+    prefix: str,
+    start: str,
+    matches: Callable[[CachedObject], bool] | None,
+    limit: int,
+    *,
+    reconvert: bool = True,
+) -> ListResult:
+    """List the objects in the cache, from a key on if one is given."""
     # Nothing may be awaited between reading the objects and the revision, or they would not belong together.
-    records, revision = resource.collection.range(prefix), cache.revision
-    records = await resource.convert_all_for_reading(records, reconvert=options.resource_version != "0")
+    records, revision = resource.collection.range(prefix, start), resource.dependencies.watch_cache.revision
+    records = await resource.convert_all_for_reading(records, reconvert=reconvert)
     return await _select_page_off_loop(resource, records, prefix, revision, matches, limit)
 
 
@@ -142,9 +144,9 @@ async def _list_at_revision(
     try:
         stored = await services.store.list(prefix, start=start, revision=revision)
     except store_errors.Compacted as error:
-        # Only a continue token tells the client that it can start over without one.
         if start:
-            raise Expired(_TOKEN_EXPIRED) from error
+            newest = ContinueToken(NEWEST_REVISION, start[len(prefix) :]).encode()
+            raise Expired(_TOKEN_EXPIRED, continue_token=newest) from error
         raise Expired("The resourceVersion for the provided list is too old.") from error
     every = await resource.convert_all_for_reading(
         [resource.storage_resource.decode_entry(entry) for entry in stored.entries], reconvert=True
@@ -194,31 +196,3 @@ def _select_page(
                 # Like upstream, the remaining items are only counted for lists without selectors.
                 return ListResult(shown, revision, token.encode(), len(every) - count if matches is None else None)
     return ListResult(shown, revision)
-
-
-def _decode_token(text: str) -> ContinueToken:
-    """Decode a continue token; raise BadRequest if it is malformed."""
-    # upstream 1.36: apiserver/pkg/storage/continue.go
-    problem = "invalid continue token: continue key is not valid: "
-    try:
-        plain = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError) as error:
-        raise BadRequest(f"{problem}illegal base64 data at input byte {len(text)}") from error
-    try:
-        value: Any = orjson.loads(plain)
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(problem + go_json_errors.find_syntax_error(plain)) from error
-    version = value.get("v", "") if isinstance(value, dict) else ""
-    if version != _FORMAT:
-        raise BadRequest(f"{problem}server does not recognize this encoded version {version}")
-    if not isinstance(value.get("start"), str) or not value["start"]:
-        raise BadRequest(
-            "invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
-        )
-    # A start key with `..` could leave the prefix of the list.
-    if value["start"].startswith("/") or "/../" in f"/{value['start']}/":
-        raise BadRequest(f"invalid continue token: continue key is not valid: {value['start']}")
-    revision = value.get("rv", 0)
-    if isinstance(revision, bool) or not isinstance(revision, int) or not 0 <= revision < 1 << 63:
-        raise BadRequest(f"{problem}the revision is not a number")
-    return ContinueToken(revision, value["start"])

@@ -1,6 +1,7 @@
 """Which records a list shows, and where its next page begins."""
 
 import base64
+import posixpath
 
 import orjson
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from mockkube.api.errors import ApiError, BadRequest, Expired, Timeout
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, listing, options
-from mockkube.apiserver.registry.listing import ContinueToken, ListResult
+from mockkube.apiserver.registry.continue_token import ContinueToken, decode_continue_token
+from mockkube.apiserver.registry.listing import ListResult
 from mockkube.apiserver.registry.options import ListOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
@@ -102,8 +104,14 @@ async def test_what_was_compacted_has_expired(configs: Resource) -> None:
     await add(configs, "z")
     store = configs.dependencies.store
     await store.compact(await store.current_revision())
-    with pytest.raises(Expired, match="continue parameter is too old"):
+    with pytest.raises(Expired, match="or use the continue token in this response") as raised:
         await shown(configs, **{"continue": before.continue_token})
+    token = raised.value.status()["metadata"]["continue"]
+    assert decode_continue_token(token) == ContinueToken(-1, "b\x00")
+    rest = await shown(configs, limit="2", **{"continue": token})
+    newest = await store.current_revision()
+    assert (names(rest), rest.revision, rest.remaining) == (["c", "d"], newest, 2)
+    assert decode_continue_token(rest.continue_token) == ContinueToken(newest, "d\x00")
     with pytest.raises(Expired, match="too old"):
         await shown(configs, resourceVersion=str(before.revision), resourceVersionMatch="Exact")
 
@@ -122,29 +130,53 @@ def token(**fields: object) -> str:
     start=st.text(alphabet="abc/.\x00-", min_size=1).filter(lambda text: text[0] != "/"),
 )
 def test_a_token_is_read_as_it_was_written(revision: int, start: str) -> None:
-    if "/../" not in f"/{start}/":
-        assert listing._decode_token(ContinueToken(revision, start).encode()) == ContinueToken(revision, start)
+    if posixpath.normpath(f"/{start}") == f"/{start}":
+        assert decode_continue_token(ContinueToken(revision, start).encode()) == ContinueToken(revision, start)
+
+
+def test_a_slash_before_the_key_of_a_token_is_ignored() -> None:
+    assert decode_continue_token(token(rv=1, start="/a/b")) == ContinueToken(1, "a/b")
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "why"),
     [
-        pytest.param("%", id="no base64"),
-        pytest.param("abc", id="no JSON"),
-        pytest.param("W10", id="an array"),
-        pytest.param("e30", id="no version"),
-        pytest.param(token(rv=1), id="no start"),
-        pytest.param(token(rv=1, start=5), id="a start that is a number"),
-        pytest.param(token(rv=1, start="/a"), id="a start at the root"),
-        pytest.param(token(rv=1, start="a/../b"), id="a start that climbs"),
+        pytest.param("ab%", "illegal base64 data at input byte 2", id="no base64"),
+        pytest.param("abcde", "illegal base64 data at input byte 4", id="cut off"),
+        pytest.param("abcd====", "illegal base64 data at input byte 4", id="padded"),
+        pytest.param("abc", "invalid character 'i' looking for beginning of value", id="no JSON"),
+        pytest.param("W10", "json: cannot unmarshal array into Go value of type storage.continueToken", id="an array"),
+        pytest.param("e30", "server does not recognize this encoded version ", id="no version"),
+        pytest.param(
+            token(start="a"),
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            id="no revision",
+        ),
+        pytest.param(
+            token(rv="1", start="a"),
+            "json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
+            id="a revision that is no number",
+        ),
+        pytest.param(token(rv=1), "encoded start key empty (version meta.k8s.io/v1)", id="no start"),
+        pytest.param(
+            token(rv=1, start=5),
+            "json: cannot unmarshal number into Go struct field continueToken.start of type string",
+            id="a start that is a number",
+        ),
+        pytest.param(token(rv=1, start="//a"), "//a", id="two slashes"),
+        pytest.param(token(rv=1, start="a/"), "a/", id="a slash at the end"),
+        pytest.param(token(rv=1, start="a/../b"), "a/../b", id="a start that climbs"),
     ],
 )
-async def test_a_token_nobody_gave_out_is_refused(configs: Resource, text: str) -> None:
-    with pytest.raises(BadRequest, match="continue key is not valid"):
-        await listing.list_page(configs, "lab", ListOptions(continue_token=text))
+async def test_a_token_nobody_gave_out_is_refused(configs: Resource, text: str, why: str) -> None:
+    # The token is read before other options.
+    options = ListOptions(continue_token=text, resource_version="5")
+    with pytest.raises(BadRequest) as raised:
+        await listing.list_page(configs, "lab", options)
+    assert raised.value.message == f"invalid continue token: continue key is not valid: {why}"
 
 
 @given(st.text(max_size=20) | st.binary(max_size=20).map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
 def test_any_token_is_read_or_refused(text: str) -> None:
     with pytest.raises(ApiError):
-        listing._decode_token(text)
+        decode_continue_token(text)
