@@ -30,6 +30,14 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 
 
+class Http2Request(web.BaseRequest):
+    """Request that came over HTTP/2; its version is 1.1, because aiohttp knows no later one."""
+
+    ATTRS = web.BaseRequest.ATTRS | {"ends_connection"}
+    ends_connection = False
+    """True if the client must open a new connection for its next request."""
+
+
 class ConnectionHandler(web.RequestHandler):
     """One connection; bytes that are not HTTP are answered in upstream's words and end it."""
 

@@ -7,6 +7,7 @@ import ssl
 from typing import Final
 
 from mockkube.apiserver.http import connections
+from mockkube.apiserver.http2.server import ALPN_PROTOCOLS, DualProtocolServer
 from mockkube.client.tls import verify_as_go
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.certificates import Certificates
@@ -63,14 +64,19 @@ def make_tls_context(certificates: Certificates) -> ssl.SSLContext:
 class TcpListener:
     """HTTP server of one handler on one socket, which it owns."""
 
-    def __init__(self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None, http2: bool = True
+    ) -> None:
         self._socket = listening
         self._tls = tls
+        if tls is not None and http2:
+            tls.set_alpn_protocols(ALPN_PROTOCOLS)
         self.url = get_url(listening, tls=tls is not None)
-        self._web = connections.HttpServer(
+        self._web = DualProtocolServer(
             handler,
+            http2=http2,
+            idle_seconds_max=IDLE_SECONDS_MAX,
             access_log=None,
-            keepalive_timeout=IDLE_SECONDS_MAX,
             max_line_size=LINE_BYTES_MAX,
             max_field_size=HEADER_BYTES_MAX,
             max_headers=HEADERS_MAX,

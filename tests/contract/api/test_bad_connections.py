@@ -105,7 +105,7 @@ async def _serving(api: "Api") -> AsyncIterator[None]:
             b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\n" + b"A: b\r\n" * 100_000 + b"\r\n",
             id="a hundred thousand headers",
         ),
-        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="HTTP/2"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nhello!\r\n", id="half a preface of HTTP/2"),
     ],
 )
 async def test_what_is_not_http_is_refused_or_closed(api: "Api", data: bytes) -> None:
