@@ -76,6 +76,7 @@ class FieldError:
 
 
 _HTML_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_HTML_ESCAPED_BYTES: Final = tuple((plain.encode(), escaped.encode()) for plain, escaped in _HTML_ESCAPES.items())
 
 
 class TypedString(str):
@@ -104,6 +105,14 @@ def to_go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False
     separators = (",", ": " if indent else ":")
     text = json.dumps(value, separators=separators, ensure_ascii=False, indent=indent, sort_keys=sort_keys)
     for plain, escaped in _HTML_ESCAPES.items():
+        if plain in text:
+            text = text.replace(plain, escaped)
+    return text
+
+
+def escape_html(text: bytes) -> bytes:
+    """Escape the characters of HTML in encoded JSON, as Go's encoder does."""
+    for plain, escaped in _HTML_ESCAPED_BYTES:
         if plain in text:
             text = text.replace(plain, escaped)
     return text

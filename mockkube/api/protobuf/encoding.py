@@ -10,6 +10,7 @@ import orjson
 
 from mockkube.api import times
 from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.fields import escape_html
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
 from mockkube.api.protobuf.unions import find_union, from_json
@@ -136,7 +137,9 @@ class Encoders:
 
     def _compile_any(self, node: TypeNode) -> Content:
         name = node.definition.rpartition(".")[2]
-        if name in ("RawExtension", "FieldsV1", "JSON"):
+        if name == "RawExtension":
+            return _encode_raw_extension
+        if name in ("FieldsV1", "JSON"):
             return _encode_json
         if (either := find_union(self._schema, name)) is None:
             return lambda value: b""
@@ -185,6 +188,11 @@ def _encode_int_or_string(value: Any) -> bytes:
 
 def _encode_json(value: Any) -> bytes:
     return b"" if value is None else wire.encode_length_delimited(b"\x0a", orjson.dumps(value))
+
+
+def _encode_raw_extension(value: Any) -> bytes:
+    # Clients compare these bytes with what Go's encoder makes: those of ControllerRevisions, for one.
+    return b"" if value is None else wire.encode_length_delimited(b"\x0a", escape_html(orjson.dumps(value)))
 
 
 def _encode_text(value: Any) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.errors import StorageTooLarge
+from mockkube.api.fields import escape_html
 from mockkube.api.types import Object, ReadOnlyObject
 
 _EMPTY_VERSION: Final = b'"resourceVersion":""'
@@ -53,7 +54,8 @@ def order_fields(obj: ReadOnlyObject, **metadata: Any) -> Object:
 
 def encode_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
     """Encode an object for the store, with an empty resourceVersion."""
-    return tag + b"\n" + orjson.dumps(order_fields(obj, resourceVersion=""))
+    # Characters of HTML are escaped, because clients compare the bytes of raw JSON within objects.
+    return tag + b"\n" + escape_html(orjson.dumps(order_fields(obj, resourceVersion="")))
 
 
 def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:

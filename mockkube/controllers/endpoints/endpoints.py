@@ -34,6 +34,7 @@ HEADLESS: Final = "service.kubernetes.io/headless"
 CAPACITY: Final = 1000
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 _NAME: Final = "endpoint-controller"
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 
 
 class EndpointsController(Controller):
@@ -57,11 +58,12 @@ class EndpointsController(Controller):
             self.work_queue.add(key)
 
     def _on_endpoints_change(self, change: ObjectChange) -> None:
+        # Only what was there at the start may have been left by a service that was deleted while nobody watched. Later,
+        # users create Endpoints before their service, or without one.
+        is_old = change.type is EventType.ADDED and not self.has_synced()
         # Endpoints with this annotation were locks of old leader elections and belong to no service.
-        is_leader_lock = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
-        is_deleted = change.type is EventType.DELETED
-        leftover = change.type is EventType.ADDED and self.services.get(key_of(change.object)) is None
-        if is_deleted or (leftover and not is_leader_lock):
+        is_leader_lock = _LEADER in (change.object["metadata"].get("annotations") or {})
+        if change.type is EventType.DELETED or (is_old and not is_leader_lock):
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.fields import with_sorted_keys
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, key_of
@@ -18,7 +19,9 @@ from mockkube.controllers.pods.template_hash import HASH_LABEL, template_hash
 
 def revision_patch(owner: ReadOnlyObject) -> Object:
     """Return the patch that restores the present template of a set; it is the data of a revision."""
-    return {"spec": {"template": {"$patch": "replace", **owner["spec"]["template"]}}}
+    # Sorted, because clients such as kubectl compare the bytes with what Go makes of a map.
+    data: Object = with_sorted_keys({"spec": {"template": {"$patch": "replace", **owner["spec"]["template"]}}})
+    return data
 
 
 def revision_hash(revision: ReadOnlyObject) -> str:

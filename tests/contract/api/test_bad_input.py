@@ -257,7 +257,6 @@ TOKENS: Final = {
     "a revision in words": "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6IngiLCJzdGFydCI6ImEifQ",
     "a revision that is an array": "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6W10sInN0YXJ0IjoiYSJ9",
     "a revision that is null": "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6bnVsbCwic3RhcnQiOiJhIn0",
-    "a revision below nothing": "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTUsInN0YXJ0IjoiYSJ9",
 }
 
 

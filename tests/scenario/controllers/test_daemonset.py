@@ -1,5 +1,7 @@
 """Daemon sets against a server in memory, in virtual time; the test binds their pods."""
 
+import json
+
 import pytest
 
 from mockkube.features.versions import Version
@@ -92,6 +94,15 @@ async def test_an_update_replaces_one_pod_after_the_other(sim):
     assert seen[1] == ["i:1", "i:2", "i:2"]
     assert seen[-1] == ["i:2", "i:2", "i:2"]
     assert [one["revision"] for one in await sim.all("ControllerRevision")] in ([1, 2], [2, 1])
+
+
+async def test_the_data_of_a_revision_are_the_bytes_that_go_makes(sim):
+    await sim.start(NAME)
+    await make(sim)
+    [revision] = await sim.all("ControllerRevision")
+    data = revision["data"]
+    assert data["spec"]["template"]["$patch"] == "replace"
+    assert json.dumps(data) == json.dumps(data, sort_keys=True)
 
 
 async def test_an_update_on_deletion_waits_for_somebody_to_delete(sim):

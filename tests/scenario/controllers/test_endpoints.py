@@ -174,3 +174,15 @@ async def test_pods_on_nodes_that_are_gone_are_told_of_in_one_event(leading):
     told = [f"skipping Pod {name} for Service default/svc: Node n1 Not Found" for name in ("a", "b")]
     messages = {message for _, message, _ in await leading.events("svc", "FailedToUpdateEndpointSlices")}
     assert messages == {f"Error updating Endpoint Slices for Service default/svc: [{', '.join(told)}]"}
+
+
+async def test_endpoints_without_a_service_stay_until_the_next_start(leading):
+    await leading.create("Endpoints", "custom", subsets=[{"addresses": [{"ip": "10.1.0.9"}], "ports": [{"port": 80}]}])
+    lock = {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}
+    await leading.create("Endpoints", "lock", metadata=lock)
+    await leading.merge("Endpoints", "custom", {"metadata": {"labels": {"a": "b"}}})
+    await leading.advance(60)
+    assert {"custom", "lock"} <= set(await leading.names("Endpoints", "default"))
+    await leading.start("endpoints-controller")
+    assert "custom" not in await leading.names("Endpoints", "default")
+    assert "lock" in await leading.names("Endpoints", "default")

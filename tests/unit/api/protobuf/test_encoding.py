@@ -55,3 +55,9 @@ def test_what_json_leaves_out_of_a_union_is_written_out(codec, protobuf):
     node = codec.schema.find_kind_type("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     read = protobuf.decode(protobuf.encode(codec.decode(node, obj, DecodingState()))).value
     assert read["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == props
+
+
+def test_raw_json_has_the_bytes_that_go_makes(codec, protobuf):
+    obj = {"kind": "ControllerRevision", "apiVersion": "apps/v1", "data": {"a": "x && y"}, "revision": 1}
+    raw = rb'{"a":"x \u0026\u0026 y"}'
+    assert raw.hex() in content(codec, protobuf, obj)

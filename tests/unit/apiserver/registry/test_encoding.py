@@ -36,6 +36,12 @@ def test_what_is_read_is_what_was_stored_at_its_revision(
     assert (tag, encoding.loads(body)) == (b"1.36", expected)
 
 
+def test_characters_of_html_are_stored_as_go_escapes_them() -> None:
+    obj = {"kind": "ControllerRevision", "apiVersion": "apps/v1", "metadata": {}, "data": {"a<b": "x && y > z\u2028"}}
+    stored = encoding.encode_stored(obj, b"1.36")
+    assert stored.endswith(rb'"data":{"a\u003cb":"x \u0026\u0026 y \u003e z\u2028"}}')
+
+
 @pytest.mark.parametrize(
     ("stored", "read"),
     [
