@@ -12,13 +12,14 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python tools/install.py --uv $(UV)
 RUNTIME := $(VENV)/.installed-runtime
 DEVELOPMENT := $(VENV)/.installed-development
+RELEASE := $(VENV)/.installed-release
 # who has the development environment has the other, too: nothing is installed twice
 INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # A file's tests stay in one process, which makes their shared fixtures once. In the order of the folders long files
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos soak oracle claims mutants judge lock clean kinds types
+.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos soak oracle claims mutants judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +41,8 @@ help:
 	@echo "make judge     compare mockkube explore with an independent judge on 300 generated plans"
 	@echo "make kinds     renew the index of kinds from their records in mockkube/api/kinds"
 	@echo "make types     renew the types of Kubernetes releases in mockkube/api/data/published"
+	@echo "make dist      build dist/: sdist and wheel, checked in a new environment with README's commands"
+	@echo "make wheels    ask the package index for wheels of all packages, platforms and Pythons"
 	@echo "make lock      renew the lock files (needs uv)"
 	@echo "make clean     remove what make has made, .venv included"
 
@@ -105,14 +108,22 @@ kinds: $(DEVELOPMENT)
 types: $(DEVELOPMENT)
 	$(BIN)/python tools/published_types.py
 
+dist: $(RELEASE)
+	$(BIN)/python tools/dist.py --uv $(UV)
+
+wheels: $(DEVELOPMENT)
+	$(BIN)/python tools/check_wheels.py $(ARGS)
+
 lock:
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: install it, or give one with make UV=/path/to/uv" >&2; exit 1; }
 	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
 	  --extra postgresql --output-file requirements.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
 	  --extra postgresql --group dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
-	sed -i.old "/sys_platform == 'win32'/d; /sys_platform == 'emscripten'/d" requirements.lock requirements-dev.lock
-	rm -f requirements.lock.old requirements-dev.lock.old
+	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
+	  --group release --constraint requirements-dev.lock --output-file requirements-release.lock
+	sed -i.old "/sys_platform == 'win32'/d; /sys_platform == 'emscripten'/d" requirements*.lock
+	rm -f requirements*.lock.old
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -124,6 +135,10 @@ $(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
 
 $(DEVELOPMENT): requirements-dev.lock pyproject.toml | $(BIN)/python
 	@$(INSTALL) requirements-dev.lock
+	@touch $@
+
+$(RELEASE): requirements-release.lock $(DEVELOPMENT)
+	@$(INSTALL) requirements-release.lock
 	@touch $@
 
 $(BIN)/python:

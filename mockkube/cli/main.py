@@ -53,6 +53,7 @@ class CommandGroup(click.Group):
     "--proposal", "proposals", multiple=True, metavar="FILE", type=click.Path(),
     help="Load proposals from a Python file, for any command. May be repeated.",
 )  # fmt: skip
+@click.version_option(package_name="mockkube", message="mockkube %(version)s", help="Print the version and exit.")
 @click.pass_context
 def mockkube(context: click.Context, proposals: tuple[str, ...]) -> None:
     """Run a whole Kubernetes control plane in one process.

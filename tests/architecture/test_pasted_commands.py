@@ -22,6 +22,8 @@ README: Final = (ROOT / "README.md").read_text()
 DEVELOP: Final = README.index("## Develop")
 _BLOCK: Final = re.compile(r"^( *)```console\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _FILE: Final = re.compile(r"`([\w-]+\.(?:py|yaml))`[^`]*:\n\n```(?:python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# `make dist` runs the commands of README in an environment into which it has installed the wheel.
+ENVIRONMENT: Final = os.environ.get("MOCKKUBE_TEST_ENVIRONMENT", sys.prefix)
 # Commands that exit with 1 when the answer is no.
 _NO: Final = frozenset(("explore", "why", "scan"))
 HOW_TO: Final = (
@@ -62,7 +64,7 @@ def pattern_of(shown: str) -> re.Pattern[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """An empty home directory with `.venv`, as in a checkout."""
-    (tmp_path / ".venv").symlink_to(sys.prefix)
+    (tmp_path / ".venv").symlink_to(ENVIRONMENT)
     return tmp_path
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,10 @@ def test_a_mistake_is_one_line_and_exit_code_2(mockkube: Mockkube, arguments: li
 def test_version_for_programs(mockkube: Mockkube, output: str, read: Callable[[str], Any]) -> None:
     facts = read(mockkube("version", "-o", output).out)
     assert facts.items() >= {"kubernetes": "1.36", "kubernetesOldest": "1.33", "kubernetesNewest": "1.37"}.items()
+
+
+def test_version_as_a_flag(mockkube: Mockkube) -> None:
+    assert mockkube("--version").out == f"mockkube {version('mockkube')}\n"
 
 
 def test_version_for_people(mockkube: Mockkube) -> None:
