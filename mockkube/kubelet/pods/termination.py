@@ -76,7 +76,8 @@ def terminate_pod(
     """Stop the containers of a deleted pod, sidecars last, then write its final status, then delete the object."""
     status = pod.get("status") or {}
     statuses = get_container_statuses(pod)
-    alive = any("terminated" not in one["state"] for one in statuses.values())
+    unreached = find_unreached(pod, statuses)
+    alive = any("terminated" not in one["state"] for name, one in statuses.items() if name not in unreached)
     if status.get("phase") in TERMINAL_PHASES and not (alive and status.get("containerStatuses")):
         return SyncResult(delete=True)
     metadata = pod["metadata"]
@@ -100,9 +101,12 @@ def terminate_pod(
             build_status(pod, sync_input, statuses, facts, now), events=events, next_sync_at=now, stopping=True
         )
     statuses = _stop_all_containers(pod, statuses, now, exit_code=code)
-    phase = (
-        status["phase"] if status.get("phase") in TERMINAL_PHASES else _compute_last_phase(pod, statuses, sync_input)
-    )
+    phase = status.get("phase", "")
+    if phase not in TERMINAL_PHASES:
+        phase = compute_phase(pod, statuses, sync_input.rules.restart_rules, stopped=True)
+    # Containers that never started would leave the pod Pending; upstream deletes no pod before a terminal phase.
+    if phase not in TERMINAL_PHASES:
+        phase = FAILED
     return SyncResult(
         _build_final_status(pod, sync_input, statuses, phase, now), events=events, next_sync_at=now, stopping=True
     )
@@ -147,10 +151,6 @@ def _stop_all_containers(
     pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject], now: datetime, *, exit_code: int = 0
 ) -> dict[str, Object]:
     return stop_containers(statuses, now, exit_code=exit_code, keep=find_unreached(pod, statuses))
-
-
-def _compute_last_phase(pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject], sync_input: PodSyncInput) -> str:
-    return compute_phase(pod, statuses, sync_input.rules.restart_rules, stopped=True)
 
 
 def _build_final_status(

@@ -278,3 +278,50 @@ def test_a_refused_pod_fails_with_the_reason() -> None:
         "startTime": "2030-01-01T00:00:00Z",
         "conditions": [{"$patch": "delete", "type": "PodScheduled"}],
     }
+
+
+_INITIAL = [{"name": "first", "image": "i"}, {"name": "second", "image": "i"}]
+_SIDECAR = [{"name": "beside", "image": "i", "restartPolicy": "Always"}, {"name": "second", "image": "i"}]
+
+
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+@pytest.mark.parametrize("seconds", [0, 1, 15, 45])
+@pytest.mark.parametrize(
+    ("annotations", "initial"),
+    [
+        pytest.param({"mockkube.dev/start-delay": "1m"}, [], id="not started"),
+        pytest.param({"mockkube.dev/start-delay": "1m"}, _INITIAL, id="not started, with init containers"),
+        pytest.param({"mockkube.dev/exit": "main=1"}, [], id="CrashLoopBackOff"),
+        pytest.param({"mockkube.dev/image-pull-error": "main"}, [], id="ImagePullBackOff"),
+        pytest.param({"mockkube.dev/image-pull-error": "main"}, _INITIAL, id="ImagePullBackOff after init"),
+        pytest.param({"mockkube.dev/image-pull-error": "first"}, _INITIAL, id="Init:ImagePullBackOff"),
+        pytest.param({"mockkube.dev/image-pull-error": "second"}, _INITIAL, id="Init:ImagePullBackOff of the second"),
+        pytest.param({"mockkube.dev/exit": "first=1"}, _INITIAL, id="Init:CrashLoopBackOff"),
+        pytest.param({"mockkube.dev/exit": "second=1"}, _INITIAL, id="Init:CrashLoopBackOff of the second"),
+        pytest.param({"mockkube.dev/exit": "first=0@1h"}, _INITIAL, id="PodInitializing"),
+        pytest.param({"mockkube.dev/exit": "beside=1"}, _SIDECAR, id="a sidecar in CrashLoopBackOff"),
+        pytest.param({"mockkube.dev/exit": "second=1"}, _SIDECAR, id="Init:CrashLoopBackOff beside a sidecar"),
+        pytest.param({"mockkube.dev/image-pull-error": "beside"}, _SIDECAR, id="a sidecar in ImagePullBackOff"),
+    ],
+)
+def test_a_pod_is_deleted_in_whatever_state_it_waits(
+    annotations: dict[str, str], initial: list[Any], seconds: float, policy: str
+) -> None:
+    life = Life(pod(annotations, restartPolicy=policy, **({"initContainers": initial} if initial else {})))
+    for _ in range(int(seconds)):
+        life.tick(1)
+        life.settle()
+    life.delete()
+    assert life.settle().delete
+    assert life.phase in ("Failed", "Succeeded")
+
+
+def test_containers_that_never_started_keep_waiting_in_a_deleted_pod() -> None:
+    life = Life(pod({"mockkube.dev/exit": "first=1"}, restartPolicy="Always", initContainers=_INITIAL))
+    life.settle()
+    life.delete()
+    assert life.settle().delete
+    assert life.phase == "Failed"
+    assert life.container("first")["state"]["terminated"]["exitCode"] == 1
+    assert life.container("second")["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert life.container("main")["state"] == {"waiting": {"reason": "PodInitializing"}}
