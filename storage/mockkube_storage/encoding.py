@@ -5,10 +5,8 @@ order has it.
 """
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from mockkube_storage.errors import StoreError
 from mockkube_storage.model import Entry, Event, EventType
@@ -25,14 +23,6 @@ _HEAD_BYTES: Final = _HEAD.size
 
 class Malformed(StoreError, ValueError):
     """Bytes that are not what an encoder of this package writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One decoded item; the entry of a deletion has no value."""
-
-    kind: int
-    entry: Entry
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -52,12 +42,12 @@ def _encode(kind: int, entry: Entry, value: bytes) -> bytes:
     return _HEAD.pack(kind, entry.revision, entry.create_revision, len(key), len(value)) + key + value
 
 
-def decode_item(data: bytes, offset: int) -> tuple[Item, int]:
-    """Return the item at an offset, and the offset of the next one. Raises Malformed."""
-    try:
-        kind, revision, create_revision, key_length, value_length = _HEAD.unpack_from(data, offset)
-    except struct.error:
-        raise Malformed("item is cut off") from None
+def decode_item(data: bytes, offset: int) -> tuple[int, Entry, int]:  # hot: every event of a client
+    """Return kind and entry of the item at an offset, and the offset of the next one. Raises Malformed.
+
+    The entry of a deletion has no value.
+    """
+    kind, revision, create_revision, key_length, value_length = unpack(_HEAD, data, offset)
     key_start = offset + _HEAD_BYTES
     value_start = key_start + key_length
     end = value_start + value_length
@@ -66,14 +56,18 @@ def decode_item(data: bytes, offset: int) -> tuple[Item, int]:
     if kind not in (PUT, DELETE, ENTRY):
         raise Malformed(f"item of unknown kind {kind}")
     key = decode_text(data[key_start:value_start])
-    return Item(kind, Entry(key, data[value_start:end], create_revision, revision)), end
+    return kind, Entry(key, data[value_start:end], create_revision, revision), end
 
 
-def decode_items(data: bytes, offset: int) -> Iterator[Item]:
-    """Yield the items from an offset to the end. Raises Malformed."""
+def decode_entries(data: bytes, offset: int = 0) -> list[Entry]:
+    """Return the entries from an offset to the end. Raises Malformed."""
+    entries = []
     while offset < len(data):
-        item, offset = decode_item(data, offset)
-        yield item
+        kind, entry, offset = decode_item(data, offset)
+        if kind != ENTRY:
+            raise Malformed(f"item of kind {kind} in the place of an entry")
+        entries.append(entry)
+    return entries
 
 
 def decode_text(data: bytes) -> str:
@@ -82,3 +76,11 @@ def decode_text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         raise Malformed("text is not UTF-8") from None
+
+
+def unpack(layout: Struct, data: bytes, offset: int = 0) -> tuple[Any, ...]:
+    """Return the fixed fields at an offset. Raises Malformed."""
+    try:
+        return layout.unpack_from(data, offset)
+    except struct.error:
+        raise Malformed("fixed fields are cut off") from None

@@ -34,6 +34,12 @@ def _open_sqlite(url: str) -> Store:
     return SqliteStore(url.removeprefix("sqlite:///"))
 
 
+def _open_log(url: str) -> Store:
+    from mockkube_storage.engines.log import LogStore
+
+    return LogStore(url.removeprefix("log:///"))
+
+
 def _open_postgresql(url: str) -> Store:
     from mockkube_storage.engines.postgresql import PostgresqlStore
 
@@ -49,8 +55,9 @@ def _open_remote(url: str) -> Store:
 ENGINES: Final = (
     Engine("memory", ("memory:",), "memory:", _open_memory),
     Engine("sqlite", ("sqlite:///",), "sqlite:///path", _open_sqlite),
+    Engine("log", ("log:///",), "log:///directory", _open_log),
     Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _open_postgresql),
-    Engine("remote", ("mockkube-store://",), "mockkube-store://host:port", _open_remote),
+    Engine("remote", ("mockkube-store://",), "mockkube-store://host:2379", _open_remote),
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 

@@ -18,8 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
-from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, Write, plan_writes
+from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, plan_writes
 from mockkube_storage.errors import Unavailable, UnknownEngine
+from mockkube_storage.writes import Write
 
 CHANNEL: Final = "store_commits"
 CONNECT_SECONDS_MAX: Final = 10

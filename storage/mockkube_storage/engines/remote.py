@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
-from mockkube_storage.engines.sql_plan import Write
 from mockkube_storage.errors import Compacted, FutureRevision, Unavailable, UnknownEngine
 from mockkube_storage.keys import check_key
 from mockkube_storage.model import Entry, Event, Page
 from mockkube_storage.remote.client import Replica, ServerConnection, connect
 from mockkube_storage.store import Store
 from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch
+from mockkube_storage.writes import Write
 
 SCHEME: Final = "mockkube-store://"
 # Delays between attempts to connect again.

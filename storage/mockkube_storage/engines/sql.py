@@ -15,14 +15,15 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mockkube_storage.engines import sql_tables as tables
-from mockkube_storage.engines.sql_plan import CommitPlan, Write
-from mockkube_storage.engines.sql_tasks import StoreTasks
-from mockkube_storage.engines.sql_writer import GroupCommitWriter
+from mockkube_storage.engines.group_commit import GroupCommitWriter
+from mockkube_storage.engines.sql_plan import CommitPlan
+from mockkube_storage.engines.store_tasks import StoreTasks
 from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, FutureRevision, Unavailable
 from mockkube_storage.keys import check_key
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
 from mockkube_storage.store import Store
 from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch, WatchHub
+from mockkube_storage.writes import Write
 
 # Events kept in memory for watchers that come back.
 RECENT_EVENTS_MAX: Final = 4_096

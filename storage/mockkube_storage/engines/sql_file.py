@@ -7,7 +7,7 @@ returns no error, and all is lost when the process ends.
 import os
 from dataclasses import dataclass
 
-from mockkube_storage.engines.sql_lock import FileLock
+from mockkube_storage.engines.file_lock import FileLock
 
 
 class FileLost(Exception):

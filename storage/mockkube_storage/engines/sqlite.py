@@ -21,12 +21,13 @@ from sqlalchemy.pool import NullPool
 
 from mockkube_storage.current import CurrentEntries
 from mockkube_storage.engines import sql_tables as tables
+from mockkube_storage.engines.file_lock import FileLock
 from mockkube_storage.engines.sql import SqlStore
 from mockkube_storage.engines.sql_file import DatabaseFile, FileLost
-from mockkube_storage.engines.sql_lock import FileLock
-from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, Write, plan_writes
+from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, plan_writes
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry, Event, EventType, Page
+from mockkube_storage.writes import Write
 
 _INSERT: Final = str(tables.INSERT.compile(dialect=sqlite.dialect(paramstyle="qmark")))
 # Rows of one statement: older versions of SQLite accept at most 999 values in it.

@@ -4,16 +4,16 @@ import asyncio
 from asyncio import Event as Flag
 from asyncio import Future, get_running_loop
 from collections import deque
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mockkube_storage.current import CurrentEntries
-from mockkube_storage.encoding import DELETE, ENTRY, PUT, Malformed, decode_item, decode_items, decode_text
-from mockkube_storage.engines.sql_plan import Write
-from mockkube_storage.errors import Compacted, Conflict, Unavailable
+from mockkube_storage.encoding import DELETE, ENTRY, PUT, Malformed, decode_entries, decode_item, decode_text, unpack
+from mockkube_storage.errors import Compacted, Conflict, StoreError, Unavailable
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page, delete_event, put_event
 from mockkube_storage.remote import messages
-from mockkube_storage.remote.messages import Answer, FrameReader, Outcome, Request, frame, unpack
+from mockkube_storage.remote.messages import Answer, FrameReader, Outcome, Request, frame
 from mockkube_storage.watch import WatchHub
+from mockkube_storage.writes import PendingCommit, Write
 
 # Time in which a server has to accept a connection and to answer the greeting.
 CONNECT_SECONDS_MAX: Final = 5.0
@@ -45,20 +45,10 @@ class Replica:
         self.compacted = 0
         self.generation += 1
 
-    def make_event(self, key: str, value: bytes | None, revision: int, changed: dict[str, Entry | None]) -> Event:
-        """Return the event of a write that follows all before; `changed` has the entries of the same commit."""
-        previous = changed[key] if key in changed else self.current.get(key)
-        if value is None:
-            if previous is None:
-                raise Malformed(f"deletion of {key}, which does not exist")
-            changed[key] = None
-            return delete_event(previous, revision)
-        created = revision if previous is None else previous.create_revision
-        changed[key] = entry = Entry(key, value, created, revision)
-        return put_event(entry, previous)
-
     def publish(self, events: list[Event]) -> None:
-        """Apply and publish the events of a commit."""
+        """Apply and publish the events of a commit. Raises Malformed unless they follow those before."""
+        if events[0].revision <= self.hub.revision:
+            raise Malformed(f"revision {events[0].revision} after {self.hub.revision}")
         for event in events:
             self.current.apply(event)
         self.hub.publish(events)
@@ -91,9 +81,9 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for frames in the place of HTTP."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(
             f"GET / HTTP/1.1\r\nHost: {self._address}\r\nConnection: Upgrade\r\n"
             f"Upgrade: {messages.PROTOCOL_NAME}\r\n\r\n".encode()
         )
@@ -230,8 +220,8 @@ class ServerConnection(asyncio.Protocol):
                 self._answer(number, None)
             case Answer.PAGE:
                 number, revision, remaining = unpack(messages.PAGE, body)
-                entries = tuple([item.entry for item in decode_items(body, messages.PAGE.size)])
-                self._answer(number, Page(entries, revision, remaining))
+                entries = decode_entries(body, messages.PAGE.size)
+                self._answer(number, Page(tuple(entries), revision, remaining))
             case Answer.EVENTS:
                 number, up_to = unpack(messages.GET, body)
                 self._answer(number, _decode_history(body, up_to))
@@ -252,7 +242,7 @@ class ServerConnection(asyncio.Protocol):
                 self._welcome = (welcome[0], welcome[1], welcome[2])
                 self._entries = [] if loads else None
             case Answer.ENTRIES if self._entries is not None:
-                self._entries += [item.entry for item in decode_items(body, 0)]
+                self._entries += decode_entries(body)
             case Answer.LIVE:
                 self._finish_loading()
                 self._replica.set_compacted(self._welcome[2])
@@ -265,54 +255,53 @@ class ServerConnection(asyncio.Protocol):
             self._replica.load(self._welcome[0], self._entries, self._welcome[1])
             self._entries = None
 
-    def _handle_commit(self, body: bytes) -> None:
+    def _handle_commit(self, body: bytes) -> None:  # hot: every commit
         """Publish the events of a commit, then answer the own writes in it."""
         self._finish_loading()
         replica = self._replica
-        events: list[Event] = []
-        changed: dict[str, Entry | None] = {}
-        outcomes: list[tuple[Future[Entry], Entry | Exception]] = []
+        commit = PendingCommit(replica.current.get)
+        outcomes: list[tuple[Future[Entry], Entry | StoreError]] = []
         offset, end = 0, len(body)
         while offset < end:
             kind = body[offset]
             if kind in (PUT, DELETE):
-                item, offset = decode_item(body, offset)
-                key = item.entry.key
-                events.append(
-                    replica.make_event(key, item.entry.value if kind == PUT else None, item.entry.revision, changed)
-                )
+                kind, entry, offset = decode_item(body, offset)
+                if kind == DELETE and commit.get(entry.key) is None:
+                    raise Malformed(f"deletion of {entry.key}, which does not exist")
+                commit.add(Write(entry.key, entry.value if kind == PUT else None, None), entry.revision)
                 continue
             if not self._writes:
                 raise Malformed("outcome of a write that was not sent")
             write, answer = self._writes.popleft()
-            if kind == Outcome.DONE:
-                (_, revision) = unpack(messages.OUTCOME_DONE, body, offset)
-                offset += messages.OUTCOME_DONE.size
-                event = replica.make_event(write.key, write.value, revision, changed)
-                events.append(event)
-                outcomes.append((answer, event.entry))
-            elif kind == Outcome.CONFLICT:
-                offset += 1
-                key = write.key
-                current = changed[key] if key in changed else replica.current.get(key)
-                outcomes.append((answer, Conflict(key, current)))
-            elif kind == Outcome.FAILED:
-                _, length = unpack(messages.OUTCOME_FAILED, body, offset)
-                offset += messages.OUTCOME_FAILED.size
-                cause = decode_text(body[offset : offset + length])
-                offset += length
-                outcomes.append((answer, Unavailable(replica.where, cause)))
-            else:
-                raise Malformed(f"item of unknown kind {kind}")
-        if events:
-            if events[0].revision <= replica.hub.revision:
-                raise Malformed(f"revision {events[0].revision} after {replica.hub.revision}")
-            replica.publish(events)
+            outcome, offset = self._read_outcome(write, commit, body, offset)
+            outcomes.append((answer, outcome))
+        if commit.events:
+            replica.publish(commit.events)
         for answer, outcome in outcomes:
-            if isinstance(outcome, Exception):
+            if isinstance(outcome, StoreError):
                 _set_error(answer, outcome)
             elif not answer.done():
                 answer.set_result(outcome)
+
+    def _read_outcome(
+        self, write: Write, commit: PendingCommit, body: bytes, offset: int
+    ) -> tuple[Entry | StoreError, int]:
+        """Return the outcome of an own write, and the offset of the next item; add its event to the commit."""
+        match body[offset]:
+            case Outcome.DONE:
+                _, revision = unpack(messages.OUTCOME_DONE, body, offset)
+                if write.value is None and commit.get(write.key) is None:
+                    raise Malformed(f"deletion of {write.key}, which does not exist")
+                return commit.add(write, revision).entry, offset + messages.OUTCOME_DONE.size
+            case Outcome.CONFLICT:
+                return Conflict(write.key, commit.get(write.key)), offset + 1
+            case Outcome.FAILED:
+                _, length = unpack(messages.OUTCOME_FAILED, body, offset)
+                start = offset + messages.OUTCOME_FAILED.size
+                cause = decode_text(body[start : start + length])
+                return Unavailable(self._replica.where, cause), start + length
+            case kind:
+                raise Malformed(f"item of unknown kind {kind}")
 
     def _answer(self, number: int, result: Any) -> None:
         answer = self._reads.pop(number, None)
@@ -345,14 +334,16 @@ def _decode_history(body: bytes, up_to: int) -> tuple[tuple[Event, ...], int]:
     """Return events that are each preceded by the entry which they replaced."""
     events: list[Event] = []
     previous: Entry | None = None
-    for item in decode_items(body, messages.GET.size):
-        if item.kind == ENTRY:
-            previous = item.entry
+    offset = messages.GET.size
+    while offset < len(body):
+        kind, entry, offset = decode_item(body, offset)
+        if kind == ENTRY:
+            previous = entry
             continue
-        if item.kind == PUT:
-            events.append(put_event(item.entry, previous))
+        if kind == PUT:
+            events.append(put_event(entry, previous))
         elif previous is not None:
-            events.append(delete_event(previous, item.entry.revision))
+            events.append(delete_event(previous, entry.revision))
         else:
             raise Malformed("deletion of an entry that is missing")
         previous = None

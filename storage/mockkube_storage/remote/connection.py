@@ -5,16 +5,16 @@ A client first receives what it lacks, as fast as it reads; then it is live: eve
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from mockkube_storage.encoding import Malformed, decode_text, encode_entry, encode_event
-from mockkube_storage.engines.sql_plan import Write
-from mockkube_storage.errors import InvalidKey, StoreError
+from mockkube_storage.encoding import Malformed, decode_text, encode_entry, encode_event, unpack
+from mockkube_storage.errors import Compacted, FutureRevision, InvalidKey
 from mockkube_storage.keys import check_key
 from mockkube_storage.model import Entry, Event
 from mockkube_storage.remote import messages
-from mockkube_storage.remote.messages import Answer, FrameReader, Request, frame, split_text, unpack
+from mockkube_storage.remote.messages import Answer, FrameReader, Request, frame, split_text
+from mockkube_storage.writes import Write
 
 if TYPE_CHECKING:
     from mockkube_storage.remote.server import StoreServer
@@ -30,7 +30,7 @@ class ClientConnection(asyncio.Protocol):
 
     def __init__(self, server: "StoreServer", transport: asyncio.Transport) -> None:
         self._server = server
-        self._store = server.store
+        self._versions = server.store.versions
         self._transport = transport
         self._reader = FrameReader(messages.REQUEST_BYTES_MAX)
         self._unsent: list[bytes] = []
@@ -121,35 +121,37 @@ class ClientConnection(asyncio.Protocol):
                 self._submit(Write(decode_text(body[messages.DELETE.size :]), None, expected))
             case Request.REVISION:
                 (number,) = unpack(messages.REQUEST, body)
-                self._unsent.append(frame(Answer.REVISED, messages.REVISED.pack(number, self._store.revision, 0)))
+                self._unsent.append(frame(Answer.REVISED, messages.REVISED.pack(number, self._versions.revision, 0)))
             case _:
                 self._handle_read(type_, body)
 
     def _handle_read(self, type_: int, body: bytes) -> None:
         match type_:
-            case Request.GET:
-                number, revision = unpack(messages.GET, body)
-                work = self._get(number, revision, decode_text(body[messages.GET.size :]))
-            case Request.LIST:
-                number, revision, limit, length = unpack(messages.LIST, body)
-                prefix, rest = split_text(body, messages.LIST.size, length)
-                work = self._list(number, revision, limit, prefix, decode_text(rest))
-            case Request.HISTORY:
-                number, after = unpack(messages.GET, body)
-                work = self._read_history(number, after, decode_text(body[messages.GET.size :]))
+            case Request.GET | Request.LIST | Request.HISTORY:
+                (number,) = unpack(messages.REQUEST, body)
+                try:
+                    answer = self._read(type_, body)
+                except (Compacted, FutureRevision) as error:
+                    answer = messages.encode_error(number, error)
+                self._unsent.append(answer)
             case Request.COMPACT:
                 number, revision = unpack(messages.GET, body)
-                work = self._compact(number, revision)
+                self._server.compact(self, number, revision)
             case _:
                 raise Malformed(f"message of unknown type {type_}")
-        self._server.start_task(self._answer(number, work))
 
-    async def _answer(self, number: int, work: "Coroutine[Any, Any, bytes]") -> None:
-        try:
-            answer = await work
-        except StoreError as error:
-            answer = messages.encode_error(number, error)
-        self.send(answer)
+    def _read(self, type_: int, body: bytes) -> bytes:
+        match type_:
+            case Request.GET:
+                number, revision = unpack(messages.GET, body)
+                return self._get(number, revision, decode_text(body[messages.GET.size :]))
+            case Request.LIST:
+                number, revision, limit, length = unpack(messages.LIST, body)
+                prefix, start = split_text(body, messages.LIST.size, length)
+                return self._list(number, revision, limit, prefix, decode_text(start))
+            case _:
+                number, after = unpack(messages.GET, body)
+                return self._read_history(number, after, decode_text(body[messages.GET.size :]))
 
     def _submit(self, write: Write) -> None:
         if not self._live:
@@ -157,13 +159,13 @@ class ClientConnection(asyncio.Protocol):
         check_key(write.key)
         self._server.submit(self, write)
 
-    async def _get(self, number: int, revision: int, key: str) -> bytes:
-        entry = await self._store.get(key, revision=revision)
+    def _get(self, number: int, revision: int, key: str) -> bytes:
+        entry = self._versions.get(key, revision)
         items = [] if entry is None else [encode_entry(entry)]
         return frame(Answer.PAGE, messages.PAGE.pack(number, revision, 0), *items)
 
-    async def _list(self, number: int, revision: int, limit: int, prefix: str, start: str) -> bytes:
-        page = await self._store.list(prefix, start=start, limit=limit, revision=revision)
+    def _list(self, number: int, revision: int, limit: int, prefix: str, start: str) -> bytes:
+        page = self._versions.list(prefix, start=start, limit=limit, revision=revision)
         items, size = [], 0
         for entry in page.entries:
             if size > PART_BYTES_MAX:
@@ -173,11 +175,13 @@ class ClientConnection(asyncio.Protocol):
         remaining = page.remaining + len(page.entries) - len(items)
         return frame(Answer.PAGE, messages.PAGE.pack(number, page.revision, remaining), *items)
 
-    async def _read_history(self, number: int, after: int, prefix: str) -> bytes:
+    def _read_history(self, number: int, after: int, prefix: str) -> bytes:
         """Answer with the next events of a prefix, each preceded by the entry that it replaced."""
-        up_to = self._store.revision
+        events = self._versions.hub.events_after(after)
+        if events is None:
+            raise Compacted(after, self._versions.compacted)
         items, size = [], 0
-        for event in self._server.events_after(after):
+        for event in events:
             if not event.entry.key.startswith(prefix):
                 continue
             if size > PART_BYTES_MAX:
@@ -186,26 +190,20 @@ class ClientConnection(asyncio.Protocol):
                 items.append(encode_entry(event.previous))
             items.append(encode_event(event))
             size += len(items[-1])
-        return frame(Answer.EVENTS, messages.GET.pack(number, up_to), *items)
-
-    async def _compact(self, number: int, revision: int) -> bytes:
-        await self._server.compact(revision)
-        return frame(Answer.DONE, messages.REQUEST.pack(number))
+        return frame(Answer.EVENTS, messages.GET.pack(number, self._versions.revision), *items)
 
     def _greet(self, body: bytes) -> None:
         version, store_id, revision = unpack(messages.HELLO, body)
         if version != messages.PROTOCOL_VERSION:
             raise Malformed(f"protocol version {version}, this server knows {messages.PROTOCOL_VERSION} only")
         self._greeted = True
-        store = self._store
-        resumes = store_id == store.store_id and revision <= store.revision
-        if resumes and store.events_after(revision) is not None:
-            self._sent_revision = revision
-        else:
-            resumes = False
-            self._entries = store.current_entries()
-            self._sent_revision = store.revision
-        welcome = messages.WELCOME.pack(store.store_id, store.revision, store.compacted_revision, not resumes)
+        versions, own_store_id = self._versions, self._server.store.store_id
+        known = store_id == own_store_id and revision <= versions.revision
+        resumes = known and versions.hub.events_after(revision) is not None
+        if not resumes:
+            self._entries = tuple(versions.current)
+        self._sent_revision = revision if resumes else versions.revision
+        welcome = messages.WELCOME.pack(own_store_id, versions.revision, versions.compacted, not resumes)
         self.send(frame(Answer.WELCOME, welcome))
         self._feed()
 
@@ -233,7 +231,7 @@ class ClientConnection(asyncio.Protocol):
             return frame(Answer.ENTRIES, *items)
         self._entries = ()
         self._next_entry = 0
-        events: Sequence[Event] | None = self._store.events_after(self._sent_revision)
+        events: Sequence[Event] | None = self._versions.hub.events_after(self._sent_revision)
         if events is None:
             self.end("what it lacks has been compacted while it was loading")
             return None

@@ -105,7 +105,7 @@ class HttpConnection(asyncio.Protocol):
             case "/version":
                 version = self._server.version
                 minor = ".".join(version.split(".")[:2])
-                body = {"etcdserver": version, "etcdcluster": f"{minor}.0"}
+                body = {"etcdserver": version, "etcdcluster": f"{minor}.0", "storage": f"{minor}.0"}
                 self._respond(200, body, keep=keep, with_body=with_body)
             case "/metrics":
                 self._respond(200, self._server.render_metrics(), keep=keep, with_body=with_body)

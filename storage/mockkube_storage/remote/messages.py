@@ -18,13 +18,12 @@ big-endian. Requests carry a number that their answer repeats, except writes, wh
     RELEASED
 """
 
-import struct
 from collections.abc import Iterator
 from enum import IntEnum
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
-from mockkube_storage.encoding import Malformed, decode_text
+from mockkube_storage.encoding import Malformed, decode_text, unpack
 from mockkube_storage.errors import Compacted, FutureRevision, StoreError, Unavailable
 
 PROTOCOL_NAME: Final = "mockkube-store"
@@ -137,14 +136,6 @@ class FrameReader:
                 del self._rest[:offset]
             elif offset < end:
                 self._rest += data[offset:]
-
-
-def unpack(layout: Struct, data: bytes, offset: int = 0) -> tuple[Any, ...]:
-    """Return the fixed fields of a message at an offset. Raises Malformed."""
-    try:
-        return layout.unpack_from(data, offset)
-    except struct.error:
-        raise Malformed("message is cut off") from None
 
 
 def split_text(data: bytes, start: int, length: int) -> tuple[str, bytes]:

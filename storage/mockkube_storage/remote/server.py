@@ -9,58 +9,44 @@ import logging
 from asyncio import Event as Flag
 from asyncio import get_running_loop
 from collections import deque
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from socket import socket
+from typing import Final, Protocol
 
 from mockkube_storage.encoding import encode_event
-from mockkube_storage.engines.sql_plan import CommitPlan, Write
-from mockkube_storage.errors import Compacted, Conflict, StoreError, Unavailable
-from mockkube_storage.model import Entry, Event, Page
+from mockkube_storage.errors import Conflict, StoreError, Unavailable
+from mockkube_storage.model import Entry, Event
 from mockkube_storage.remote import messages
 from mockkube_storage.remote.connection import ClientConnection
 from mockkube_storage.remote.http import HttpConnection
 from mockkube_storage.remote.messages import Answer, Outcome
+from mockkube_storage.versions import Versions
+from mockkube_storage.writes import Decisions, Write
 
 _log = logging.getLogger(__name__)
 
 
 class ServedStore(Protocol):
-    """Store as its server needs it: everything in memory, and writes in groups."""
+    """Store as its server needs it: all versions in memory, and writes in groups."""
 
     @property
     def store_id(self) -> bytes:
         """Identity of the data, which stays when the store is opened again."""
 
     @property
-    def revision(self) -> int:
-        """Newest revision."""
-
-    @property
-    def compacted_revision(self) -> int:
-        """Revision up to which the store is compacted."""
+    def versions(self) -> Versions:
+        """Versions of all keys, for reading."""
 
     @property
     def problem(self) -> str:
         """Reason why nothing written now would be kept; empty if there is none."""
 
-    async def commit(self, writes: Sequence[Write]) -> CommitPlan:
+    async def commit(self, writes: Sequence[Write]) -> Decisions:
         """Decide a group of writes, keep what is decided, and publish it. Raises Unavailable."""
 
-    def current_entries(self) -> tuple[Entry, ...]:
-        """Return the entries at the newest revision."""
-
-    def events_after(self, revision: int) -> Sequence[Event] | None:
-        """Return all events after a revision; None if some of them are compacted."""
-
-    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Return the entry of a key at a revision."""
-
-    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Return the entries of a prefix at a revision."""
-
     async def compact(self, revision: int) -> None:
-        """Forget what was replaced or deleted up to a revision."""
+        """Forget what was replaced or deleted up to a revision. Raises FutureRevision or Unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +86,23 @@ class StoreServer:
         async with asyncio.TaskGroup() as self._tasks:
             await self._commit_groups()
 
-    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run the work of a request; it ends with `run`."""
-        self._tasks.create_task(work)
+    async def listen(self, listening: socket) -> None:
+        """Accept connections on a socket that listens."""
+        self._servers.append(await get_running_loop().create_server(lambda: HttpConnection(self), sock=listening))
 
-    def events_after(self, after: int) -> Sequence[Event]:
-        """Return all events after a revision. Raises Compacted."""
-        events = self.store.events_after(after)
-        if events is None:
-            raise Compacted(after, self.store.compacted_revision)
-        return events
+    def close(self) -> None:
+        """Stop listening, and close all connections."""
+        for server in self._servers:
+            server.close()
+        for connection in tuple(self._connections):
+            connection.close()
 
     def render_metrics(self) -> str:
         """Return the metrics of the server as text."""
         return (
             "# TYPE etcd_server_has_leader gauge\netcd_server_has_leader 1\n"
             f"# TYPE etcd_debugging_mvcc_current_revision gauge\n"
-            f"etcd_debugging_mvcc_current_revision {self.store.revision}\n"
+            f"etcd_debugging_mvcc_current_revision {self.store.versions.revision}\n"
             f"# TYPE mockkube_store_clients gauge\nmockkube_store_clients {len(self._live)}\n"
         )
 
@@ -126,19 +112,6 @@ class StoreServer:
             self._wake.clear()
             while group := self._take_group():
                 await self._commit(group)
-
-    async def listen(self, host: str, port: int) -> list[tuple[str, int]]:
-        """Listen on an address; return the addresses with their ports. Raises OSError."""
-        server = await get_running_loop().create_server(lambda: HttpConnection(self), host, port, backlog=1024)
-        self._servers.append(server)
-        return [socket.getsockname()[:2] for socket in server.sockets]
-
-    def close(self) -> None:
-        """Stop listening and close all connections."""
-        for server in self._servers:
-            server.close()
-        for connection in tuple(self._connections):
-            connection.close()
 
     def add(self, connection: ClientConnection | HttpConnection) -> None:
         """Register an open connection."""
@@ -162,12 +135,20 @@ class StoreServer:
         self._waiting.append((connection, write))
         self._wake.set()
 
-    async def compact(self, revision: int) -> None:
-        """Compact the store, and tell all clients."""
-        await self.store.compact(revision)
-        note = messages.frame(Answer.COMPACTED, messages.REVISION.pack(self.store.compacted_revision))
-        for connection in self._live:
-            connection.send(note)
+    def compact(self, connection: ClientConnection, number: int, revision: int) -> None:
+        """Compact the store for a client, and answer its request."""
+        self._tasks.create_task(self._compact(connection, number, revision))
+
+    async def _compact(self, connection: ClientConnection, number: int, revision: int) -> None:
+        try:
+            await self.store.compact(revision)
+        except StoreError as error:
+            connection.send(messages.encode_error(number, error))
+            return
+        note = messages.frame(Answer.COMPACTED, messages.REVISION.pack(self.store.versions.compacted))
+        for live in tuple(self._live):
+            live.send(note)
+        connection.send(messages.frame(Answer.DONE, messages.REQUEST.pack(number)))
 
     def _take_group(self) -> list[tuple[ClientConnection, Write]]:
         group: list[tuple[ClientConnection, Write]] = []
@@ -179,11 +160,11 @@ class StoreServer:
 
     async def _commit(self, group: Sequence[tuple[ClientConnection, Write]]) -> None:
         try:
-            plan = await self.store.commit([write for _, write in group])
+            decisions = await self.store.commit([write for _, write in group])
         except StoreError as error:
             self._send_failure(group, error)
             return
-        self._send_commit([connection for connection, _ in group], plan.outcomes, plan.events)
+        self._send_commit([connection for connection, _ in group], decisions.outcomes, decisions.events)
 
     def _send_commit(
         self, origins: Iterable[ClientConnection], outcomes: Iterable[Entry | Conflict], events: Iterable[Event]

@@ -6,18 +6,20 @@ workers each has a database of its own on that server, so none empties another's
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from mockkube_storage.engines.catalogue import ENGINES, open_store
-from mockkube_storage.engines.memory import MemoryStore
+from mockkube_storage.engines.log import LogStore
 from mockkube_storage.remote.server import ServedStore, StoreServer
 from mockkube_storage.store import Store
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
+Serve = Callable[[ServedStore], AbstractAsyncContextManager[str]]
 SKIP_POSTGRES = "MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied"
 
 
@@ -51,14 +53,21 @@ async def database_of_worker() -> str:
     return urlsplit(POSTGRES)._replace(path=f"/{name}").geturl()
 
 
+@pytest.fixture
+def serve() -> Serve:
+    """Serves a store to clients in this process: `async with serve(store) as url`."""
+    return _serve
+
+
 @asynccontextmanager
-async def serve(store: ServedStore) -> AsyncIterator[str]:
+async def _serve(store: ServedStore) -> AsyncIterator[str]:
     """Serve a store to clients in this process; yields its URL."""
     server = StoreServer(store, version="3.6.5")
     running = asyncio.create_task(server.run())
-    ((host, port),) = await server.listen("127.0.0.1", 0)
+    listening = socket.create_server(("127.0.0.1", 0))
+    await server.listen(listening)
     try:
-        yield f"mockkube-store://{host}:{port}"
+        yield f"mockkube-store://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.close()
         running.cancel()
@@ -81,12 +90,14 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[s
             yield "memory:"
         case "sqlite":
             yield f"sqlite:///{tmp_path / 'store.db'}"
+        case "log":
+            yield f"log:///{tmp_path / 'store'}"
         case "postgresql":
             if not POSTGRES:
                 pytest.skip(SKIP_POSTGRES)
             yield await emptied()
         case "remote":
-            async with MemoryStore() as served, serve(served) as address:
+            async with LogStore(str(tmp_path), fsync=False) as served, _serve(served) as address:
                 yield address
         case name:
             raise AssertionError(f"no way to test engine {name}")

@@ -3,16 +3,21 @@
 import asyncio
 import os
 import tempfile
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.engines.log import LogStore
 from mockkube_storage.errors import StoreError
 from mockkube_storage.model import Event
 from mockkube_storage.store import Store
+
+if TYPE_CHECKING:
+    from tests.contract.store.conftest import Serve
 
 EXAMPLES = int(os.environ.get("MOCKKUBE_MODEL_EXAMPLES", "25"))
 KEYS = st.sampled_from(["/a/1", "/a/2", "/a/é", "/a/\U0001f600", "/a/\uffff", "/b/1", "/b", "c"])
@@ -34,6 +39,10 @@ class Comparison(RuleBasedStateMachine):
 
     def fresh_url(self) -> str:
         raise NotImplementedError
+
+    async def restart_engine(self) -> None:
+        await self.engine.close()
+        await self.engine.start()
 
     def run(self, work: Any) -> Any:
         return self.runner.run(work)
@@ -110,9 +119,9 @@ class Comparison(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        for store in (self.model, self.engine):
-            self.run(store.close())
-            self.run(store.start())
+        self.run(self.model.close())
+        self.run(self.model.start())
+        self.run(self.restart_engine())
 
     @invariant()
     def at_the_same_revision(self) -> None:
@@ -133,6 +142,47 @@ def test_any_commands_give_the_same_on_sqlite() -> None:
                 return f"sqlite:///{Path(folder) / str(next(files))}"
 
         _play(SqliteComparison)
+
+
+def test_any_commands_give_the_same_on_a_log() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        directories = iter(range(1_000_000))
+
+        class LogComparison(Comparison):
+            def fresh_url(self) -> str:
+                return f"log:///{Path(folder) / str(next(directories))}"
+
+        _play(LogComparison)
+
+
+def test_any_commands_give_the_same_on_a_remote_store(serve: "Serve") -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        directories = iter(range(1_000_000))
+
+        class RemoteComparison(Comparison):
+            """Client of a server that restarts with it."""
+
+            def fresh_url(self) -> str:
+                self.directory = Path(folder) / str(next(directories))
+                return str(self.run(self.start_server()))
+
+            async def start_server(self) -> str:
+                self.stack = AsyncExitStack()
+                served = await self.stack.enter_async_context(LogStore(str(self.directory), fsync=False))
+                return await self.stack.enter_async_context(serve(served))
+
+            async def restart_engine(self) -> None:
+                await self.engine.close()
+                await self.stack.aclose()
+                self.engine = open_store(await self.start_server())
+                await self.engine.start()
+
+            def teardown(self) -> None:
+                self.run(self.engine.close())
+                self.run(self.stack.aclose())
+                super().teardown()
+
+        _play(RemoteComparison)
 
 
 def test_any_commands_give_the_same_on_postgresql(empty_postgres: Any) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube_storage.engines.sql_plan import Write
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry
+from mockkube_storage.writes import Write
 
 Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Entry | Conflict]]]
 Job = Callable[[], Awaitable[int]]

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mockkube_storage.engines.sql_plan import Write
-from mockkube_storage.engines.sql_writer import GroupCommitWriter, WriterBounds
+from mockkube_storage.engines.group_commit import GroupCommitWriter, WriterBounds
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry
+from mockkube_storage.writes import Write
 
 
 class Gate:

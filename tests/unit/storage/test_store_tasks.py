@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from mockkube_storage.engines.sql_tasks import StoreTasks
+from mockkube_storage.engines.store_tasks import StoreTasks
 
 
 async def test_a_cancelled_call_leaves_its_work_to_finish_before_the_close() -> None:
