@@ -53,6 +53,9 @@ def _parse_digits(text: str, digits: str) -> int | None:
 
 def quote(text: str) -> str:
     """Quote a string as Go's `%q` does: characters that cannot be printed are escaped."""
+    # hot: per authorized request, nearly always of names
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{"".join(_ESCAPES.get(letter) or _escape_letter(letter) for letter in text)}"'
 
 

@@ -8,6 +8,7 @@ from mockkube.api.custom.metadata import MetadataTypeError
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Forbidden
 from mockkube.api.managed_fields.reset_fields import ALL_FIELDS, FieldFilter, get_field_filter
+from mockkube.api.managed_fields.types import TypeCompiler
 from mockkube.api.printers.custom import make_custom_printer
 from mockkube.api.schema import Schema, TypeNode
 from mockkube.api.types import Object
@@ -30,7 +31,7 @@ class CrdFieldsUpdaters(ManagedFieldsUpdaters):
     """Managed-fields updaters of all versions of one CRD."""
 
     def __init__(self, definition: Crd, codec: CustomResourceCodec) -> None:
-        super().__init__(_CrdSchema(definition, codec), codec)
+        super().__init__(_CrdSchema(definition, codec), codec, TypeCompiler())
         self._definition = definition
 
     def writable_fields(self, group: str, kind: str, api_version: str, subresource: str) -> FieldFilter:

@@ -6,6 +6,7 @@ upstream 1.36: apimachinery/pkg/util/managedfields
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api import conversions
@@ -33,13 +34,19 @@ _SHAPE_BYTES_MAX: Final = 16 * 1024
 _FIELDS_BY_SHAPE: Final[BoundedCache[Any, tuple[weakref.ref[ManagedFieldsUpdater], Object]]] = BoundedCache(512)
 
 
+@lru_cache(maxsize=32)
+def _get_type_compiler(schema: Schema) -> TypeCompiler:
+    return TypeCompiler()
+
+
 class ManagedFieldsUpdaters:
     """Managed-fields updaters of one server, each created when first needed."""
 
-    def __init__(self, schema: Schema, codec: Codec) -> None:
+    def __init__(self, schema: Schema, codec: Codec, types: TypeCompiler | None = None) -> None:
+        """Compile types with `types`, by default with a compiler that all servers with the schema share."""
         self._schema = schema
         self._codec = codec
-        self._types = TypeCompiler()
+        self._types = types or _get_type_compiler(schema)
         self._updaters: dict[tuple[str, str, str, str], ManagedFieldsUpdater] = {}
 
     def for_resource(self, resource: Resource, subresource: str) -> ManagedFieldsUpdater:
