@@ -25,7 +25,7 @@ from mockkube.apiserver.aggregation.availability_controller import AvailabilityC
 from mockkube.apiserver.aggregation.service_resolver import NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
 from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountTokenAuthenticator
-from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.authorizer import DEFAULT_MODES, RBAC, Authorizer
 from mockkube.apiserver.authorization.bootstrap_roles import bootstrap_rbac
 from mockkube.apiserver.authorization.escalation import EscalationCheck
 from mockkube.apiserver.custom.lazy_crd_controller import LazyCrdController
@@ -50,7 +50,9 @@ from mockkube.apiserver.registry.bootstrap import APISERVER_USER, bootstrap
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import KindSet, Registry, built_in_kinds
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
+from mockkube.apiserver.registry.service_ip_allocator import SERVICE_CIDR, ServiceIpAllocator
+from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
@@ -77,9 +79,13 @@ class ApiServerOptions:
     """Every gate of the version, on or off, as metrics report them."""
     trains: tuple[ReleaseTrain, ...] = field(default_factory=default_trains)
     """Release trains: which proposals a server of this version includes."""
+    authorization_modes: tuple[str, ...] = DEFAULT_MODES
+    """Authorization modes in the order in which they are asked."""
+    service_cidrs: tuple[str, ...] = (SERVICE_CIDR,)
+    """Ranges of cluster IPs, one for each IP family; the first is the primary one."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
-    runtime_config: Mapping[str, bool] = field(default_factory=dict)
+    runtime_config: RuntimeConfig = field(default_factory=RuntimeConfig)
     certificate_authority: str = ""
     front_proxy: FrontProxyCredentials | None = None
     """Client certificate shown to aggregated API servers; None: requests to them carry none."""
@@ -87,6 +93,8 @@ class ApiServerOptions:
     """Registry of further groups, with a store of its own; its owner keeps its watch cache running."""
     is_component_running: Callable[[str], bool] = lambda component: False
     """Function that returns whether a component of the cluster runs, by its name."""
+    simulated_kubelets: SimulatedKubelets = field(default_factory=SimulatedKubelets)
+    """Kubelets that answer for pods, shared by the API servers of a cluster."""
     lease_identity: str = ""
     """Holder of the identity lease: the host, a slash, a suffix that tells servers of a host apart; empty: no lease."""
     hot_loops: HotLoops | None = None
@@ -133,7 +141,7 @@ class ApiServer:
             capabilities=options.caps,
             schema=make_schema(options.caps.version, options.trains),
             admission=AdmissionChain(admission.build_plugins(options.enable_admission, options.disable_admission)),
-            allocators=ServiceIpAllocator(random=chance),
+            allocators=ServiceIpAllocator(options.service_cidrs, random=chance),
             runtime_config=options.runtime_config,
             kind_set=_kind_set(options.caps.version, options.trains),
             token_issuer=options.token_issuer,
@@ -148,12 +156,13 @@ class ApiServer:
         )
         self._ready = False
         checks = [HealthCheck("ping", lambda: True), HealthCheck("etcd", lambda: self._ready and not store.problem)]
-        authorizer = Authorizer(self.registry)
+        authorizer = Authorizer(self.registry, options.authorization_modes)
         services = self.registry.dependencies
         # The authorizer reads roles from the registry, and the registry's admission and strategies ask the authorizer.
         # The cycle is closed here, after both exist.
         services.authorize = authorizer.authorize
         services.is_component_running = options.is_component_running
+        services.simulated_kubelets = options.simulated_kubelets
         self._webhooks = WebhookClient(self._resolve_service_url)
         services.call_webhook = self._webhooks.post
         services.admission = AdmissionChain([*services.admission.plugins, EscalationCheck(authorizer)])
@@ -204,7 +213,8 @@ class ApiServer:
         self.registry.dependencies.on_crd_created = self._crd_controller.sync
         self._tasks.append(self._group.create_task(self._crd_controller.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
-        await bootstrap_rbac(self.registry)
+        if RBAC in self._options.authorization_modes:
+            await bootstrap_rbac(self.registry)
         # Without the ServiceAccount plugin no pod needs a service account, so namespaces get none by default.
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.dependencies.admission.plugins):
             self.registry.dependencies.on_namespace_created = self._namespace_defaults.sync

@@ -21,6 +21,7 @@ COMMANDS: Final = (
     CommandEntry("up", "Start a cluster in the foreground."),
     CommandEntry("down", "Stop a running cluster."),
     CommandEntry("status", "Show the clusters of this user."),
+    CommandEntry("assets", "Write etcd and kube-apiserver executables for test tools."),
     CommandEntry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
     CommandEntry("eval", "Ask what an expression, version, toleration or selector says."),
     CommandEntry("scan", "Find what breaks without a gate, or at an older version."),

@@ -1,4 +1,4 @@
-"""Run a cluster as this process: event loop, signals, log, memory settings."""
+"""Run a server as this process: event loop, signals, memory settings; `run_in_foreground` runs a cluster."""
 
 import asyncio
 import gc
@@ -8,15 +8,17 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.cluster.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from mockkube.cluster.cluster import Cluster, RunningCluster
+    from mockkube.cluster.cluster import RunningCluster
+
+T = TypeVar("T")
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AUTHORITY_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -37,19 +39,26 @@ def run_in_foreground(
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    directory = StateDirectory.for_cluster(configuration.name, environment)
+
+    def make_cluster() -> AbstractAsyncContextManager["RunningCluster"]:
+        from mockkube.cluster.cluster import Cluster
+
+        return Cluster(configuration, directory)
+
+    run_until_signal(make_cluster, ready)
+
+
+def run_until_signal(make_server: Callable[[], AbstractAsyncContextManager[T]], ready: Callable[[T], None]) -> None:
+    """Enter what `make_server` returns, call `ready` with the result, leave it on SIGINT or SIGTERM."""
     _allow_many_connections()
     gc.disable()  # nothing made while starting becomes garbage that is worth a search
-    directory = StateDirectory.for_cluster(configuration.name, environment)
     with asyncio.Runner(loop_factory=_find_loop_factory()) as runner:
-        runner.run(_run(configuration, directory, ready))
+        runner.run(_run(make_server, ready))
 
 
-async def _run(
-    configuration: ClusterConfiguration, directory: StateDirectory, ready: "Callable[[RunningCluster], None]"
-) -> None:
+async def _run(make_server: Callable[[], AbstractAsyncContextManager[T]], ready: Callable[[T], None]) -> None:
     _load_aiohttp_without_roots()
-    from mockkube.cluster.cluster import Cluster
-
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     watchdog = Watchdog(loop)
 
@@ -60,7 +69,7 @@ async def _run(
     for number in _STOP_SIGNALS:  # of the interpreter, not the loop: they are run also while the loop does not turn
         signal.signal(number, request_stop)
     watchdog.start()
-    serving = loop.create_task(_serve(Cluster(configuration, directory), ready), name="serving")
+    serving = loop.create_task(_serve(make_server(), ready), name="serving")
     stopped = loop.create_task(stop.wait(), name="stop")
     try:
         await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -72,9 +81,9 @@ async def _run(
         watchdog.close()
 
 
-async def _serve(cluster: "Cluster", ready: "Callable[[RunningCluster], None]") -> None:
-    """Run the cluster until cancelled, also during its start."""
-    async with cluster as running:
+async def _serve(server: AbstractAsyncContextManager[T], ready: Callable[[T], None]) -> None:
+    """Run the server until cancelled, also during its start."""
+    async with server as running:
         gc.freeze()  # what is there now stays: a collection need not look at it
         gc.set_threshold(*_GC_THRESHOLDS)
         gc.enable()

@@ -13,7 +13,6 @@ from mockkube.apiserver.authorization.rules import format_go_list
 from mockkube.apiserver.identity.service_account_tokens import LEGACY_ISSUER
 from mockkube.apiserver.identity.user import (
     CREDENTIAL_ID,
-    DEFAULT_AUDIENCE,
     AuthenticatedUser,
     InvalidCredentials,
     User,
@@ -46,7 +45,7 @@ class ServiceAccountTokenAuthenticator:
             return None
         is_legacy = claims["iss"] == LEGACY_ISSUER
         # Legacy tokens have no audience; upstream treats them as meant for the API server.
-        own: list[str] = [DEFAULT_AUDIENCE] if is_legacy else claims["aud"]
+        own: list[str] = [*self._issuer.audiences] if is_legacy else claims["aud"]
         agreed = tuple(audience for audience in own if audience in audiences)
         if not agreed:
             why = (

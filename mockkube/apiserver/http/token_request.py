@@ -57,7 +57,7 @@ def _issue_token(resource_request: ResourceRequest, request: Object) -> Object:
     spec = request.setdefault("spec", {})
     spec["expirationSeconds"] = spec.get("expirationSeconds") or EXPIRATION_SECONDS_DEFAULT
     # The response shows the defaults, so they are filled into the spec itself.
-    spec["audiences"] = spec.get("audiences") or [services.token_issuer.issuer]
+    spec["audiences"] = spec.get("audiences") or [*services.token_issuer.audiences]
     spec.setdefault("boundObjectRef", None)
     if errors := _validate_expiration(spec):
         raise Invalid(_GROUP, "TokenRequest", "", errors)
@@ -106,7 +106,11 @@ def _token_terms(request: ResourceRequest, spec: ReadOnlyObject, bound: _BoundOb
     services = request.resource.dependencies
     expires, warn_after = now + timedelta(seconds=spec["expirationSeconds"]), None
     of_pod = bound.obj is not None and bound.obj["kind"] == "Pod"
-    if of_pod and spec["expirationSeconds"] == KUBELET_SECONDS and spec["audiences"] == [services.token_issuer.issuer]:
+    if (
+        of_pod
+        and spec["expirationSeconds"] == KUBELET_SECONDS
+        and spec["audiences"] == [*services.token_issuer.audiences]
+    ):
         expires, warn_after = now + EXTENDED_LIFETIME, expires
     return TokenTerms(
         audiences=spec["audiences"],

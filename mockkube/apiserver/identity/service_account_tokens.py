@@ -4,30 +4,24 @@ upstream 1.36: pkg/serviceaccount/jwt.go
 """
 
 import base64
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 from cachetools import LRUCache
 
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, encode_base64url
 from mockkube.apiserver.identity.user import DEFAULT_AUDIENCE, InvalidCredentials
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 # Verified tokens that are cached, because verifying a signature takes much longer than most requests.
 VERIFIED_TOKENS_MAX: Final = 1024
 
 # Issuer of legacy tokens, which are stored in secrets and never expire.
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
-
-_COORDINATE_BYTES: Final = 32
-_ALGORITHM: Final = "ES256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +38,56 @@ class TokenTerms:
 
 
 class TokenIssuer:
-    """Issuer with a key of its own, generated with the first token, so its tokens are invalid after a restart."""
+    """Issuer of service account tokens, which also verifies them.
 
-    def __init__(self, issuer: str = DEFAULT_AUDIENCE) -> None:
-        self.issuer = issuer
+    Without a signing key it generates one with the first token, so that its tokens are invalid after a restart.
+    """
+
+    def __init__(
+        self,
+        issuers: Sequence[str] = (DEFAULT_AUDIENCE,),
+        *,
+        audiences: Sequence[str] = (),
+        load_signing_key: Callable[[], SigningKey] = SigningKey.generate,
+        load_verification_keys: Callable[[], Sequence[VerificationKey]] | None = None,
+        keys_url: str = "",
+    ) -> None:
+        """Issue tokens of the first issuer; accept those of all of them.
+
+        `audiences` are those of the API, by default the issuers. Verification keys are by default the signing key's.
+        Keys are loaded when they are first needed: parsing them costs a tenth of a server's start.
+        """
+        self.issuer, self._issuers = issuers[0], frozenset((*issuers, LEGACY_ISSUER))
+        self.audiences = tuple(audiences) or tuple(issuers)
+        self.keys_url = keys_url
+        self._load_signing_key = load_signing_key
+        self._load_verification_keys = load_verification_keys
         self._verified: LRUCache[str, Object] = LRUCache(VERIFIED_TOKENS_MAX)
 
     @cached_property
-    def _key(self) -> "EllipticCurvePrivateKey":
-        from cryptography.hazmat.primitives.asymmetric import ec
-
-        return ec.generate_private_key(ec.SECP256R1())
+    def _key(self) -> SigningKey:
+        return self._load_signing_key()
 
     @cached_property
-    def _key_id(self) -> str:
-        # upstream 1.36: pkg/serviceaccount/jwt.go, keyIDFromPublicKey
-        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-        public = self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-        return _encode(hashlib.sha256(public).digest())
+    def _verification_keys(self) -> Mapping[str, VerificationKey]:
+        load = self._load_verification_keys
+        keys = (self._key.verification_key,) if load is None else load()
+        return {key.key_id: key for key in keys}
 
     def public_keys(self) -> Object:
         """Return the JSON Web Key Set by which tokens can be verified."""
-        # upstream 1.36: pkg/serviceaccount/openidmetadata.go
-        point = self._key.public_key().public_numbers()
-        x, y = (_encode(number.to_bytes(_COORDINATE_BYTES, "big")) for number in (point.x, point.y))
-        key = {"use": "sig", "kty": "EC", "kid": self._key_id, "crv": "P-256", "alg": _ALGORITHM, "x": x, "y": y}
-        return {"keys": [key]}
+        return {"keys": [key.to_json_web_key() for key in self._verification_keys.values()]}
 
     def openid_configuration(self, keys_at: str) -> Object:
         """Return the OpenID Connect discovery document; `keys_at` is the address of the keys."""
         return {
             "issuer": self.issuer,
-            "jwks_uri": keys_at,
+            "jwks_uri": self.keys_url or keys_at,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": [_ALGORITHM],
+            "id_token_signing_alg_values_supported": sorted(
+                {key.algorithm for key in self._verification_keys.values()}
+            ),
         }
 
     def issue(self, account: ReadOnlyObject, terms: TokenTerms) -> str:
@@ -102,9 +110,10 @@ class TokenIssuer:
         )
 
     def _encode_token(self, claims: Object) -> str:
-        head = {"alg": _ALGORITHM, "kid": self._key_id}
-        signed = f"{_encode(orjson.dumps(head))}.{_encode(orjson.dumps(claims))}"
-        return f"{signed}.{_encode(self._sign(signed.encode()))}"
+        public = self._key.verification_key
+        head = {"alg": public.algorithm, "kid": public.key_id}
+        signed = f"{encode_base64url(orjson.dumps(head))}.{encode_base64url(orjson.dumps(claims))}"
+        return f"{signed}.{encode_base64url(self._key.sign(signed.encode()))}"
 
     def _make_claims(self, account: ReadOnlyObject, terms: TokenTerms) -> Object:
         # upstream 1.36: pkg/serviceaccount/claims.go
@@ -127,14 +136,6 @@ class TokenIssuer:
             "sub": _subject(metadata),
         }
 
-    def _sign(self, text: bytes) -> bytes:
-        from cryptography.hazmat.primitives.asymmetric import ec, utils
-        from cryptography.hazmat.primitives.hashes import SHA256
-
-        # JWS wants both numbers with a fixed length, where the library encodes them as DER.
-        r, s = utils.decode_dss_signature(self._key.sign(text, ec.ECDSA(SHA256())))
-        return r.to_bytes(_COORDINATE_BYTES, "big") + s.to_bytes(_COORDINATE_BYTES, "big")
-
     def verify(self, token: str) -> Object | None:
         """Return the claims of a token, or None if another issuer made it.
 
@@ -154,28 +155,17 @@ class TokenIssuer:
             return None
         head, claims = _decode_json(parts[0]), _decode_json(parts[1])
         # Another authenticator may know the token, so an unknown issuer is no error.
-        if claims is None or claims.get("iss") not in (self.issuer, LEGACY_ISSUER) or head is None:
+        if claims is None or claims.get("iss") not in self._issuers or head is None:
             return None
-        if head.get("kid", self._key_id) != self._key_id:
+        keys = self._verification_keys
+        # A token without a key id is verified by every key, as upstream's verifier does it.
+        candidates = tuple(keys.values()) if "kid" not in head else (keys.get(head["kid"]),)
+        if not any(candidates):
             raise InvalidCredentials("invalid signature, no keys found")
-        if not self._verify_signature(f"{parts[0]}.{parts[1]}".encode(), parts[2]):
+        signed, signature = f"{parts[0]}.{parts[1]}".encode(), _decode(parts[2])
+        if not any(key is not None and key.verify(signature, signed) for key in candidates):
             raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
         return claims
-
-    def _verify_signature(self, signed: bytes, signature: str) -> bool:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric import ec, utils
-        from cryptography.hazmat.primitives.hashes import SHA256
-
-        try:
-            raw = _decode(signature)
-            encoded = utils.encode_dss_signature(
-                int.from_bytes(raw[:_COORDINATE_BYTES], "big"), int.from_bytes(raw[_COORDINATE_BYTES:], "big")
-            )
-            self._key.public_key().verify(encoded, signed, ec.ECDSA(SHA256()))
-        except (InvalidSignature, ValueError):
-            return False
-        return True
 
 
 def _subject(metadata: ReadOnlyObject) -> str:
@@ -195,9 +185,8 @@ def _decode_json(part: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
 def _decode(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+    try:
+        return base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+    except ValueError:
+        return b""

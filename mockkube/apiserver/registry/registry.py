@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockkube_storage.store import Store
 
-from mockkube.api.catalogue import KINDS, KindInfo, is_stable_version, load_kind
+from mockkube.api.catalogue import KINDS, KindInfo, load_kind
 from mockkube.api.decoding.codec import Codec
 from mockkube.api.errors import Timeout
 from mockkube.api.kind import Kind
@@ -21,6 +21,7 @@ from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.elsewhere import AggregatedApi
 from mockkube.apiserver.registry.managed_fields import ManagedFieldsUpdaters
 from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.apiserver.registry.watch_cache import WatchCache
 from mockkube.features.capabilities import Capabilities
@@ -79,13 +80,14 @@ class Registry:
         schema: Schema,
         admission: Admission,
         allocators: ServiceIpAllocator,
-        runtime_config: Mapping[str, bool],
+        runtime_config: RuntimeConfig,
         kind_set: KindSet = BUILT_IN_KINDS,
         token_issuer: TokenIssuer | None = None,
         hot_loops: HotLoops | None = None,
     ) -> None:
         self.schema = schema
         self.kind_set = kind_set
+        self._runtime_config = runtime_config
         codec = _get_codec(schema)
         self.dependencies = RegistryDependencies(
             store=store,
@@ -113,7 +115,7 @@ class Registry:
         # Aggregated APIs by group and version: requests to them are proxied.
         self.aggregated_apis: dict[tuple[str, str], AggregatedApi] = {}
         for kind in kind_set.kinds:
-            self._add_kind(kind, runtime_config)
+            self._add_kind(kind)
 
     def add_registry(self, other: "Registry") -> None:
         """Serve the resources of another registry, whose groups this one does not have."""
@@ -143,7 +145,7 @@ class Registry:
         """Return the registry that holds a group: an adopted one, else this."""
         return self._adopted_groups.get(group, self)
 
-    def _add_kind(self, kind: KindInfo, runtime_config: Mapping[str, bool]) -> None:
+    def _add_kind(self, kind: KindInfo) -> None:
         existing = [version for version in kind.versions if self.schema.find_kind_type(kind.group, version, kind.kind)]
         # Kinds without GET, such as reviews, are never stored; the HTTP layer answers them.
         if not existing or "get" not in kind.verbs:
@@ -161,8 +163,8 @@ class Registry:
                 self._storage_resources[kind.group, kind.plural] = resource
                 # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection
-            # Beta and alpha versions are off by default, as upstream, but objects are still stored in them.
-            if runtime_config.get(resource.api_version, is_stable_version(version)):
+            # Versions that are not served are still those in which objects are stored.
+            if self._runtime_config.serves(kind.group, version, kind.plural):
                 self.resources[kind.group, version, kind.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -204,7 +206,7 @@ class Registry:
                 if (kind.group, version, kind.plural) in self.resources
                 or (
                     "get" not in kind.verbs
-                    and is_stable_version(version)
+                    and self._runtime_config.serves(kind.group, version, kind.plural)
                     and self.schema.find_kind_type(kind.group, version, kind.kind)
                 )
             )

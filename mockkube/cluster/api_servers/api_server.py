@@ -1,11 +1,12 @@
 """Interface of an API server to its cluster, and the function that builds one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from mockkube_storage.store import Store
 
+from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.cluster.api_servers.credentials import Credentials, make_authenticator
 from mockkube.cluster.api_servers.node_registration import ObjectWriter
 from mockkube.cluster.api_servers.tcp_listener import Handler
@@ -21,7 +22,7 @@ from mockkube.runtime.random import Random
 if TYPE_CHECKING:
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
     from mockkube.apiserver.registry.registry import Registry
-    from mockkube.apiserver.server import ApiServer
+    from mockkube.apiserver.server import ApiServer, ApiServerOptions
 
 
 class Server(ObjectWriter, Protocol):
@@ -66,21 +67,31 @@ class ApiServerDependencies:
     token_issuer: "TokenIssuer"
     # Whether another component runs, by name; for component statuses.
     is_component_running: Callable[[str], bool] = lambda component: False
+    # Kubelets that answer for pods.
+    simulated_kubelets: SimulatedKubelets = field(default_factory=SimulatedKubelets)
     # Where the server reports objects that it cannot read.
     hot_loops: HotLoops | None = None
 
 
 def build_api_server(dependencies: ApiServerDependencies) -> Server:
     """Return an API server with these dependencies, not started."""
+    from mockkube.apiserver.server import ApiServer
+
+    options = make_options(dependencies)
+    return ApiServer(store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random)
+
+
+def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
+    """Return the options of an API server with these dependencies."""
     from mockkube.apiserver.admission.catalogue import validate_flags
     from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
-    from mockkube.apiserver.server import ApiServer, ApiServerOptions
+    from mockkube.apiserver.server import ApiServerOptions
 
     configuration, certificates = dependencies.configuration, dependencies.credentials.certificates
     enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
     if errors := validate_flags(enable, disable):
         raise ConfigurationError(f"--{'; --'.join(errors)}")
-    options = ApiServerOptions(
+    return ApiServerOptions(
         authenticator=make_authenticator(configuration, dependencies.credentials.token),
         caps=dependencies.settings.capabilities(),
         gates=tuple(dependencies.settings.gate_states()),
@@ -93,10 +104,10 @@ def build_api_server(dependencies: ApiServerDependencies) -> Server:
         additional_registry=dependencies.control_registry,
         token_issuer=dependencies.token_issuer,
         is_component_running=dependencies.is_component_running,
+        simulated_kubelets=dependencies.simulated_kubelets,
         hot_loops=dependencies.hot_loops,
         lease_identity=_make_lease_identity(dependencies),
     )
-    return ApiServer(store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random)
 
 
 def _make_lease_identity(dependencies: ApiServerDependencies) -> str:

@@ -43,7 +43,8 @@ class Credentials:
 
     def make_tls_context(self) -> ssl.SSLContext | None:
         """Return the TLS context of the server, None for plain HTTP."""
-        return None if self.certificates is None else make_tls_context(self.certificates)
+        files = self.certificates
+        return None if files is None else make_tls_context(files.serving, files.serving_key, [files.authority])
 
 
 def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Authenticator":

@@ -15,6 +15,7 @@ from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.apiserver.registry.watch_cache import Collection
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
@@ -64,7 +65,7 @@ class ControlApi:
             schema=_make_schema(),
             admission=AdmissionChain([DeletionProtection(self.load_component_specs)]),
             allocators=ServiceIpAllocator(),
-            runtime_config={API_VERSION: True},
+            runtime_config=RuntimeConfig({API_VERSION: True}),
             kind_set=make_kind_set(
                 ControlKindDependencies(configuration, self.load_component_specs, revision), page_handlers
             ),

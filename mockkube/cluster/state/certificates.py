@@ -119,6 +119,14 @@ def ensure_certificates(directory: Path, names: Sequence[str], *, now: datetime)
     return certificates
 
 
+def issue_self_signed_serving_certificate(path: Path, key_path: Path, names: Sequence[str], *, now: datetime) -> None:
+    """Write a serving certificate for these host names, signed by its own key, which is kept nowhere else."""
+    authority, authority_key = _create_self_signed("mockkube-serving-ca", now)
+    hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
+    request = _LeafRequest("kube-apiserver", (), hosts, now, now + CERTIFICATE_LIFETIME)
+    _write_certificate(path, key_path, *_issue_leaf(request, authority, authority_key))
+
+
 def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
     """Return whether all files exist, last long enough, and cover the hosts."""
     try:

@@ -4,6 +4,7 @@ import asyncio
 from asyncio import Event as Flag
 from asyncio import Future, get_running_loop
 from collections import deque
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from mockkube_storage.current import CurrentEntries
@@ -19,6 +20,9 @@ from mockkube_storage.writes import PendingCommit, Write
 CONNECT_SECONDS_MAX: Final = 5.0
 # Events kept in memory for watchers that come back.
 RECENT_EVENTS_MAX: Final = 4_096
+# A server that owes an answer and sends nothing for this many checks is taken for dead.
+CHECK_SECONDS: Final = 10.0
+SILENT_CHECKS_MAX: Final = 3
 # Writes and reads that wait for their answer; one more raises Unavailable.
 WAITING_MAX: Final = 65_536
 
@@ -60,6 +64,14 @@ class Replica:
             self.hub.forget(min(revision, self.hub.revision))
 
 
+@dataclass(slots=True)
+class RevisionRead:
+    """Request for the revision, and the callers that share it."""
+
+    sent_at: float
+    answers: list["Future[None]"] = field(default_factory=list)
+
+
 class ServerConnection(asyncio.Protocol):
     """Connection to the server. Everything that arrives is handled in its order, without waiting."""
 
@@ -74,6 +86,12 @@ class ServerConnection(asyncio.Protocol):
         self._writes: deque[tuple[Write, Future[Entry]]] = deque()
         self._reads: dict[int, Future[Any]] = {}
         self._last_number = 0
+        self._revision_reads: dict[int, RevisionRead] = {}
+        self._unsent_revision_read: RevisionRead | None = None
+        self._sole_until = 0.0
+        self._heard = True  # whether anything has arrived since the last check
+        self._silent_checks = 0
+        self._check_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
         self.live = Flag()
         self.closed = Flag()
@@ -87,6 +105,7 @@ class ServerConnection(asyncio.Protocol):
             f"GET / HTTP/1.1\r\nHost: {self._address}\r\nConnection: Upgrade\r\n"
             f"Upgrade: {messages.PROTOCOL_NAME}\r\n\r\n".encode()
         )
+        self._check_server()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail all that waits for an answer."""
@@ -101,6 +120,7 @@ class ServerConnection(asyncio.Protocol):
         """Handle the messages that are complete."""
         if self.closed.is_set():
             return
+        self._heard = True
         try:
             if self._head is not None:
                 data = self._read_head(self._head + data)
@@ -126,9 +146,24 @@ class ServerConnection(asyncio.Protocol):
         self._send(data)
         return answer
 
-    async def read_revision(self) -> None:
-        """Return when every write acknowledged before this call has been published here."""
-        await self._ask(Request.REVISION, b"", b"")
+    @property
+    def is_sole(self) -> bool:
+        """True while the server promises that no other client can write."""
+        return self._sole_until > get_running_loop().time()
+
+    def read_revision(self) -> "Future[None]":
+        """Ask for the revision; the future is done when every write acknowledged before has been published here."""
+        # Callers share a request that is not sent yet. One that is under way may be older than a write that they know.
+        shared = self._unsent_revision_read
+        if shared is None:
+            self._check_waiting(len(self._revision_reads))
+            self._unsent_revision_read = shared = RevisionRead(get_running_loop().time())
+            number = self._next_number()
+            self._revision_reads[number] = shared
+            self._send(frame(Request.REVISION, messages.REQUEST.pack(number)))
+        answer: Future[None] = get_running_loop().create_future()
+        shared.answers.append(answer)
+        return answer
 
     async def get(self, key: str, revision: int) -> Page:
         """Return a page with the entry of a key at a revision."""
@@ -159,11 +194,15 @@ class ServerConnection(asyncio.Protocol):
 
     async def _ask(self, type_: Request, fields: bytes, text: bytes) -> Any:
         self._check_waiting(len(self._reads))
-        self._last_number = number = (self._last_number + 1) & 0xFFFFFFFF
+        number = self._next_number()
         answer: Future[Any] = get_running_loop().create_future()
         self._reads[number] = answer
         self._send(frame(type_, messages.REQUEST.pack(number), fields, text))
         return await answer
+
+    def _next_number(self) -> int:
+        self._last_number = (self._last_number + 1) & 0xFFFFFFFF
+        return self._last_number
 
     def _check_waiting(self, count: int) -> None:
         if self.closed.is_set():
@@ -181,6 +220,7 @@ class ServerConnection(asyncio.Protocol):
         if not self.closed.is_set():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
+        self._unsent_revision_read = None
 
     def _fail(self, reason: str) -> None:
         """Fail all that waits for an answer, once."""
@@ -189,12 +229,27 @@ class ServerConnection(asyncio.Protocol):
         self.reason = reason
         self.closed.set()
         self.live.set()
-        for _, write_answer in self._writes:
-            _set_error(write_answer, Unavailable(self._replica.where, reason))
-        for answer in self._reads.values():
+        self._sole_until = 0.0
+        if self._check_timer is not None:
+            self._check_timer.cancel()
+        waiting: list[Future[Any]] = [answer for _, answer in self._writes]
+        waiting += self._reads.values()
+        waiting += [answer for read in self._revision_reads.values() for answer in read.answers]
+        for answer in waiting:
             _set_error(answer, Unavailable(self._replica.where, reason))
         self._writes.clear()
         self._reads.clear()
+        self._revision_reads.clear()
+
+    def _check_server(self) -> None:
+        """Close the connection if the server has been silent for long although it owes an answer."""
+        owes = bool(self._writes or self._reads or self._revision_reads or not self.live.is_set())
+        self._silent_checks = self._silent_checks + 1 if owes and not self._heard else 0
+        self._heard = False
+        if self._silent_checks >= SILENT_CHECKS_MAX:
+            self.close(f"the server at {self._address} does not answer")
+        else:
+            self._check_timer = get_running_loop().call_later(CHECK_SECONDS, self._check_server)
 
     def _read_head(self, data: bytes) -> bytes:
         """Read the answer to the upgrade and greet the server; return what follows the answer."""
@@ -216,8 +271,7 @@ class ServerConnection(asyncio.Protocol):
             case Answer.COMMIT:
                 self._handle_commit(body)
             case Answer.REVISED:
-                number, _, _ = unpack(messages.REVISED, body)
-                self._answer(number, None)
+                self._handle_revision(body)
             case Answer.PAGE:
                 number, revision, remaining = unpack(messages.PAGE, body)
                 entries = decode_entries(body, messages.PAGE.size)
@@ -230,10 +284,24 @@ class ServerConnection(asyncio.Protocol):
             case Answer.FAILED:
                 number, error = messages.decode_error(body, self._replica.where)
                 _set_error(self._reads.pop(number, None), error)
+            case Answer.REVOKE:
+                self._sole_until = 0.0
+                self._send(frame(Request.RELEASED))
             case Answer.COMPACTED:
                 self._replica.set_compacted(unpack(messages.REVISION, body)[0])
             case _:
                 self._handle_loading(type_, body)
+
+    def _handle_revision(self, body: bytes) -> None:
+        number, _, sole_milliseconds = unpack(messages.REVISED, body)
+        read = self._revision_reads.pop(number, None)
+        if read is None:
+            return
+        if sole_milliseconds:
+            self._sole_until = read.sent_at + sole_milliseconds / 1000
+        for answer in read.answers:
+            if not answer.done():
+                answer.set_result(None)
 
     def _handle_loading(self, type_: int, body: bytes) -> None:
         match type_:

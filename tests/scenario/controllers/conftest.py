@@ -13,6 +13,7 @@ from mockkube.api.errors import NotFound
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selection
@@ -199,7 +200,7 @@ async def sim() -> AsyncIterator[Simulation]:
             Authenticator({}),
             caps=Capabilities(DEFAULT, enabled_gates(DEFAULT, {"TaintTolerationComparisonOperators": True})),
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
-            runtime_config={"resource.k8s.io/v1beta2": True},
+            runtime_config=RuntimeConfig({"resource.k8s.io/v1beta2": True}),
         )
         server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
         await server.start()

@@ -10,6 +10,7 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube.api.schema import Schema
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import RealClock
@@ -35,7 +36,7 @@ async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
         schema=Schema(caps.version),
         admission=AdmissionChain([]),
         allocators=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
-        runtime_config={},
+        runtime_config=RuntimeConfig(),
     )
     await made.dependencies.watch_cache.start()
     following = asyncio.create_task(made.dependencies.watch_cache.run())

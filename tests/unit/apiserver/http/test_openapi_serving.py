@@ -16,6 +16,7 @@ from mockkube.apiserver.http.openapi.openapi_handler import OpenApiHandler
 from mockkube.apiserver.http.request_context import RequestContext, parse_query
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import RealClock
@@ -48,7 +49,7 @@ def registry() -> Registry:
         schema=Schema(caps.version),
         admission=AdmissionChain([]),
         allocators=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
-        runtime_config={},
+        runtime_config=RuntimeConfig(),
     )
 
 

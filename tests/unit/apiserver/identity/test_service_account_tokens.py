@@ -6,7 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from mockkube.apiserver.identity.service_account_tokens import TokenIssuer, TokenTerms, _encode
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer, TokenTerms
+from mockkube.apiserver.identity.signing_keys import encode_base64url
 from mockkube.apiserver.identity.user import InvalidCredentials
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,13 +43,13 @@ def test_a_token_of_another_key_is_not_good():
 
 
 def test_a_token_of_another_issuer_is_left_to_it():
-    assert TokenIssuer().verify(TokenIssuer("https://example.com").issue(ROBOT, TERMS)) is None
+    assert TokenIssuer().verify(TokenIssuer(["https://example.com"]).issue(ROBOT, TERMS)) is None
 
 
 def test_a_changed_token_is_not_good():
     issuer = TokenIssuer()
     head, _, signature = issuer.issue(ROBOT, TERMS).split(".")
-    claims = _encode(orjson.dumps({"iss": issuer.issuer, "sub": "system:serviceaccount:kube-system:admin"}))
+    claims = encode_base64url(orjson.dumps({"iss": issuer.issuer, "sub": "system:serviceaccount:kube-system:admin"}))
     for forged in (f"{head}.{claims}.{signature}", f"{head}.{claims}.", f"{head}.{claims}.AAAA"):
         with pytest.raises(InvalidCredentials, match="error in cryptographic primitive"):
             issuer.verify(forged)
@@ -67,5 +68,5 @@ def test_the_keys_an_issuer_publishes_verify_its_tokens():
 
 
 def test_discovery_names_the_issuer_and_where_its_keys_are():
-    found = TokenIssuer("https://example.com").openid_configuration("https://example.com/keys")
+    found = TokenIssuer(["https://example.com"]).openid_configuration("https://example.com/keys")
     assert (found["issuer"], found["jwks_uri"]) == ("https://example.com", "https://example.com/keys")

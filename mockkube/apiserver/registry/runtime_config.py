@@ -1,0 +1,64 @@
+"""Runtime configuration: which API versions and resources a server serves (`--runtime-config`)."""
+
+# upstream 1.36: apiserver/pkg/server/resourceconfig/helpers.go
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from mockkube.api.catalogue import is_stable_version
+
+_LEVELS: Final = (
+    ("api/alpha", re.compile(r"v\d+alpha\d+")),
+    ("api/beta", re.compile(r"v\d+beta\d+")),
+    ("api/ga", re.compile(r"v\d+")),
+    ("api/all", re.compile(r".*")),
+)
+_LEVEL_KEYS: Final = tuple(key for key, _ in _LEVELS)
+_BOOLEANS: Final = {
+    **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConfig:
+    """Settings by key: `group/version`, `group/version/resource`, or `api/all` and its siblings for a level."""
+
+    settings: Mapping[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], known_groups: frozenset[str]) -> Self:
+        """Parse the values of the flag; raise ValueError with upstream's text."""
+        if texts == {"api/all": "false"}:
+            # A server without any API could not start.
+            raise ValueError("invalid runtime-config with only api/all=false")
+        unknown = set()
+        for key in texts:
+            parts = key.split("/")
+            if key not in _LEVEL_KEYS and len(parts) not in (2, 3):
+                raise ValueError(f"runtime-config invalid key {key}")
+            if key not in _LEVEL_KEYS and parts[0] not in known_groups:
+                unknown.add("/".join(parts[:2]))
+        if unknown:
+            raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
+        return cls({key: _parse_value(key, text) for key, text in texts.items()})
+
+    def serves(self, group: str, version: str, plural: str) -> bool:
+        """Return whether a resource is served; alpha and beta versions are not, unless a setting enables them."""
+        if self.settings:
+            api_version = f"{group}/{version}" if group else version
+            levels = (key for key, pattern in _LEVELS if pattern.fullmatch(version))
+            # The most specific setting wins.
+            for key in (f"{api_version}/{plural}", api_version, *levels):
+                if key in self.settings:
+                    return self.settings[key]
+        return is_stable_version(version)
+
+
+def _parse_value(key: str, text: str) -> bool:
+    if key in _LEVEL_KEYS and text not in ("true", "false"):
+        raise ValueError(f"invalid value {key}={text}")
+    if text not in _BOOLEANS:
+        raise ValueError(f'invalid value of {key}: {text}, err: strconv.ParseBool: parsing "{text}": invalid syntax')
+    return _BOOLEANS[text]

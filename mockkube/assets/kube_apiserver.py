@@ -1,0 +1,329 @@
+"""The kube-apiserver executable: an API server with the flags of the real one, on the store of an `etcd`.
+
+With controllers or nodes, which `mockkube assets` was asked for, scheduler, controller manager and kubelets run beside
+it in the same process.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.errors import StoreError
+from mockkube_storage.store import Store
+
+from mockkube.assets.command_line import CommandLineError, format_flags
+from mockkube.assets.kube_apiserver_options import (
+    PROGRAM,
+    SHORTHANDS,
+    FlagError,
+    KubeApiserverOptions,
+    OptionsError,
+    has_pem_block,
+    load_flags,
+)
+from mockkube.assets.parent_process import follows_parent, wait_for_parent_exit
+from mockkube.assets.settings import AssetSettings
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
+from mockkube.features.versions import Version, binary_version
+from mockkube.runtime.clock import RealClock
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+    from mockkube.apiserver.server import ApiServerOptions
+    from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
+    from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+
+_LOG: Final = logging.getLogger(PROGRAM)
+_STORE_SCHEME: Final = "mockkube-store://"
+_CERTIFICATE_NAME: Final = "apiserver"
+_VERBOSITY_DEBUG: Final = 4
+_LETTERS: Final = {logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.DEBUG: "I"}
+_SUMMARY: Final = "A Kubernetes API server for tests: mockkube in the place of kube-apiserver."
+
+
+def main(arguments: Sequence[str], settings: AssetSettings) -> int:
+    """Run the executable; return its exit code."""
+    try:
+        options = KubeApiserverOptions.parse(arguments, settings.version)
+    except (CommandLineError, FlagError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    if options.values["help"]:
+        print(render_help())
+        return 0
+    if options.values["version"] is not False and "version" in options.given:
+        print(render_version(settings.version))
+        return 0
+    _start_logging(options.values["v"])
+    try:
+        options.validate()
+        _check_files(options)
+        _run(options, settings)
+    except (OptionsError, ConfigurationError, StartError, StoreError, ssl.SSLError) as error:
+        _LOG.error('"command failed" err="%s"', str(error).replace('"', '\\"'))
+        return 1
+    return 0
+
+
+def render_help() -> str:
+    """Return the text of `--help`."""
+    usage = f"Usage:\n  {PROGRAM} [flags]\n\nFlags:\n"
+    return f"{_SUMMARY}\n\n{usage}{format_flags(load_flags(), SHORTHANDS)}"
+
+
+def render_version(version: Version) -> str:
+    """Return the text of `--version`, which kwokctl parses."""
+    return f"Kubernetes v{binary_version(version)}"
+
+
+def _run(options: KubeApiserverOptions, settings: AssetSettings) -> None:
+    from mockkube.cluster.foreground import run_until_signal
+
+    run_until_signal(lambda: _serve(options, settings), lambda url: _LOG.info('"Serving securely on %s"', url))
+
+
+@asynccontextmanager
+async def _serve(options: KubeApiserverOptions, settings: AssetSettings) -> AsyncIterator[str]:
+    """Run the API server, and components if the settings ask for them."""
+    from mockkube.cluster.api_servers.tcp_listener import bind, get_url
+
+    async with AsyncExitStack() as stack:
+        # Before everything that takes time: a client that connects now waits until the server answers, while one that
+        # is refused tries again only later.
+        listening = bind(options.bind_address, options.port)
+        stack.callback(listening.close)
+        if follows_parent():
+            stack.callback(asyncio.get_running_loop().create_task(_stop_with_parent(), name="parent").cancel)
+        store = await stack.enter_async_context(open_store(_store_url(options.values["etcd-servers"])))
+        tls = _make_tls_context(options)
+        server = _AssetServer(options, settings)
+        await server.start(stack, listening, store, tls)
+        yield get_url(listening, tls=True)
+
+
+class _AssetServer:
+    """Control plane of the executable."""
+
+    def __init__(self, options: KubeApiserverOptions, settings: AssetSettings) -> None:
+        self._options = options
+        self._settings = settings
+
+    async def start(self, stack: AsyncExitStack, listening: socket.socket, store: Store, tls: ssl.SSLContext) -> None:
+        """Start what the settings ask for; leaving the stack stops it."""
+        from mockkube_storage.engines.memory import MemoryStore
+
+        from mockkube.cluster.api_servers.credentials import Credentials
+        from mockkube.cluster.api_servers.listeners import ListenerFactory
+        from mockkube.cluster.api_servers.node_registration import register_nodes
+        from mockkube.cluster.control_plane import ControlPlane, ControlPlaneDependencies
+        from mockkube.cluster.snapshots.snapshot_store import MemorySnapshotStore
+        from mockkube.runtime.random import Random
+
+        options, clock, random = self._options, RealClock(), Random()
+        configuration = make_configuration(options, self._settings)
+        control_store = await stack.enter_async_context(MemoryStore())
+        # Only the components in this process have this token, and they call the server without HTTP.
+        credentials = Credentials(random.new_token(), None)
+        dependencies = ControlPlaneDependencies(
+            store, control_store, MemorySnapshotStore(), configuration, credentials, clock, random
+        )
+        control_plane = ControlPlane(
+            dependencies,
+            self._build_api_server,
+            lambda faults: (
+                ListenerFactory(listening, options.bind_address, lambda: tls, faults, clock, clock).make_listener
+            ),
+        )
+        await control_plane.start(stack)
+        components = control_plane.component_controller
+        server = await components.start_api_servers()
+        await register_nodes(server, configuration.nodes, version=options.version, now=clock.now())
+        stack.callback(components.stop_accepting)
+        await components.start_components()
+        components.run()
+        await control_plane.run_reconcilers(stack)
+
+    def _build_api_server(self, dependencies: "ApiServerDependencies") -> "Server":
+        from mockkube.apiserver.server import ApiServer
+        from mockkube.cluster.api_servers.api_server import make_options
+
+        options = make_server_options(
+            self._options,
+            make_options(dependencies),
+            # Without components, a test expects the API of kube-apiserver and nothing besides.
+            with_control_resources=self._settings.runs_components,
+        )
+        return ApiServer(
+            store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random
+        )
+
+
+def make_configuration(options: KubeApiserverOptions, settings: AssetSettings) -> "ClusterConfiguration":
+    """Return the configuration of the cluster that the executable runs."""
+    from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+    from mockkube.cluster.configuration.values import ComponentConfiguration
+    from mockkube.features.components import API_SERVER
+
+    gates = options.effective_flags.gates.overrides
+    return ClusterConfiguration(
+        bind=options.bind_address,
+        port=options.port,
+        version=options.version,
+        components={API_SERVER: ComponentConfiguration(options.version, dict(gates))},
+        without=() if settings.runs_components else ("scheduler", "controllers", "kubelets"),
+        nodes=settings.nodes,
+        enable_admission_plugins=tuple(options.values["enable-admission-plugins"]),
+        disable_admission_plugins=tuple(options.values["disable-admission-plugins"]),
+    )
+
+
+def make_server_options(
+    options: KubeApiserverOptions, base: "ApiServerOptions", *, with_control_resources: bool
+) -> "ApiServerOptions":
+    """Return the options of the API server: those of the cluster, with what the flags change."""
+    from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
+
+    values = options.values
+    proxy_certificate, proxy_key = values["proxy-client-cert-file"], values["proxy-client-key-file"]
+    front_proxy = None
+    if proxy_certificate and proxy_key:
+        authority = values["requestheader-client-ca-file"] or proxy_certificate
+        front_proxy = FrontProxyCredentials(Path(authority), Path(proxy_certificate), Path(proxy_key))
+    return replace(
+        base,
+        authenticator=_make_authenticator(options),
+        authorization_modes=options.authorization_modes,
+        service_cidrs=options.service_cidrs,
+        runtime_config=options.runtime_config,
+        certificate_authority=options.read_file("client-ca-file").decode() if values["client-ca-file"] else "",
+        front_proxy=front_proxy,
+        token_issuer=_make_token_issuer(options),
+        additional_registry=base.additional_registry if with_control_resources else None,
+        flags={name: _format_flag(values[name]) for name in sorted(options.given)},
+    )
+
+
+def _make_authenticator(options: KubeApiserverOptions) -> "Authenticator":
+    from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.identity.user import ANONYMOUS_USER
+
+    audiences = options.values["api-audiences"] or options.issuers
+    return Authenticator(
+        options.tokens, anonymous=ANONYMOUS_USER if options.anonymous_auth else None, audiences=audiences
+    )
+
+
+def _make_token_issuer(options: KubeApiserverOptions) -> "TokenIssuer":
+    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+    from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, parse_verification_keys
+
+    key_files: Iterable[str] = options.values["service-account-key-file"]
+
+    def load_verification_keys() -> list[VerificationKey]:
+        return [key for path in key_files for key in parse_verification_keys(Path(path).read_bytes())]
+
+    return TokenIssuer(
+        options.issuers,
+        audiences=options.values["api-audiences"],
+        load_signing_key=lambda: SigningKey.from_pem(options.read_file("service-account-signing-key-file")),
+        load_verification_keys=load_verification_keys,
+        keys_url=options.values["service-account-jwks-uri"],
+    )
+
+
+def _check_files(options: KubeApiserverOptions) -> None:
+    """Raise OptionsError for files that cannot be read or hold no PEM."""
+    values = options.values
+    _ = options.tokens
+    keys = [*values["service-account-key-file"]]
+    if values["service-account-signing-key-file"]:
+        keys.append(values["service-account-signing-key-file"])
+    for path in keys:
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise OptionsError(
+                f"failed to parse service-account-issuer-key-file: error reading private key file {path}: "
+                f"open {path}: {(error.strerror or '').lower()}"
+            ) from None
+        if not has_pem_block(content):
+            raise OptionsError(f"error reading key file {path}: data does not contain a valid RSA or ECDSA key")
+    for flag in ("client-ca-file", "requestheader-client-ca-file"):
+        if values[flag] and not has_pem_block(options.read_file(flag)):
+            raise OptionsError(f"unable to load client CA file: {values[flag]}: data does not contain any certificates")
+
+
+def _make_tls_context(options: KubeApiserverOptions) -> ssl.SSLContext:
+    from mockkube.cluster.api_servers.tcp_listener import make_tls_context
+
+    values = options.values
+    certificate, key = values["tls-cert-file"], values["tls-private-key-file"]
+    if not (certificate and key):
+        directory = Path(values["cert-dir"])
+        certificate, key = (directory / f"{_CERTIFICATE_NAME}{suffix}" for suffix in (".crt", ".key"))
+        if not (certificate.exists() and key.exists()):
+            _create_serving_certificate(directory, certificate, key, options.bind_address)
+    authorities = [values[name] for name in ("client-ca-file", "requestheader-client-ca-file") if values[name]]
+    return make_tls_context(Path(certificate), Path(key), [Path(one) for one in authorities])
+
+
+def _create_serving_certificate(directory: Path, certificate: Path, key: Path, address: str) -> None:
+    """Write a self-signed serving certificate, as the real server does when there is none."""
+    from mockkube.cluster.api_servers.credentials import find_machine_names
+    from mockkube.cluster.state.certificates import issue_self_signed_serving_certificate
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        names = find_machine_names(address)
+        issue_self_signed_serving_certificate(certificate, key, names, now=RealClock().now())
+    except OSError as error:
+        raise OptionsError(
+            f"error creating self-signed certificates: open {certificate}: {(error.strerror or '').lower()}"
+        ) from None
+
+
+def _store_url(servers: Sequence[str]) -> str:
+    """Return the store's URL: the servers of `--etcd-servers` are those of the `etcd` executable."""
+    hosts = [server.removeprefix("http://").rstrip("/") for server in servers]
+    return _STORE_SCHEME + ",".join(hosts)
+
+
+async def _stop_with_parent() -> None:
+    import signal
+
+    await wait_for_parent_exit()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _format_flag(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+
+
+def _start_logging(verbosity: int) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_KlogFormatter())
+    logging.basicConfig(level=logging.DEBUG if verbosity >= _VERBOSITY_DEBUG else logging.INFO, handlers=[handler])
+
+
+class _KlogFormatter(logging.Formatter):
+    """Formats records as klog does, so that tools which filter the server's log work."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        then = f"{self.formatTime(record, '%m%d %H:%M:%S')}.{int(record.msecs):03d}000"
+        head = f"{_LETTERS.get(record.levelno, 'E')}{then} {os.getpid():7d}"
+        text = record.getMessage()
+        if record.exc_info:
+            text = f"{text}\n{self.formatException(record.exc_info)}"
+        return f"{head} {record.module}.py:{record.lineno}] {text}"
