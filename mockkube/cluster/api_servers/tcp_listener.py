@@ -4,13 +4,14 @@ import asyncio
 import errno
 import socket
 import ssl
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from mockkube.apiserver.http import connections
 from mockkube.apiserver.http2.server import ALPN_PROTOCOLS, DualProtocolServer
 from mockkube.client.tls import verify_as_go
 from mockkube.cluster.configuration.errors import StartError
-from mockkube.cluster.state.certificates import Certificates
 
 Handler = connections.HttpHandler
 
@@ -48,15 +49,17 @@ def get_url(listening: socket.socket, *, tls: bool) -> str:
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def make_tls_context(certificates: Certificates) -> ssl.SSLContext:
-    """Return a server's TLS context that accepts client certificates of the cluster's CA."""
+def make_tls_context(serving: Path, key: Path, authorities: Sequence[Path]) -> ssl.SSLContext:
+    """Return a server's TLS context that accepts client certificates of these CAs."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificates.serving, certificates.serving_key)
-    context.load_verify_locations(certificates.authority)
+    context.load_cert_chain(serving, key)
+    for authority in authorities:
+        context.load_verify_locations(authority)
     verify_as_go(context)
-    # Clients may authenticate by token instead, as with a real API server.
-    context.verify_mode = ssl.CERT_OPTIONAL
+    if authorities:
+        # Clients may authenticate by token instead, as with a real API server.
+        context.verify_mode = ssl.CERT_OPTIONAL
     context.set_alpn_protocols(["http/1.1"])
     return context
 
