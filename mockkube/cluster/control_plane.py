@@ -9,6 +9,7 @@ from mockkube_storage.store import Store
 
 from mockkube.api.times import parse_time
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.api_servers.listeners import MakeListener
@@ -30,7 +31,7 @@ from mockkube.cluster.faults.fault_controller import FaultController
 from mockkube.cluster.faults.faults import Faults
 from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
 from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
-from mockkube.features.components import API_SERVER, SCHEDULER
+from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock
@@ -93,6 +94,7 @@ class ControlPlane:
             self.control_api.registry,
             TokenIssuer(),
             self._is_running,
+            SimulatedKubelets(self._is_kubelet_running),
         )
         controller_dependencies = ComponentControllerDependencies(
             build_api_server, make_listeners(self.faults), executor or RealTimeExecutor(clock), self.faults, flags
@@ -108,6 +110,16 @@ class ControlPlane:
             component in self.control_api.load_component_specs()
             and self.component_controller.get_state(component).is_running
         )
+
+    def _is_kubelet_running(self, node: str) -> bool:
+        specs = self.control_api.load_component_specs()
+        own = f"{KUBELET}.{node}"
+        return self._is_running(own if own in specs else KUBELET)
+
+    @property
+    def virtual_executor(self) -> VirtualTimeExecutor | None:
+        """Executor that moves the virtual time of the cluster; None in real time, or if a caller takes the steps."""
+        return self._virtual_executor
 
     async def _wait_for_delivery(self) -> None:
         await self.component_controller.wait_for_delivery()

@@ -17,6 +17,8 @@ def read_all(shell: Shell) -> str:
     """Return the standard input; raise Unsupported if it comes from outside the script."""
     if shell.stdin is not None:
         return shell.stdin
+    if shell.machine.input is not None:
+        return shell.machine.input.read_all(shell.machine)
     if shell.machine.environment.stdin:
         raise Unsupported
     return ""

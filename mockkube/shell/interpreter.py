@@ -51,6 +51,18 @@ def interpret(
     """Interpret the command of one run of a container, up to a time in seconds after its start."""
     if not has_command(container):
         return _UNKNOWN_RESULT
+    machine, result = _interpret_run(pod, container, start, until)
+    return _with_output(container, machine, result)
+
+
+def find_files(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart, until: float) -> dict[str, str]:
+    """Return the files that the command of a container has written so far."""
+    return _interpret_run(pod, container, start, until)[0].files if has_command(container) else {}
+
+
+def _interpret_run(
+    pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart, until: float
+) -> tuple[ContainerRun, CommandResult]:
     files: dict[str, str] = {}
     # A restarted container finds the files of its earlier runs in emptyDir volumes, so those runs are interpreted
     # again.
@@ -64,7 +76,7 @@ def interpret(
             break
         files = machine.surviving_files()
     machine = ContainerRun(build_environment(pod, container, start), until, files)
-    return _with_output(container, machine, _interpret_command(container, machine))
+    return machine, _interpret_command(container, machine)
 
 
 def command_words(container: ReadOnlyObject, variables: dict[str, str]) -> list[str]:

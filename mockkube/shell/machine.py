@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.shell.standard_input import InputReader
 from mockkube.shell.syntax import Unsupported
 
 # Marks unknown text (a private-use character). It may be printed, but no condition may depend on it.
@@ -22,6 +23,7 @@ TEXT_MAX: Final = 1 << 16
 ENDLESS: Final = float("inf")
 _SCRATCH_DIRECTORY: Final = "/tmp"  # noqa: S108 -- a name in the container's own file system
 _OUTPUT_PATHS: Final = ("/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/dev/fd/1")
+_ERROR_PATHS: Final = ("/dev/stderr", "/proc/1/fd/2")
 
 
 class Endless(Exception):
@@ -34,10 +36,11 @@ class PastHorizon(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """A line of output and its time, in seconds since the container's start."""
+    """A line of output, its time in seconds since the container's start, and 2 if it went to standard error."""
 
     at: float
     text: str
+    descriptor: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class ContainerEnvironment:
     unknown_directories: tuple[str, ...] = ()
     """Directories with unknown contents."""
     stdin: bool = False
+    tty: bool = False
+    """True if a person may sit at a terminal."""
     seed: str = ""
     """Seed of its random numbers."""
 
@@ -73,6 +78,10 @@ class ContainerRun:
     draws: int = 0
     """Number of reads whose value differs each time."""
     output: list[PrintedLine] = field(default_factory=list)
+    input: InputReader | None = None
+    """Standard input of a command of exec; None for the container's own command."""
+    unsupported_command: str = ""
+    """Innermost command that raised Unsupported."""
     _printed: int = 0
 
     def count_steps(self, steps: int = 1) -> None:
@@ -89,12 +98,18 @@ class ContainerRun:
             raise PastHorizon
         self.now += seconds
 
-    def print(self, text: str) -> None:
+    def print(self, text: str, descriptor: int = 1) -> None:
         """Append to the log."""
         self._printed += len(text)
         # Further output is dropped without an end of the run, whose exit code may still be found.
         if text and self._printed <= OUTPUT_MAX:
-            self.output.append(PrintedLine(self.now, text))
+            self.output.append(PrintedLine(self.now, text, descriptor))
+
+    def wait_until(self, moment: float) -> None:
+        """Advance the time to a moment; a moment in the past changes nothing."""
+        if moment > self.horizon:
+            raise PastHorizon
+        self.now = max(self.now, moment)
 
     def current_time(self) -> datetime | None:
         """Return the time of day, if the start is known."""
@@ -133,7 +148,7 @@ class ContainerRun:
     def write(self, path: str, text: str, *, appended: bool = False) -> None:
         """Write a file; writes to the container's standard output are printed."""
         if path in _OUTPUT_PATHS:
-            self.print(text)
+            self.print(text, 2 if path in _ERROR_PATHS else 1)
             return
         if path == "/dev/null":
             return

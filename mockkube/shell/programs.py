@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockkube.shell import builtins, conditions, images, printing
+from mockkube.shell import builtins, conditions, images, interactive, printing
 from mockkube.shell.arithmetic import divide, remainder, to_int64
 from mockkube.shell.entrypoints import PAUSE
 from mockkube.shell.expansion import matches, require_known
@@ -70,7 +70,7 @@ def _run_cat(shell: Shell, words: Sequence[str]) -> int:
     code = 0
     for word in words or ("-",):
         if word == "-":
-            shell.print(builtins.read_all(shell))
+            _copy_input(shell)
         elif word.startswith("-"):
             raise Unsupported
         elif word != "/dev/null":
@@ -80,6 +80,16 @@ def _run_cat(shell: Shell, words: Sequence[str]) -> int:
                 code = 1
             shell.print(text or "")
     return code
+
+
+def _copy_input(shell: Shell) -> None:
+    """Print the standard input, as it arrives if it is that of a command of exec."""
+    arriving = shell.machine.input if shell.stdin is None else None
+    if arriving is None:
+        shell.print(builtins.read_all(shell))
+        return
+    while text := arriving.read_some(shell.machine):
+        shell.print(text)
 
 
 def _run_tee(shell: Shell, words: Sequence[str]) -> int:
@@ -286,9 +296,7 @@ def _run_shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
         builtins.apply_flags(other, flags)
         script = "" if "c" in flags else script
     if script is None:
-        if rest or builtins.read_all(shell):
-            raise Unsupported
-        return 0
+        return _run_shell_input(other, rest)
     if not rest:
         raise Unsupported
     script, *other.arguments = rest
@@ -297,6 +305,20 @@ def _run_shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
     code = other.run_script(parse(require_known(script)))
     shell.machine.count_steps()
     return code
+
+
+def _run_shell_input(shell: Shell, words: Sequence[str]) -> int:
+    """Run a shell without `-c`, in its own process: a script file, or the commands of its standard input."""
+    if words:
+        script = shell.machine.read(require_known(words[0]))
+        if script is None:
+            shell.print(f"{shell.name}: can't open '{words[0]}': No such file or directory\n", 2)
+            return 127 if shell.is_bash else 2
+        shell.name, *shell.arguments = words
+        return shell.run_script(parse(require_known(script)))
+    if shell.stdin is None and shell.machine.input is not None:
+        return interactive.run_input(shell, shell.machine.input)
+    return shell.run_script(parse(require_known(builtins.read_all(shell))))
 
 
 def _run_timeout(shell: Shell, words: Sequence[str]) -> int:

@@ -84,7 +84,7 @@ class Shell:
         self.tasks: list[BackgroundTask] = []
         self.stdin: str | None = None
         """Standard input; None for that of the container."""
-        self._sinks: dict[int, Callable[[str], None]] = {1: machine.print, 2: machine.print}
+        self._sinks: dict[int, Callable[[str], None]] = {1: machine.print, 2: lambda text: machine.print(text, 2)}
         self._substitution_status = 0
         """Exit code of the last `$(...)`."""
         self._condition_depth = 0
@@ -290,9 +290,13 @@ class Shell:
         if (body := self.functions.get(name)) is not None:
             return self._call_function(body, fields[1:])
         program = self.programs(name)
-        if program is None:
-            raise Unsupported
-        return program(self, fields[1:])
+        try:
+            if program is None:
+                raise Unsupported
+            return program(self, fields[1:])
+        except Unsupported:
+            self.machine.unsupported_command = self.machine.unsupported_command or " ".join(fields)
+            raise
 
     def _call_function(self, body: Command, arguments: Sequence[str]) -> int:
         before, self.arguments = self.arguments, list(arguments)

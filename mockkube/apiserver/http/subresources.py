@@ -11,9 +11,10 @@ from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import handlers, rendering, request_bodies, token_request
 from mockkube.apiserver.http.handlers import ResourceHandler
-from mockkube.apiserver.http.request_context import TEXT, status_success
+from mockkube.apiserver.http.request_context import status_success
 from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.http.resource_request import ResourceRequest
+from mockkube.apiserver.http.streaming import connect
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import RequestScope, Resource
@@ -84,19 +85,10 @@ async def create_eviction(request: ResourceRequest) -> web.StreamResponse:
     return request.respond_unstored(status_success(code=201), status=201)
 
 
-async def read_log(request: ResourceRequest) -> web.StreamResponse:
-    """Answer with the log of a container."""
-    text = await logs.read_log(request.resource, request.scope, request.context.query)
-    return request.context.respond(text.encode(), media=TEXT.replace("; charset=utf-8", ""))
-
-
 async def refuse_connect(request: ResourceRequest) -> web.StreamResponse:
-    """Refuse exec, attach, port-forward and proxy after upstream's own checks: no container runs."""
+    """Refuse a proxy after upstream's own checks: no container listens."""
     await request.resource.dependencies.watch_cache.wait_until_fresh()
-    name, port = request.scope.name, ""
-    if request.scope.subresource == "proxy":
-        # Only proxied names may carry a scheme and a port.
-        name, port = split_name_port(name, request.resource.plural.removesuffix("s"))
+    name, port = split_name_port(request.scope.name, request.resource.plural.removesuffix("s"))
     record = request.resource.get_cached(request.scope.namespace, name)
     if record is None:
         raise NotFound.for_object("", request.resource.plural, name)
@@ -154,10 +146,10 @@ SUBRESOURCE_HANDLERS: Final[Mapping[str, Mapping[str, ResourceHandler]]] = {
     "scale": _SCALE_HANDLERS,
     "binding": {"create": create_binding},
     "eviction": {"create": create_eviction},
-    "log": {"get": read_log},
-    "exec": _CONNECT_HANDLERS,
-    "attach": _CONNECT_HANDLERS,
-    "portforward": _CONNECT_HANDLERS,
+    "log": {"get": connect.read_log},
+    "exec": dict.fromkeys(("create", "get"), connect.exec_command),
+    "attach": dict.fromkeys(("create", "get"), connect.attach),
+    "portforward": dict.fromkeys(("create", "get"), connect.forward_ports),
     "proxy": _CONNECT_HANDLERS,
     "token": {"create": token_request.create_token},
     "flagz": _READ_EXTRA,

@@ -39,6 +39,7 @@ from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.authorizer import Decision
 from mockkube.apiserver.registry.scale_mapper import ScaleMapper
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
+from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.watch_cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
@@ -118,6 +119,8 @@ class RegistryDependencies:
     """Authorizer for admission plugins; denies everything by default."""
     is_component_running: Callable[[str], bool] = lambda component: False
     """Return whether another component of the cluster runs, by its name."""
+    simulated_kubelets: SimulatedKubelets = field(default_factory=SimulatedKubelets)
+    """Kubelets that answer for pods: exec, attach, port-forward and logs."""
     heavy_work: HeavyWorkRunner = field(default_factory=InlineRunner)
     """Runner of long computations, off the event loop where there are threads."""
     call_webhook: webhook_calls.WebhookCall = webhook_calls.refuse_webhook_call

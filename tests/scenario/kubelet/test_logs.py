@@ -1,5 +1,7 @@
 """`kubectl logs` of containers that do not really run."""
 
+import asyncio
+
 import pytest
 
 from mockkube.api.errors import BadRequest
@@ -23,13 +25,39 @@ async def test_a_container_without_an_annotation_says_so(world):
         pytest.param({"sinceSeconds": "60"}, "one\ntwo\n", id="lately"),
         pytest.param({"sinceSeconds": "5"}, "", id="too long ago"),
         pytest.param({"sinceTime": "2030-01-01T00:00:01Z"}, "", id="before that moment"),
-        pytest.param({"follow": "true"}, "one\ntwo\n", id="to follow is to read once"),
     ],
 )
 async def test_logs_are_shown_as_asked_for(world, query, shown):
     await world.pod("p", annotations={"mockkube.dev/logs": "one\ntwo"})
     await world.lab.advance(10)
     assert await world.log("p", **query) == shown
+
+
+async def test_a_log_is_followed_until_the_container_ends(world):
+    command = ["sh", "-c", "echo a; sleep 5; printf b; sleep 5; echo c; sleep 60"]
+    await world.pod("p", containers=[{"name": "main", "image": "x", "command": command}], restartPolicy="Never")
+    following = asyncio.create_task(world.log("p", follow="true", timestamps="true"))
+    await world.lab.advance(30)
+    assert not following.done()
+    await world.lab.advance(60)
+    assert await following == "2030-01-01T00:00:00Z a\n2030-01-01T00:00:05Z bc\n"
+
+
+async def test_each_run_is_followed_alone(world):
+    command = ["sh", "-c", "echo a; sleep 5; exit 1"]
+    await world.pod("p", containers=[{"name": "main", "image": "x", "command": command}])
+    following = asyncio.create_task(world.log("p", follow="true"))
+    await world.lab.advance(60)
+    assert await following == "a\n"
+
+
+async def test_a_followed_log_ends_with_its_pod(world):
+    await world.pod("p", annotations={"mockkube.dev/logs": "one\ntwo"})
+    following = asyncio.create_task(world.log("p", follow="true", tailLines="1"))
+    await world.lab.advance(10)
+    assert not following.done()
+    await world.delete("Pod", "p", grace_seconds=0)
+    assert await following == "two\n"
 
 
 async def test_a_container_that_cannot_start_has_no_log(world):

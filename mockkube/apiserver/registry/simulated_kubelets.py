@@ -1,0 +1,16 @@
+"""Simulated kubelets, as an API server sees them when a client connects to a container."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mockkube.shell.container_states import ContainerStates
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedKubelets:
+    """Kubelets of a cluster, shared by its API servers."""
+
+    is_running: Callable[[str], bool] = lambda node: True
+    """Return whether the component that simulates the kubelet of a node runs."""
+    container_states: ContainerStates = field(default_factory=ContainerStates)
+    """What commands of exec have changed in containers."""
