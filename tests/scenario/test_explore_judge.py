@@ -1,8 +1,9 @@
 """An independent judge of rollout plans: it plays each order beside a cluster that has changed from the start.
 
 The definition is plain. Harm in an order is what users would not have met with on a cluster in which every component
-has its new setting from the beginning and operators do the same: fewer ready pods of some kind, or more pods that
-ended. The judge shares no code with `mockkube.explore`, and must agree with it on generated plans.
+has its new setting from the beginning and operators do the same: fewer ready pods of some kind, more pods that ended,
+or objects that lack tolerations or node affinity that operators wrote. The judge shares no code with
+`mockkube.explore`, and must agree with it on generated plans.
 
 `make judge` plays 300 plans, with `MOCKKUBE_EXPLORE_PLANS`; `MOCKKUBE_EXPLORE_FIRST` skips some of them.
 """
@@ -26,6 +27,7 @@ from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import ComponentSettings
+from mockkube.cluster.execution.step_trace import OPERATOR
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.explore import exploration, players
 from mockkube.explore.plans import loading
@@ -66,6 +68,8 @@ class Cluster:
     stored: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     made: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """All pods that there were."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """How many writes of components took something away that operators chose, by what the object belongs to."""
     restarts: list[str] = field(default_factory=list)
     """When deployments were restarted."""
     seen: int = 0
@@ -101,6 +105,8 @@ class Cluster:
         steps = self.laboratory.trace.steps
         for step in steps[self.seen :]:
             for write in step.writes:
+                if write.verb == "update" and step.worker != OPERATOR:
+                    self._written(write.load_previous(), write.load_object())
                 if write.resource in ("apps/replicasets", "batch/jobs"):
                     self._own(write.load_object())
                 elif write.resource == "apps/deployments":
@@ -116,6 +122,11 @@ class Cluster:
             self.restarts.append(at)
         return self.restarts.index(at) + 1 if at else 0
 
+    def _written(self, before: Mapping[str, Any] | None, obj: Mapping[str, Any]) -> None:
+        """Take in that a component wrote an object."""
+        if before is not None and obj.get("kind") in MAKERS and lacks(obj, before):
+            self.lost[self.root(obj)] += 1
+
     def _own(self, obj: Mapping[str, Any]) -> None:
         metadata = obj["metadata"]
         owner = next((one["uid"] for one in metadata.get("ownerReferences", ()) if one.get("controller")), "")
@@ -126,12 +137,12 @@ class Cluster:
             self.owners[metadata["uid"]] = (owner, f"{kind}/{name if not name.startswith('late-') else 'late-*'}")
 
     def root(self, pod: Mapping[str, Any]) -> str:
-        """Return the name of what a pod belongs to."""
+        """Return the name of what a pod, or an object that makes pods, belongs to."""
         metadata = pod["metadata"]
         self._own(pod)
         found = self.owners.get(metadata["uid"])
         if found is None:
-            return f"Pod/{metadata.get('generateName', metadata['name'])}"
+            return f"{pod.get('kind', 'Pod')}/{metadata.get('generateName', metadata['name'])}"
         while found[0] in self.owners:
             found = self.owners[found[0]]
         return found[1]
@@ -151,7 +162,8 @@ class Cluster:
         if status.get("phase") in ("Running", "Succeeded"):
             self.ran.add(uid)
         disrupted = any(one["type"] == "DisruptionTarget" for one in status.get("conditions", ()))
-        ends = verb == "delete" or status.get("phase") == "Failed"
+        # A pod without a node never began: the garbage collector may mark it Failed after an operator has deleted it.
+        ends = bool(pod["spec"].get("nodeName")) and (verb == "delete" or status.get("phase") == "Failed")
         if ends and uid not in self.over and (uid in self.ran or disrupted or status.get("phase") == "Failed"):
             self.over.add(uid)
             self.ended[root] += 1
@@ -177,6 +189,16 @@ class Cluster:
         lists = [(await self.world.client().list(kind)).items for kind in kinds]
         return {(obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]) for items in lists for obj in items}
 
+    async def chosen(self) -> dict[str, Mapping[str, Any]]:
+        """Return the objects that operators wrote and that are or make pods, by kind and name."""
+        lists = [(await self.world.client().list(kind)).items for kind in dict.fromkeys(KINDS)]
+        return {
+            f"{obj['kind']}/{obj['metadata']['name']}": obj
+            for items in lists
+            for obj in items
+            if not obj["metadata"].get("ownerReferences")
+        }
+
     async def nodes(self) -> list[tuple[Any, Any]]:
         """Return what operators choose of nodes."""
         nodes = (await self.world.client().list("Node")).items
@@ -192,6 +214,32 @@ def signature(pod: Mapping[str, Any]) -> str:
         spec["containers"][0]["image"],
     )
     return json.dumps(parts if not _is_daemon(pod) else (parts[0], parts[2]), sort_keys=True)
+
+
+def pod_spec(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec of a pod, or of the pods that an object makes."""
+    spec: Mapping[str, Any] = obj["spec"]
+    if obj["kind"] == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    return spec if obj["kind"] == "Pod" else spec["template"]["spec"]
+
+
+def lacks(obj: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether an object lacks tolerations or node affinity that another has."""
+    has, wanted = pod_spec(obj), pod_spec(other)
+    gone = [one for one in wanted.get("tolerations") or () if one not in (has.get("tolerations") or ())]
+    affinity, wanted_affinity = ((one.get("affinity") or {}).get("nodeAffinity") or {} for one in (has, wanted))
+    return bool(gone) or affinity != wanted_affinity
+
+
+def _is_waiting(pod: Mapping[str, Any]) -> bool:
+    """Return whether a scheduler has to decide about a pod: it skips pods that are deleted or over."""
+    status = pod.get("status", {})
+    return not (
+        pod["spec"].get("nodeName")
+        or pod["metadata"].get("deletionTimestamp")
+        or status.get("phase") in ("Failed", "Succeeded")
+    )
 
 
 def _is_daemon(pod: Mapping[str, Any]) -> bool:
@@ -233,18 +281,18 @@ async def started(plan: Document, before: bool) -> AsyncIterator[Cluster]:
 
 async def promise(laboratory: SimulatedCluster, spec: Document) -> None:
     """Give the components that the plan leaves out what the API server promises."""
-    server = spec["change"].get("kube-apiserver")
+    server = laboratory.get_component_specs()["kube-apiserver"].settings
     for name in SINGLE:
-        if server is None or name in spec["change"]:
+        if name in spec["change"]:
             continue
         own = laboratory.get_component_specs()[name].settings
-        version = max(own.version, Version.parse(server.get("version") or spec["version"]))
-        gates = {**own.feature_gates, **server.get("gates", {})}
+        version = max(own.version, server.version)
+        gates = {**own.feature_gates, **server.feature_gates}
         try:
             ComponentSettings(name, version, gates, own.trains).validate()
         except FlagError:
             continue
-        await laboratory.change_component(name, version=str(version), gates=server.get("gates", {}))
+        await laboratory.change_component(name, version=str(version), gates=dict(server.feature_gates))
 
 
 def settings_before(spec: Document, change: Document) -> Document:
@@ -322,7 +370,7 @@ class Player:
         self.passed = True
         for cluster in (self.real, self.ideal):
             await cluster.laboratory.settle()
-        self.waited = any(not pod["spec"].get("nodeName") for pod in self.real.pods())
+        self.waited = any(map(_is_waiting, self.real.pods()))
         for manifest in list(self.pending):
             if await self.real.create(manifest):
                 assert await self.ideal.create(manifest), "what is accepted before the change is accepted after it"
@@ -367,6 +415,11 @@ class Player:
         found += [f"{at}: {name}: {did[name]} ran, not {n}" for name, n in should.items() if did[name] < n]
         ended, expected = self.real.ended, self.ideal.ended
         found += [f"{at}: {name}: {n} ended, not {expected[name]}" for name, n in ended.items() if n > expected[name]]
+        found += [f"{at}: {name}: lost in {n} writes" for name, n in (self.real.lost - self.ideal.lost).items()]
+        has_objects = await self.real.chosen()
+        for name, wanted_object in (await self.ideal.chosen()).items():
+            if name in has_objects and lacks(has_objects[name], wanted_object):
+                found.append(f"{at}: {name}: lacks what operators wrote")
         return found
 
     async def exercised(self, phase: str) -> set[str]:
@@ -386,7 +439,7 @@ class Player:
         found = set()
         if created or self.wrote or (self.refused and phase == "down"):
             found.add("kube-apiserver")
-        if created or self.waited or any(not pod["spec"].get("nodeName") for pod in pods):
+        if created or self.waited or any(map(_is_waiting, pods)):
             found.add("kube-scheduler")
         owned = any(self.real.made[uid]["metadata"].get("ownerReferences") for uid in new)
         daemons = (await self.real.world.client().list("DaemonSet")).items
@@ -649,6 +702,7 @@ KINDS = (
     *("Pod", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"),
     "ReplicationController",
 )
+MAKERS = frozenset(KINDS)
 GATES = {
     "cel": "TaintTolerationCEL",
     "comparison": "TaintTolerationComparisonOperators",

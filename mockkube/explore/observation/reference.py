@@ -32,7 +32,7 @@ class ReferenceCluster:
     """Every component with its new setting.
 
     A component that the plan changes is as in the plan. The others keep their settings and get gates and version of the
-    API server in addition: users may rely on what the API server accepts.
+    API server in addition, whether the plan changes that or sets it up so: users may rely on what it accepts.
     """
 
     def __init__(self, plan: RolloutPlan, present: SettingsLookup | None = None) -> None:
@@ -50,11 +50,10 @@ class ReferenceCluster:
         own, change = self._present(component), self._find_change(component)
         if change is not None:
             return _with_setting(own, change.after.version, change.after.gates)
-        server = self._find_change(API_SERVER)
-        if server is None or component == API_SERVER:
+        if component == API_SERVER:
             return own
-        version = max(own.version, Version.parse(server.after.version or str(own.version)))
-        promised = _with_setting(own, str(version), server.after.gates)
+        server = self._settings(API_SERVER)
+        promised = _with_setting(own, str(max(own.version, server.version)), server.feature_gates)
         # A gate of the API server may not exist at the version of the other component.
         return promised if _is_valid(promised) else own
 
