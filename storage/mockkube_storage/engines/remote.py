@@ -47,8 +47,8 @@ class RemoteStore(Store):
 
     @property
     def problem(self) -> str:
-        """Reason why the server cannot be used now; empty if there is none."""
-        return self._problem
+        """Reason why the server cannot be reached, or did not keep the last write; empty if there is none."""
+        return self._problem or self._replica.server_problem
 
     async def start(self) -> None:
         """Connect, and load all entries."""
@@ -80,7 +80,8 @@ class RemoteStore(Store):
     async def current_revision(self) -> int:
         """Ask the server, unless it has promised that nobody else writes at present."""
         connection = self._live_connection
-        await connection.read_revision()
+        if not connection.is_sole:
+            await connection.read_revision()
         return self.revision
 
     async def poll(self) -> None:
@@ -191,7 +192,7 @@ class RemoteStore(Store):
             connection = await self._reconnect()
             _log.warning("store %s: connected again", self._url)
             self._connection = connection
-            self._problem = ""
+            self._problem = self._replica.server_problem = ""
 
     async def _reconnect(self) -> ServerConnection:
         """Connect again, with backoff."""

@@ -37,6 +37,7 @@ class Replica:
         self.hub = WatchHub(REVISION_FIRST, recent_max=RECENT_EVENTS_MAX)
         self.compacted = 0
         self.generation = 0  # how often it has been loaded
+        self.server_problem = ""  # why the server did not keep the last write
 
     def load(self, store_id: bytes, entries: list[Entry], revision: int) -> None:
         """Replace everything; the watchers end, because events are missing."""
@@ -360,6 +361,7 @@ class ServerConnection(asyncio.Protocol):
                 _, revision = unpack(messages.OUTCOME_DONE, body, offset)
                 if write.value is None and commit.get(write.key) is None:
                     raise Malformed(f"deletion of {write.key}, which does not exist")
+                self._replica.server_problem = ""
                 return commit.add(write, revision).entry, offset + messages.OUTCOME_DONE.size
             case Outcome.CONFLICT:
                 return Conflict(write.key, commit.get(write.key)), offset + 1
@@ -367,6 +369,7 @@ class ServerConnection(asyncio.Protocol):
                 _, length = unpack(messages.OUTCOME_FAILED, body, offset)
                 start = offset + messages.OUTCOME_FAILED.size
                 cause = decode_text(body[start : start + length])
+                self._replica.server_problem = cause
                 return Unavailable(self._replica.where, cause), start + length
             case kind:
                 raise Malformed(f"item of unknown kind {kind}")
@@ -386,8 +389,9 @@ async def connect(host: str, port: int, replica: Replica) -> ServerConnection:
             await get_running_loop().create_connection(lambda: connection, host, port)
     except TimeoutError:
         raise Unavailable(replica.where, f"{where} does not answer") from None
-    except OSError as error:
-        raise Unavailable(replica.where, f"{where}: {error.strerror or error}") from error
+    except (OSError, UnicodeError) as error:
+        cause = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise Unavailable(replica.where, f"{where}: {cause}") from error
     try:
         await connection.live.wait()
     except BaseException:

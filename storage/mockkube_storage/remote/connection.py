@@ -36,7 +36,9 @@ class ClientConnection(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._paused = False
         self._greeted = False
+        self._welcomed = False
         self._live = False
+        self._ended = False
         self._entries: Sequence[Entry] = ()  # that are still to be loaded, from _next_entry on
         self._next_entry = 0
         self._sent_revision = 0  # up to which the client has all events
@@ -50,8 +52,14 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client. Its waiting writes are still done."""
+        if not self._ended:  # the client itself has closed the connection, or has ended
+            self._server.sole_client.release(self)
         self._live = False
         self._server.remove(self)
+
+    def revoke(self) -> None:
+        """Tell the client that others will write."""
+        self.send(frame(Answer.REVOKE))
 
     def pause_writing(self) -> None:
         """Stop sending what the client loads."""
@@ -65,12 +73,14 @@ class ClientConnection(asyncio.Protocol):
     def close(self) -> None:
         """Send what is queued, then close the connection."""
         self._flush()
+        self._ended = True
         self._transport.close()
 
     def end(self, reason: str) -> None:
         """Disconnect the client at once."""
         if not self._transport.is_closing():
             _log.warning("disconnected the client %s: %s", self.name, reason)
+        self._ended = True
         self._live = False
         self._server.remove(self)
         self._transport.abort()
@@ -121,9 +131,13 @@ class ClientConnection(asyncio.Protocol):
                 self._submit(Write(decode_text(body[messages.DELETE.size :]), None, expected))
             case Request.REVISION:
                 (number,) = unpack(messages.REQUEST, body)
-                self._unsent.append(frame(Answer.REVISED, messages.REVISED.pack(number, self._versions.revision, 0)))
+                self._unsent.append(self._answer_revision(number))
             case _:
                 self._handle_read(type_, body)
+
+    def _answer_revision(self, number: int) -> bytes:
+        seconds = self._server.sole_client.promise(self) if self._live else 0.0
+        return frame(Answer.REVISED, messages.REVISED.pack(number, self._versions.revision, int(seconds * 1000)))
 
     def _handle_read(self, type_: int, body: bytes) -> None:
         match type_:
@@ -134,6 +148,8 @@ class ClientConnection(asyncio.Protocol):
                 except (Compacted, FutureRevision) as error:
                     answer = messages.encode_error(number, error)
                 self._unsent.append(answer)
+            case Request.RELEASED:
+                self._server.sole_client.release(self)
             case Request.COMPACT:
                 number, revision = unpack(messages.GET, body)
                 self._server.compact(self, number, revision)
@@ -197,6 +213,14 @@ class ClientConnection(asyncio.Protocol):
         if version != messages.PROTOCOL_VERSION:
             raise Malformed(f"protocol version {version}, this server knows {messages.PROTOCOL_VERSION} only")
         self._greeted = True
+        # A client that believes to be the only one must not go on believing so when this one can write.
+        self._server.sole_client.admit(self, lambda: self._welcome(store_id, revision))
+
+    def _welcome(self, store_id: bytes, revision: int) -> None:
+        """Begin to send what the client lacks."""
+        if self._transport.is_closing():
+            return
+        self._welcomed = True
         versions, own_store_id = self._versions, self._server.store.store_id
         known = store_id == own_store_id and revision <= versions.revision
         resumes = known and versions.hub.events_after(revision) is not None
@@ -209,7 +233,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _feed(self) -> None:
         """Send what the client lacks while it reads; then make it live."""
-        while self._greeted and not (self._live or self._paused or self._transport.is_closing()):
+        while self._welcomed and not (self._live or self._paused or self._transport.is_closing()):
             part = self._next_part()
             if part is None:
                 return

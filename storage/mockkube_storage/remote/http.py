@@ -3,7 +3,8 @@
 import asyncio
 import json
 import logging
-from typing import TYPE_CHECKING, Final
+import socket
+from typing import TYPE_CHECKING, Final, cast
 
 from mockkube_storage.remote import messages
 from mockkube_storage.remote.connection import ClientConnection
@@ -40,8 +41,11 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        # asyncio sets it only for sockets that name TCP as their protocol; those given to `listen` need not.
+        accepted = transport.get_extra_info("socket")
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._server.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -21,6 +21,7 @@ from mockkube_storage.remote import messages
 from mockkube_storage.remote.connection import ClientConnection
 from mockkube_storage.remote.http import HttpConnection
 from mockkube_storage.remote.messages import Answer, Outcome
+from mockkube_storage.remote.sole_client import SoleClient
 from mockkube_storage.versions import Versions
 from mockkube_storage.writes import Decisions, Write
 
@@ -80,6 +81,7 @@ class StoreServer:
         self._connections: dict[ClientConnection | HttpConnection, None] = {}
         # Clients that receive commits, in the order in which they came.
         self._live: dict[ClientConnection, None] = {}
+        self.sole_client = SoleClient(limits.sole_seconds)
 
     async def run(self) -> None:
         """Commit the clients' writes until cancelled."""
@@ -122,6 +124,7 @@ class StoreServer:
         self._connections.pop(connection, None)
         if isinstance(connection, ClientConnection):
             self._live.pop(connection, None)
+            self.sole_client.remove(connection)
 
     def make_live(self, connection: ClientConnection) -> None:
         """Send every commit to a client from now on."""

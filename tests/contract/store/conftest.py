@@ -19,6 +19,7 @@ from mockkube_storage.remote.server import ServedStore, StoreServer
 from mockkube_storage.store import Store
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
+SHARED = "shared"  # remote, beside another client
 Serve = Callable[[ServedStore], AbstractAsyncContextManager[str]]
 SKIP_POSTGRES = "MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied"
 
@@ -82,7 +83,7 @@ def empty_postgres() -> Callable[[], Awaitable[str]]:
     return emptied
 
 
-@pytest.fixture(params=[engine.name for engine in ENGINES])
+@pytest.fixture(params=[*(engine.name for engine in ENGINES), SHARED])
 async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     """The URL of an empty store of each engine."""
     match request.param:
@@ -98,6 +99,10 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[s
             yield await emptied()
         case "remote":
             async with LogStore(str(tmp_path), fsync=False) as served, _serve(served) as address:
+                yield address
+        case "shared":
+            # With a second client, the server sends events, and promises nobody to be alone.
+            async with LogStore(str(tmp_path), fsync=False) as served, _serve(served) as address, open_store(address):
                 yield address
         case name:
             raise AssertionError(f"no way to test engine {name}")

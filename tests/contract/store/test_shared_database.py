@@ -1,21 +1,32 @@
-"""Several stores on one PostgreSQL database: what one writes, the others see, in one order."""
+"""Several stores on one database or server: what one writes, the others see, in one order."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.engines.log import LogStore
 from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, Unavailable
 from mockkube_storage.model import REVISION_FIRST, Entry, Event
 from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
 
+if TYPE_CHECKING:
+    from tests.contract.store.conftest import Serve
 
-@pytest.fixture
-async def database(empty_postgres: Callable[[], Awaitable[str]]) -> str:
-    return await empty_postgres()
+
+@pytest.fixture(params=["postgresql", "remote"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path, serve: "Serve") -> AsyncIterator[str]:
+    """The URL of an empty database or server."""
+    if request.param == "postgresql":
+        yield await request.getfixturevalue("empty_postgres")()
+        return
+    async with LogStore(str(tmp_path)) as served, serve(served) as url:
+        yield url
 
 
 @pytest.fixture
@@ -23,6 +34,18 @@ async def stores(database: str) -> AsyncIterator[list[Store]]:
     """Three stores, as three processes would have them."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(open_store(database)) for _ in range(3)]
+
+
+@pytest.fixture
+async def postgres(empty_postgres: Callable[[], Awaitable[str]]) -> str:
+    return await empty_postgres()
+
+
+@pytest.fixture
+async def postgres_stores(postgres: str) -> AsyncIterator[list[Store]]:
+    """Two stores on PostgreSQL."""
+    async with open_store(postgres) as here, open_store(postgres) as there:
+        yield [here, there]
 
 
 async def test_stores_that_start_at_once_on_an_empty_database_lay_it_out_once(database: str) -> None:
@@ -82,8 +105,8 @@ async def test_compaction_by_one_store_holds_for_all(stores: list[Store]) -> Non
             await anext(watch)
 
 
-async def test_a_store_that_missed_what_was_compacted_tells_its_watchers(stores: list[Store]) -> None:
-    here, there, _ = stores
+async def test_a_store_that_missed_what_was_compacted_tells_its_watchers(postgres_stores: list[Store]) -> None:
+    here, there = postgres_stores
     watch = here.watch("/", after=REVISION_FIRST)
     await _deafen(here)
     entry = await there.create("/a", b"1")
@@ -96,8 +119,8 @@ async def test_a_store_that_missed_what_was_compacted_tells_its_watchers(stores:
     assert after.revision == dead.revision + 1
 
 
-async def test_a_broken_listener_is_replaced_by_the_next_poll(stores: list[Store]) -> None:
-    here, there, _ = stores
+async def test_a_broken_listener_is_replaced_by_the_next_poll(postgres_stores: list[Store]) -> None:
+    here, there = postgres_stores
     async with here.watch("/", after=REVISION_FIRST) as watch:
         await _deafen(here)
         missed = await there.create("/missed", b"")
@@ -107,10 +130,10 @@ async def test_a_broken_listener_is_replaced_by_the_next_poll(stores: list[Store
         assert [event.entry for event in await anext(watch)] == [heard]
 
 
-async def test_a_store_whose_connections_were_cut_serves_again(stores: list[Store], database: str) -> None:
-    here, there, _ = stores
+async def test_a_store_whose_connections_were_cut_serves_again(postgres_stores: list[Store], postgres: str) -> None:
+    here, there = postgres_stores
     entry = await here.create("/a", b"")
-    await _cut_all_connections(database)
+    await _cut_all_connections(postgres)
     for store in (here, there):
         for _ in range(10):  # each pooled connection may be found dead once
             try:
@@ -127,16 +150,16 @@ async def test_a_store_whose_connections_were_cut_serves_again(stores: list[Stor
     assert (await there.list("/")).entries == (entry, second)
 
 
-async def test_a_newer_format_is_refused(database: str) -> None:
-    async with open_store(database):
+async def test_a_newer_format_is_refused(postgres: str) -> None:
+    async with open_store(postgres):
         pass
-    await _execute(database, "UPDATE meta SET value = 2 WHERE name = 'format'")
+    await _execute(postgres, "UPDATE meta SET value = 2 WHERE name = 'format'")
     with pytest.raises(FormatTooNew):
-        await open_store(database).start()
+        await open_store(postgres).start()
 
 
-async def test_a_database_that_does_not_exist_is_unavailable_and_no_password_is_told(database: str) -> None:
-    absent = re.sub(r"(://[^:@/]+)[^@]*@([^/]*)/[^?]*", r"\1:secret@\2/absent", database)
+async def test_a_database_that_does_not_exist_is_unavailable_and_no_password_is_told(postgres: str) -> None:
+    absent = re.sub(r"(://[^:@/]+)[^@]*@([^/]*)/[^?]*", r"\1:secret@\2/absent", postgres)
     with pytest.raises(Unavailable, match='database "absent" does not exist') as caught:
         await open_store(absent).start()
     assert "secret" not in str(caught.value)
