@@ -48,6 +48,8 @@ class Schema:
     messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
     # True if expressions may construct objects and patches.
     allows_object_literals: bool = False
+    # Words that fields of messages are escaped for: a field `__if__` is also found as `if`.
+    escaped_words: frozenset[str] = frozenset()
 
     def find_type(self, name: str) -> CelType | None:
         """Return the type of a variable or type name; None if it is undeclared."""
@@ -69,6 +71,12 @@ class Schema:
         if self._is_object_type(message):
             return object_literals.fields_of(message)
         return self.messages.get(message, _MESSAGES.get(message))
+
+    def field_key(self, message: str, name: str) -> str:
+        """Return the key under which objects of a message hold a field, its name if there is no such field."""
+        fields = self.fields(message) or {}
+        escaped = f"__{name}__"
+        return escaped if name in self.escaped_words and name not in fields and escaped in fields else name
 
     def is_message(self, name: str) -> bool:
         """Return whether the type can be constructed as `name{...}`."""

@@ -99,6 +99,12 @@ class Checker:
             return
         selected = self._check_field_selection(node, node.operand, node.field, optional=False)
         node.type = types.BOOL if node.test_only else unification.substitute(self._mapping, selected)
+        node.key = self._field_key(node.operand, node.field)
+
+    def _field_key(self, operand: Node, field: str) -> str:
+        """Return the key under which the value of an operand holds a field."""
+        target, _ = types.unwrap_optional(unification.substitute(self._mapping, operand.type))
+        return self._schema.field_key(target.name, field) if target.kind is Kind.STRUCT else field
 
     def _check_field_selection(self, node: Node, operand: Node, field: str, *, optional: bool) -> CelType:
         """Return the type of a field of an operand."""
@@ -120,8 +126,8 @@ class Checker:
         fields = self._schema.fields(message)
         if fields is None:
             self._report(offset, f"unexpected failed resolution of '{message}'")
-        elif field in fields:
-            return fields[field]
+        elif (key := self._schema.field_key(message, field)) in fields:
+            return fields[key]
         else:
             self._report(offset, f"undefined field '{field}'")
         return types.ERROR
@@ -161,6 +167,7 @@ class Checker:
         operand, key = node.args
         assert isinstance(key, Literal), "the parser makes it a constant"
         selected = self._check_field_selection(node, operand, key.value, optional=True)
+        key.value = self._field_key(operand, key.value)
         key.type = types.STRING
         node.type = unification.substitute(self._mapping, selected)
         node.overloads = list(self._functions[node.function].overloads)

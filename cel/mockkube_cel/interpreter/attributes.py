@@ -21,6 +21,8 @@ class Qualifier:
     compute: Run | None = None
     optional: bool = False
     test_only: bool = False
+    # Name of the field in errors, if it is not the key.
+    name: str = ""
 
     def apply(self, frame: Frame, value: Any, *, lenient: bool) -> Any:
         """Return the value at the key, an error, or `_MISSING` if the key may be absent and is."""
@@ -32,6 +34,8 @@ class Qualifier:
             result = None
         if result is None:
             result = get_element(value, key, lenient=lenient or self.test_only)
+            if self.name and type(result) is CelError:
+                result = CelError(f"no such key: {self.name}")
         # cel-go does not charge for an optional selection that finds nothing.
         if result is not _MISSING or not lenient or self.test_only:
             frame.cost += 1

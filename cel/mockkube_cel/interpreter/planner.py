@@ -139,9 +139,10 @@ class Planner:
     def _plan_select(self, node: Select) -> Interpretable:
         if node.ident:
             return self._plan_ident(node, node.ident)
-        return self._plan_qualifier(
-            node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only
-        )
+        key = node.key or node.field
+        name = node.field if key != node.field else ""
+        qualifier = Qualifier(key, test_only=node.test_only, name=name)
+        return self._plan_qualifier(node.operand, qualifier, test_only=node.test_only)
 
     def _plan_qualifier(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Interpretable:
         path = self._plan(operand).to_attribute()

@@ -45,6 +45,8 @@ class Select(Node):
     test_only: bool = False
     # Qualified name, if the checker resolved the selection to a declaration.
     ident: str = ""
+    # Key under which the operand holds the field, if it is not the field's name.
+    key: str = ""
 
     def children(self) -> Iterator[Node]:
         """Yield the operand."""

@@ -16,7 +16,8 @@ from mockkube.api.custom.structural import Structural
 # Maximum size of a request, which bounds every value without a limit of its own.
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
 _VALUE_BYTES_MAX: Final = REQUEST_BYTES_MAX - 2
-_RESERVED_WORDS: Final = frozenset(
+# Names that expressions cannot use for anything but fields.
+RESERVED_WORDS: Final = frozenset(
     ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
      "let", "loop", "package", "namespace", "return", "var", "void", "while")
 )  # fmt: skip
@@ -33,7 +34,7 @@ def escape_name(name: str) -> str | None:
     """Return the CEL identifier of a field name; None if it has none."""
     if not name or name[0].isdigit() or re.search(r"[^a-zA-Z0-9\-./_]", name):
         return None
-    if name in _RESERVED_WORDS:
+    if name in RESERVED_WORDS:
         return f"__{name}__"
     return re.sub(r"__|[-./]", lambda found: _ESCAPES[found.group()], name)
 

@@ -11,7 +11,13 @@ from mockkube_cel.schema import Schema
 
 from mockkube.api.custom.structural import Structural
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.custom.cel_types import REQUEST_BYTES_MAX, DeclType, DeclTypeBuilder, SizeLimits
+from mockkube.apiserver.custom.cel_types import (
+    REQUEST_BYTES_MAX,
+    RESERVED_WORDS,
+    DeclType,
+    DeclTypeBuilder,
+    SizeLimits,
+)
 from mockkube.apiserver.custom.field_paths import FieldPathError, resolve_field_path
 from mockkube.matching.cel.environment import kubernetes_environment
 
@@ -147,7 +153,9 @@ def _make_environments(
         return None, ()
     old = (declared.type, types.optional_of(declared.type))
     sizes = SizeLimits(declared).estimate_size
-    schemas = (Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages) for one in old)
+    schemas = (
+        Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages, escaped_words=RESERVED_WORDS) for one in old
+    )
     return declared, tuple(kubernetes_environment(one, sizes) for one in schemas)
 
 

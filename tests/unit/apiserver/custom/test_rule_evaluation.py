@@ -49,6 +49,32 @@ def test_a_broken_rule_says_what_it_is_told_to(rule: dict[str, Any], expected: s
     assert [str(error) for error in verdict(schema, {"a": 7}).errors] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        ("self.meta.namespace == 'n' && self.meta.__namespace__ == 'n'", ""),
+        ("has(self.meta.namespace) && !has(self.meta.if) && !has(self.meta.__if__)", ""),
+        ("self.list.all(one, one.namespace == 'n')", ""),
+        ("self.meta.?namespace.orValue('') == 'n' && self.?meta.?if.orValue('') == ''", ""),
+        ("self.meta.if == 'x'", "no such key: if"),
+        ("self.meta.package == 'x'", "undefined field 'package'"),
+    ],
+)
+def test_fields_with_the_name_of_a_reserved_word_need_no_escape(rule: str, error: str) -> None:
+    text = {"type": "string"}
+    meta = {"type": "object", "properties": {"namespace": text, "if": text}}
+    schema = schema_of({"rule": rule}, meta=meta, list={"type": "array", "items": meta})
+    rules = compile_rules(schema, is_resource_root=True)
+    assert rules is not None
+    (compiled,) = rules.properties["spec"].own
+    if compiled.error:
+        assert error
+        assert error in compiled.error
+        return
+    found = [str(one) for one in verdict(schema, {"meta": {"namespace": "n"}, "list": [{"namespace": "n"}]}).errors]
+    assert (error in found[0]) if error else not found
+
+
 def test_a_rule_about_change_is_asked_only_of_changes() -> None:
     schema = schema_of({"rule": "self.a >= oldSelf.a", "message": "may not shrink"}, a=NUMBER)
     assert not verdict(schema, {"a": 1}).errors
