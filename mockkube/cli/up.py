@@ -57,6 +57,7 @@ def _flag_option(names: str, *, text: str) -> Decorator:
 @_value_option(
     "--allowed-hosts", multiple=True, metavar="NAMES", text="Without TLS: names besides localhost to answer to."
 )
+@_flag_option("--disable-http2-serving", text="Serve HTTP/1.1 only.")
 @_value_option(
     "--token", metavar="TOKEN", text="The administrator's bearer token; better kept in a file. [a random one]"
 )

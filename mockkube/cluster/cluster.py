@@ -217,6 +217,7 @@ class Cluster:
                 self._clock,
                 self._real_clock,
                 hosts,
+                http2=not configuration.disable_http2_serving,
             ).make_listener
 
         control_plane = self._control_plane = ControlPlane(dependencies, self._make_api_server, fronts)

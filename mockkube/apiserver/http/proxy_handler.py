@@ -114,8 +114,9 @@ async def _stream_response(context: RequestContext, response: aiohttp.ClientResp
             await answer.write(part)
     except (aiohttp.ClientError, OSError) as error:
         _LOG.warning("the response of %s broke off: %s", response.url.host, error)
-        # The status has been sent: closing the connection is the only way left to show that the body is incomplete.
-        answer.force_close()
+        # The status has been sent: breaking off is the only way left to show that the body is incomplete.
+        if context.request.transport is not None:
+            context.request.transport.abort()
         return answer
     await answer.write_eof()
     return answer

@@ -12,6 +12,7 @@ from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed
 from mockkube.apiserver.http import handlers, request_info, subresources
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import RequestAuthorizer, get_path_attributes, get_resource_attributes
+from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
 from mockkube.apiserver.http.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.open_watches import OpenWatches
@@ -20,7 +21,7 @@ from mockkube.apiserver.http.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.http.resource_request import ResourceRequest
-from mockkube.apiserver.identity.user import ANONYMOUS_USER, InvalidCredentials, User
+from mockkube.apiserver.identity.user import ALL_UNAUTHENTICATED, ANONYMOUS_USER, InvalidCredentials, User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.apiserver.registry.options import Query, parse_bool, validate_timeout
 from mockkube.apiserver.registry.registry import Registry
@@ -51,6 +52,7 @@ class Router:
         self._metrics = metrics
         self._non_resource_paths = non_resource_paths
         self._proxy_handler = proxy_handler
+        self._limits_http2 = registry.dependencies.capabilities.enabled("UnauthenticatedHTTP2DOSMitigation")
         self._chance = Random()  # not seeded: these ids are never stored
         self.open_watches = OpenWatches()
 
@@ -102,10 +104,15 @@ class Router:
         return request.headers.get("Impersonate-User") or ("" if user is None else user.name)
 
     def _authenticate(self, request: web.BaseRequest) -> User:
+        user: User | None = None
         try:
             user = self._authenticator.authenticate(request)
         except InvalidCredentials as error:
             raise Unauthorized from error
+        finally:
+            # upstream 1.36: apiserver/pkg/endpoints/filters/authentication.go: streams are cheap for attackers
+            if isinstance(request, Http2Request) and (user is None or ALL_UNAUTHENTICATED in user.groups):
+                request.ends_connection = self._limits_http2
         if user is None:
             raise Unauthorized
         return user

@@ -10,6 +10,7 @@ from multidict import CIMultiDict
 
 from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http2.errors import ErrorCode, Http2StreamError
+from mockkube.apiserver.http2.frames import WINDOW_LIMIT, encode_window_update
 from mockkube.apiserver.http2.header_encoder import encode_response_headers, encode_status
 from mockkube.apiserver.http2.request_body import RequestBody
 from mockkube.apiserver.http2.request_head import RequestHead
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 # upstream 1.36: apiserver/pkg/server/secure_serving.go, resourceBody99Percentile
 RECEIVE_WINDOW: Final = 256 << 10
 CREDIT_BYTES_MIN: Final = RECEIVE_WINDOW // 4
-# Longest time in which a client grants no credit for a response that waits for it.
+# A response that waits for credit is ended unless it can send at least so much in this time.
 STALL_SECONDS_MAX: Final = 30.0
+STALL_BYTES_MIN: Final = 1024
 # Handlers of these methods change nothing, so they end with their stream; others complete their write.
 _CANCELLED_METHODS: Final = frozenset(("GET", "HEAD"))
 
@@ -31,12 +33,13 @@ class Http2Stream:
     """Stream of one request; to aiohttp it is the protocol and the transport of that request."""
 
     __slots__ = (
-        "_body_left", "_connection", "_credit_owed", "_is_paused", "_receive_window", "_waiter", "body",
+        "_body_left", "_connection", "_credit_owed", "_is_paused", "_output", "_receive_window", "_waiter", "body",
         "handler_task", "is_closed", "is_remote_closed", "method", "request", "send_window", "stream_id",
     )  # fmt: skip
 
     def __init__(self, connection: "Http2Connection", stream_id: int, head: RequestHead, send_window: int) -> None:
         self._connection = connection
+        self._output = connection.output
         self.stream_id = stream_id
         self.method = head.message.method
         self.send_window = send_window
@@ -59,6 +62,11 @@ class Http2Stream:
     def transport(self) -> "Http2Stream | None":
         """The stream itself, as long as it is open."""
         return None if self.is_closed else self
+
+    @property
+    def connected(self) -> bool:
+        """True while the stream is open."""
+        return not self.is_closed
 
     @property
     def ssl_context(self) -> ssl.SSLContext | None:
@@ -98,19 +106,22 @@ class Http2Stream:
         """Return whether the stream is closed."""
         return self.is_closed
 
+    def close(self) -> None:
+        """End the stream, whether the response is complete or not."""
+        self.reset(ErrorCode.NO_ERROR)
+
     def abort(self) -> None:
         """Break the stream off, as a broken connection would."""
         self.reset(ErrorCode.INTERNAL_ERROR)
 
     # The request.
 
-    def open_body(self, head: RequestHead, loop: asyncio.AbstractEventLoop) -> RequestBody:
+    def open_body(self, head: RequestHead) -> None:
         """Expect a body."""
         self.is_remote_closed = False
         self._body_left = head.content_length
         on_first_read = self._send_continue if head.expects_continue else None
-        self.body = RequestBody(cast(BaseProtocol, self), loop, on_first_read)
-        return self.body
+        self.body = RequestBody(cast(BaseProtocol, self), self._connection.loop, on_first_read)
 
     def receive_data(self, data: bytes, frame_bytes: int, *, end: bool) -> None:
         """Take a part of the body; `frame_bytes` is its size with the padding."""
@@ -151,13 +162,22 @@ class Http2Stream:
         self._connection.return_credit(owed)
         if is_open:
             self._receive_window += owed
-            self._connection.send_stream_credit(self.stream_id, owed)
+            self._output.send_control(encode_window_update(self.stream_id, owed))
 
     def _send_continue(self) -> None:
         if not self.is_closed and not self.is_remote_closed:
-            self._connection.send_head(self.stream_id, encode_status(100), end=False)
+            self._output.send_head(self.stream_id, encode_status(100), end=False)
 
     # The response.
+
+    def receive_credit(self, increment: int) -> None:
+        """Let the response send more."""
+        if increment == 0:
+            raise Http2StreamError(self.stream_id, ErrorCode.PROTOCOL_ERROR, "WINDOW_UPDATE by nothing")
+        self.send_window += increment
+        if self.send_window > WINDOW_LIMIT:
+            raise Http2StreamError(self.stream_id, ErrorCode.FLOW_CONTROL_ERROR, "a window that is too large")
+        self.wake()
 
     def encode_response_headers(self, status: int, headers: CIMultiDict[str]) -> bytes:
         """Return the header block; GOAWAY goes first if the connection ends with this response."""
@@ -168,53 +188,58 @@ class Http2Stream:
     def send_head(self, block: bytes) -> None:
         """Send the header block of a response whose body follows."""
         self._check_open()
-        self._connection.send_head(self.stream_id, block, end=False)
+        self._output.send_head(self.stream_id, block, end=False)
 
     async def send(self, head: bytes | None, data: bytes | bytearray | memoryview, *, end: bool) -> None:
         """Send a part of the response, waiting for the connection and for credit of the client."""
         # hot: per response and per watch event
-        connection = self._connection
-        while connection.is_write_paused:
-            self._check_open()
-            await self._wait(connection)
+        output = self._output
+        while output.is_paused and not self.is_closed:
+            await self._wait(self._connection.loop.time() + STALL_SECONDS_MAX)
         self._check_open()
+        self._connection.blocked.pop(self, None)
         size = len(data)
-        if size > connection.frame_bytes_max or size > self.send_window or size > connection.send_window:
+        if size > output.frame_bytes_max or size > self.send_window or size > output.window:
             if head is not None:
-                connection.send_head(self.stream_id, head, end=False)
-            await self._send_parts(connection, memoryview(data), end=end)
+                output.send_head(self.stream_id, head, end=False)
+            await self._send_parts(memoryview(data), end=end)
         else:
             self.send_window -= size
-            connection.send_window -= size
-            connection.send_message(self.stream_id, head, data, end=end)
+            output.send_message(self.stream_id, head, data, end=end)
         if end:
             self._end()
 
-    async def _send_parts(self, connection: "Http2Connection", data: memoryview, *, end: bool) -> None:
+    async def _send_parts(self, data: memoryview, *, end: bool) -> None:
         """Send data that does not fit into one frame or the present windows."""
-        position, size = 0, len(data)
+        output, position, size = self._output, 0, len(data)
+        ends_at, progress_at = 0.0, 0
         while position < size:
-            if connection.is_write_paused or self.send_window <= 0 or connection.send_window <= 0:
-                await self._wait(connection)
+            room = min(self.send_window, output.window, output.frame_bytes_max)
+            if output.is_paused or room <= 0:
+                # Credit byte by byte is none: it would keep the data for as long as the client likes.
+                if not ends_at or position - progress_at >= STALL_BYTES_MIN:
+                    ends_at, progress_at = self._connection.loop.time() + STALL_SECONDS_MAX, position
+                await self._wait(ends_at)
                 self._check_open()
                 continue
-            count = min(size - position, self.send_window, connection.send_window, connection.frame_bytes_max)
-            part = data[position : position + count]
-            position += count
-            self.send_window -= count
-            connection.send_window -= count
-            connection.send_message(self.stream_id, None, part, end=end and position == size)
+            part = data[position : position + room]
+            position += len(part)
+            self.send_window -= len(part)
+            self._connection.blocked.pop(self, None)
+            output.send_message(self.stream_id, None, part, end=end and position == size)
 
-    async def _wait(self, connection: "Http2Connection") -> None:
-        """Wait until the connection or the window may have room; reset the stream if that takes too long.
+    async def _wait(self, ends_at: float) -> None:
+        """Wait until the connection or the window may have room; reset the stream at a time of the event loop.
 
         The stream is also reset if the handler gives up: a part of its data may have been sent, and no other data can
         follow that.
         """
+        connection = self._connection
         self._waiter = waiter = connection.loop.create_future()
-        connection.blocked[self] = None
+        # A stream that was woken and found no room keeps its place; one that could send something waits behind others.
+        connection.blocked.setdefault(self)
         try:
-            async with asyncio.timeout(STALL_SECONDS_MAX):
+            async with asyncio.timeout_at(ends_at):
                 await waiter
         except TimeoutError as error:
             self.reset(ErrorCode.CANCEL)
@@ -224,7 +249,6 @@ class Http2Stream:
             raise
         finally:
             self._waiter = None
-            connection.blocked.pop(self, None)
 
     def wake(self) -> None:
         """Let a waiting response look again."""
@@ -252,6 +276,7 @@ class Http2Stream:
 
     def _close(self) -> None:
         self.is_closed = True
+        self._connection.blocked.pop(self, None)
         self._connection.forget_stream(self)
         if self.body is not None:
             # Unread data counts against the connection, which other streams share.

@@ -78,6 +78,7 @@ class ListenerFactory:
     # Real time, also when the cluster runs in virtual time: bad credentials of clients are paced by it.
     pace_clock: Clock
     allowed_hosts: tuple[str, ...] = ()
+    http2: bool = True
     _first_is_taken: bool = False
 
     def make_listener(self, name: str) -> Listener:
@@ -91,7 +92,7 @@ class ListenerFactory:
             # already.
             handler = CrossSiteGuard(handler, self.allowed_hosts)
         middleware = FaultInjectionMiddleware(name, self.faults, self.clock, is_exempt=is_control_path)
-        return SocketListener(TcpListener(listening, handler, tls=tls), gate, middleware)
+        return SocketListener(TcpListener(listening, handler, tls=tls, http2=self.http2), gate, middleware)
 
 
 class SocketListener:

@@ -73,6 +73,7 @@ class ClusterConfiguration:
     tls: bool = True
     # Host names besides those of loopback that clients may use for a server without TLS.
     allowed_hosts: tuple[str, ...] = ()
+    disable_http2_serving: bool = False
     token: str | None = None  # None: a random one, kept with the cluster
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
@@ -146,6 +147,7 @@ SETTINGS: Final = (
     Setting("ready_file", parse_path),
     Setting("tls", parse_bool),
     Setting("allowed_hosts", parse_hosts),
+    Setting("disable_http2_serving", parse_bool),
     Setting("token", parse_token),
     Setting("token_file", parse_token_file),
     Setting("enable_admission_plugins", parse_plugins),

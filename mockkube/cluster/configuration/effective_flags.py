@@ -14,6 +14,7 @@ def make_effective_flags(configuration: ClusterConfiguration, settings: Componen
         return {
             "bind-address": configuration.bind,
             "disable-admission-plugins": _format_list(configuration.disable_admission_plugins),
+            "disable-http2-serving": _format_bool(configuration.disable_http2_serving),
             "enable-admission-plugins": _format_list(configuration.enable_admission_plugins),
             **_make_emulation_flags(settings),
         }

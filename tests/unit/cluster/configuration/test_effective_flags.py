@@ -24,6 +24,7 @@ EMULATING = {"emulated-version": "[]", "feature-gates": ":AllAlpha=true,:Context
             {
                 "bind-address": "127.0.0.1",
                 "disable-admission-plugins": "[]",
+                "disable-http2-serving": "false",
                 "enable-admission-plugins": "[A,B]",
                 **EMULATING,
             },
