@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -389,3 +389,66 @@ async def test_bytes_that_are_no_frame_end_a_spdy_session(api):
     async with asyncio.timeout(SECONDS_MAX), SpdyClient.open(api, exec_path("web", "cat", stdin=1), V4) as client:
         client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
         assert await client.reader.read() == b""
+
+
+async def test_a_websocket_needs_the_permission_to_create(api):
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    rule = {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]}
+    await api.create(f"{rbac}/roles", {"metadata": {"name": "execute"}, "rules": [rule]})
+    subject = {"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"kind": "Role", "name": "execute", "apiGroup": "rbac.authorization.k8s.io"}
+    await api.create(
+        f"{rbac}/rolebindings", {"metadata": {"name": "jane"}, "subjects": [subject], "roleRef": reference}
+    )
+    jane = {"Impersonate-User": "jane"}
+    answer = await api.ask("GET", exec_path("web", "true"), headers=jane)
+    assert (answer.status, answer.message) == (403, 'pods "web" is forbidden: ')
+    await api.patch(f"{rbac}/roles/execute", {"rules": [{**rule, "verbs": ["get", "create"]}]})
+    async with api.session.ws_connect(api.url + exec_path("web", "true"), protocols=[V5], headers=jane) as websocket:
+        assert await websocket.receive_bytes() == b"\x01"
+
+
+async def test_policies_see_the_options_of_a_connection(api):
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"]}
+    validation = {
+        "expression": "!object.command.exists(word, word == 'forbidden')",
+        "messageExpression": "request.operation + ' of ' + request.kind.kind + ' to ' + object.container",
+    }
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
+    await api.create(f"{group}/validatingadmissionpolicies", {"metadata": {"name": "exec"}, "spec": spec})
+    binding = {"policyName": "exec", "validationActions": ["Deny"]}
+    await api.create(f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "exec"}, "spec": binding})
+    answer = await api.ask("POST", exec_path("web", "echo", "forbidden", container="main"))
+    assert answer.status == 422
+    assert answer.message.endswith("denied request: CONNECT of PodExecOptions to main")
+    assert (await run(api, exec_path("web", "echo", "allowed"), V5)).text(1) == "allowed\n"
+    await api.delete(f"{group}/validatingadmissionpolicybindings/exec")
+
+
+async def test_the_end_of_the_server_ends_sessions(tmp_path):
+    async with aiohttp.ClientSession() as session:
+        async with Api.of_new_cluster(tmp_path, without=("scheduler", "controllers"), nodes=1) as client:
+            nodes = await client.get("/api/v1/nodes")
+            await start_pod(client, nodes["items"][0]["metadata"]["name"], "web", {"command": ["sleep", "1000"]})
+            target = client.url + exec_path("web", "sleep", "1000")
+            async with asyncio.timeout(SECONDS_MAX):
+                websocket = await session.ws_connect(target, protocols=[V5])
+                assert await websocket.receive_bytes() == b"\x01"
+                following = await session.get(f"{client.url}{path('web', 'log', follow='true')}")
+        async with asyncio.timeout(SECONDS_MAX):
+            assert (await websocket.receive()).type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
+            with suppress(aiohttp.ClientError):
+                assert await following.content.read() == b""
+        following.close()
+
+
+async def test_a_node_without_a_kubelet_refuses_the_connection(tmp_path):
+    async with Api.of_new_cluster(tmp_path, without=("scheduler", "controllers", "kubelets"), nodes=1) as client:
+        nodes = await client.get("/api/v1/nodes")
+        containers = [{"name": "main", "image": "image:1"}]
+        spec = {"containers": containers, "nodeName": nodes["items"][0]["metadata"]["name"]}
+        await client.create(PODS, {"metadata": {"name": "web"}, "spec": spec})
+        session = await run(client, exec_path("web", "ls"), V5)
+    assert session.status["message"].startswith("Internal error occurred: unable to upgrade connection: error dialing")
+    assert session.status["message"].endswith(":10250: connect: connection refused")

@@ -114,7 +114,9 @@ class VersionedAttributes:
 
     def convert(self, obj: ReadOnlyObject | None) -> Object | None:
         """Return the object in the matched version; None if there is none."""
-        return None if obj is None else self.resource.to_served_version(dict(obj))
+        if obj is None or self.request.operation is Operation.CONNECT:
+            return None if obj is None else dict(obj)
+        return self.resource.to_served_version(dict(obj))
 
     def set_object_strictly(self, value: Any) -> bool:
         """Set the changed object of the request; raise Internal if it has unknown fields."""
@@ -128,6 +130,10 @@ class VersionedAttributes:
     def set_object(self, value: Any) -> bool:
         """Set the changed object of the request, decoded and defaulted; return whether it differs."""
         scope, resource = self.request.scope, self.resource
+        if self.request.operation is Operation.CONNECT:
+            differs: bool = value != self.request.obj
+            self.request.obj = value if isinstance(value, dict) else {}
+            return differs
         # A scope of its own: decoding sets fields of the scope that must keep describing the client's body.
         asking = RequestScope(scope.user, scope.namespace, scope.name, scope.subresource, scope.user_agent)
         try:
@@ -165,16 +171,23 @@ def make_admission_request(occasion: VersionedAttributes) -> Object:
     """Return the AdmissionRequest without its objects."""
     request, resource = occasion.request, occasion.resource
     scope, subject = request.scope, RequestMatcher(request)
+    if request.operation is Operation.CONNECT:
+        # The object of a connection is its options, which have a kind of their own.
+        kind = request_kind = {"group": "", "version": "v1", "kind": request.new["kind"]}
+        options = None
+    else:
+        kind, request_kind = _group_version_kind(resource), _group_version_kind(request.resource)
+        options = {"kind": _OPTIONS_KINDS[request.operation], "apiVersion": "meta.k8s.io/v1"}
     review: Object = {
         "uid": "",
-        "kind": _group_version_kind(resource),
+        "kind": kind,
         "resource": _group_version_resource(resource),
-        "requestKind": _group_version_kind(request.resource),
+        "requestKind": request_kind,
         "requestResource": _group_version_resource(request.resource),
         "operation": request.operation.value,
         "userInfo": scope.user.to_user_info(),
         "dryRun": request.dry_run,
-        "options": {"kind": _OPTIONS_KINDS[request.operation], "apiVersion": "meta.k8s.io/v1"},
+        "options": options,
     }
     if request.dry_run:
         review["options"]["dryRun"] = ["All"]
@@ -191,7 +204,6 @@ _OPTIONS_KINDS: Final = {
     Operation.CREATE: "CreateOptions",
     Operation.UPDATE: "UpdateOptions",
     Operation.DELETE: "DeleteOptions",
-    Operation.CONNECT: "ConnectOptions",
 }
 
 

@@ -164,7 +164,7 @@ class ValidatingAdmissionPolicy(AdmissionPlugin):
     """Rejects or warns as policies say."""
 
     name = "ValidatingAdmissionPolicy"
-    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+    operations = tuple(Operation)
 
     def __init__(self) -> None:
         self._policies = CompiledPolicies(CompiledValidatingPolicy.compile)

@@ -13,7 +13,7 @@ from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
 from mockkube.apiserver.admission.webhooks.webhook import AdmissionWebhook, list_webhooks
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
-_OPERATIONS = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+_OPERATIONS = tuple(Operation)
 
 
 class MutatingAdmissionWebhook(AdmissionPlugin):

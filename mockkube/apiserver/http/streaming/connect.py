@@ -2,7 +2,7 @@
 
 # upstream 1.36: pkg/registry/core/pod/rest/subresources.go, log.go, apiserver/pkg/util/proxy
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, Forbidden, Internal
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.authorization import get_resource_attributes
 from mockkube.apiserver.http.request_context import RequestContext
 from mockkube.apiserver.http.resource_request import ResourceRequest
@@ -33,7 +34,7 @@ from mockkube.apiserver.http.streaming.streams import (
     success_status,
 )
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
-from mockkube.apiserver.registry.options import first_value, parse_bool
+from mockkube.apiserver.registry.options import first_value, parse_bool, parse_int
 from mockkube.apiserver.registry.subresources import logs
 from mockkube.apiserver.registry.subresources.container_processes import ExecutableNotFound, start_process
 from mockkube.apiserver.registry.subresources.running_containers import (
@@ -48,27 +49,37 @@ from mockkube.apiserver.registry.subresources.running_containers import (
 
 _CREATE_GATE: Final = "AuthorizePodWebsocketUpgradeCreatePermission"
 _PLAIN_TEXT: Final = "text/plain"
+_STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
+_OPTIONS_KINDS: Final = {
+    "exec": "PodExecOptions",
+    "attach": "PodAttachOptions",
+    "portforward": "PodPortForwardOptions",
+}
 RunSession = Callable[[RemoteCommandStreams, RunningContainer, StreamOptions], Awaitable[None]]
 
 
 async def exec_command(request: ResourceRequest) -> web.StreamResponse:
     """Run a command in a container."""
-    target = await _admit(request, first_value(request.context.query, "container"))
+    options = await _admit(request)
+    target = await find_target(request.resource, request.scope, options.get("container", ""))
     not_found = f'container not found ("{target.container}")'
-    return await _serve_remote_command(request, target, not_found, _make_exec(request))
+    words = tuple(options.get("command") or ())
+    return await _serve_remote_command(request, target, options, not_found, _make_exec(request, words))
 
 
 async def attach(request: ResourceRequest) -> web.StreamResponse:
     """Attach to the command of a container."""
-    target = await _admit(request, first_value(request.context.query, "container"))
+    options = await _admit(request)
+    target = await find_target(request.resource, request.scope, options.get("container", ""))
     metadata = target.pod["metadata"]
     not_found = f"container {target.container} not found in pod {metadata['name']}_{metadata['namespace']}"
-    return await _serve_remote_command(request, target, not_found, _make_attach(request))
+    return await _serve_remote_command(request, target, options, not_found, _make_attach(request))
 
 
 async def forward_ports(request: ResourceRequest) -> web.StreamResponse:
     """Answer connections to ports of a pod."""
-    target = await _admit(request, None)
+    options = await _admit(request)
+    target = await find_target(request.resource, request.scope, None)
     context = request.context
     _require_upgrade(context)
     requested = websocket_streams.get_requested_protocols(context.request)
@@ -84,7 +95,7 @@ async def forward_ports(request: ResourceRequest) -> web.StreamResponse:
     if websocket_streams.is_websocket_upgrade(context.request):
         if tunnels:
             return await _bounded(context, port_forward.serve_tunnel(context, tunnels, ports))
-        return await _bounded(context, port_forward.serve_websocket(context, ports))
+        return await _bounded(context, port_forward.serve_websocket(context, options.get("ports") or (), ports))
     return await _bounded(context, port_forward.serve_spdy(context, ports))
 
 
@@ -101,8 +112,8 @@ async def read_log(request: ResourceRequest) -> web.StreamResponse:
     return await _bounded(context, _stream_log(context, log))
 
 
-async def _admit(request: ResourceRequest, container: str | None) -> ConnectTarget:
-    """Return the target of a request that admission and the authorizer allow."""
+async def _admit(request: ResourceRequest) -> ReadOnlyObject:
+    """Return the options of a request that admission and the authorizer allow."""
     context, resource, scope = request.context, request.resource, request.scope
     if "dryRun" in context.query:
         raise BadRequest("dryRun is not supported")
@@ -118,20 +129,17 @@ async def _admit(request: ResourceRequest, container: str | None) -> ConnectTarg
         decision = dependencies.authorize(asked)
         if not decision.allowed:
             raise Forbidden.for_object(resource.group, resource.plural, scope.name, decision.reason)
-    return await find_target(resource, scope, container)
+    return attributes.new
 
 
-def _make_options(request: ResourceRequest) -> dict[str, object]:
+def _make_options(request: ResourceRequest) -> Object:
     """Return the options of the request as the object that admission sees."""
     query, sub = request.context.query, request.scope.subresource
-    options: dict[str, object] = {
-        "kind": {"exec": "PodExecOptions", "attach": "PodAttachOptions"}.get(sub, "PodPortForwardOptions"),
-        "apiVersion": "v1",
-        "metadata": {},
-    }
+    options: Object = {"kind": _OPTIONS_KINDS[sub], "apiVersion": "v1"}
     if sub == "portforward":
-        return options | ({"ports": ports} if (ports := _parse_ports(query.get("ports", ()))) else {})
-    options |= {name: True for name in ("stdin", "stdout", "stderr", "tty") if parse_bool(query, name)}
+        ports = _parse_ports(query.get("ports", ()))
+        return {**options, "ports": ports} if ports else options
+    options |= {name: True for name in _STREAMS if parse_bool(query, name)}
     if container := first_value(query, "container"):
         options["container"] = container
     if sub == "exec":
@@ -139,10 +147,9 @@ def _make_options(request: ResourceRequest) -> dict[str, object]:
     return options
 
 
-def _parse_ports(values: object) -> list[int]:
-    assert isinstance(values, list | tuple)
-    texts = [text for value in values for text in str(value).split(",")]
-    return [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 6]
+def _parse_ports(values: Sequence[str]) -> list[int]:
+    """Return the ports of a query; raise BadRequest for one that is no number."""
+    return [parse_int(text) for value in values for text in value.split(",")]
 
 
 def _require_upgrade(context: RequestContext) -> None:
@@ -150,35 +157,38 @@ def _require_upgrade(context: RequestContext) -> None:
         raise BadRequest("Upgrade request required")
 
 
-def _parse_stream_options(context: RequestContext) -> StreamOptions:
-    """Return the streams of a request; raise KubeletError if it names none."""
-    stdin, stdout, stderr, tty = (parse_bool(context.query, name) for name in ("stdin", "stdout", "stderr", "tty"))
-    stderr = stderr and not tty
-    if not (stdin or stdout or stderr):
+def _parse_stream_options(options: ReadOnlyObject) -> StreamOptions:
+    """Return the streams of a request."""
+    stdin, stdout, stderr, tty = (options.get(name) is True for name in _STREAMS)
+    return StreamOptions(stdin, stdout, stderr and not tty, tty)
+
+
+def _check_streams(options: StreamOptions) -> None:
+    """Raise KubeletError if a request names no stream."""
+    if not (options.stdin or options.stdout or options.stderr):
         raise KubeletError("you must specify at least 1 of stdin, stdout, stderr", code=400)
-    return StreamOptions(stdin, stdout, stderr, tty)
 
 
 async def _serve_remote_command(
-    request: ResourceRequest, target: ConnectTarget, not_found: str, run: RunSession
+    request: ResourceRequest, target: ConnectTarget, given: ReadOnlyObject, not_found: str, run: RunSession
 ) -> web.StreamResponse:
     """Upgrade the connection and run a session on it."""
     context = request.context
     _require_upgrade(context)
     requested = websocket_streams.get_requested_protocols(context.request)
     is_websocket = websocket_streams.is_websocket_upgrade(context.request)
-    is_translated = is_websocket and V5 in requested
+    options = _parse_stream_options(given)
 
-    def find_container() -> tuple[RunningContainer, StreamOptions]:
+    def find_container() -> RunningContainer:
         check_kubelet(request.resource, target.node)
-        options = _parse_stream_options(context)
-        return require_running_container(target.pod, target.container, not_found), options
+        _check_streams(options)
+        return require_running_container(target.pod, target.container, not_found)
 
-    if is_translated:
+    if is_websocket and V5 in requested:
         # The API server upgrades before it asks the kubelet, so an error of the kubelet arrives on the error channel.
-        return await _bounded(context, _serve_translated(context, find_container, run))
+        return await _bounded(context, _serve_translated(context, find_container, options, run))
     try:
-        container, options = find_container()
+        container = find_container()
     except KubeletError as error:
         return websocket_streams.refuse_upgrade(context, error.message, status=error.code)
     if not is_websocket:
@@ -190,16 +200,14 @@ async def _serve_remote_command(
 
 
 async def _serve_translated(
-    context: RequestContext, find_container: Callable[[], tuple[RunningContainer, StreamOptions]], run: RunSession
+    context: RequestContext, find_container: Callable[[], RunningContainer], options: StreamOptions, run: RunSession
 ) -> web.StreamResponse:
-    query = context.query
-    asked = StreamOptions(*(parse_bool(query, name) for name in ("stdin", "stdout", "stderr", "tty")))
     websocket = await websocket_streams.open_websocket(context, V5)
-    streams = websocket_streams.WebSocketStreams(websocket, V5_PROTOCOL, asked)
+    streams = websocket_streams.WebSocketStreams(websocket, V5_PROTOCOL, options)
     try:
         await streams.greet()
         try:
-            container, options = find_container()
+            container = find_container()
         except KubeletError as error:
             await streams.write_status(Internal(f"unable to upgrade connection: {error.message}").status())
         else:
@@ -228,9 +236,7 @@ async def _serve_websocket(
     return websocket
 
 
-def _make_exec(request: ResourceRequest) -> RunSession:
-    words = tuple(request.context.query.get("command", ()))
-
+def _make_exec(request: ResourceRequest, words: Sequence[str]) -> RunSession:
     async def run(streams: RemoteCommandStreams, container: RunningContainer, options: StreamOptions) -> None:
         try:
             process = start_process(request.resource, container, words, tty=options.tty)

@@ -1,6 +1,7 @@
 """Port-forward: each connection of a client gets an answer of the pod's simulated network, which has none."""
 
 # upstream 1.36: cri-streaming/pkg/streaming/portforward/httpstream.go, apiserver/pkg/util/proxy/streamtunnel.go
+from collections.abc import Sequence
 from typing import Final
 
 from aiohttp import web
@@ -87,21 +88,20 @@ def _parse_port(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) <= _PORT_MAX else None
 
 
-async def serve_websocket(context: RequestContext, ports: PortForwarder) -> web.StreamResponse:
-    """Answer the older WebSocket protocol: two channels for each port of the query, each with the port first."""
+async def serve_websocket(context: RequestContext, numbers: Sequence[int], ports: PortForwarder) -> web.StreamResponse:
+    """Answer the older WebSocket protocol: two channels for each of these ports, each with the port first."""
     # upstream 1.36: cri-streaming/pkg/streaming/portforward/websocket.go
     supported = {"": False, "v4.channel.k8s.io": False, "v4.base64.channel.k8s.io": True}
     requested = websocket_streams.get_requested_protocols(context.request) or [""]
     protocol = next((name for name in requested if name in supported), None)
     if protocol is None:
         return websocket_streams.refuse_protocols(context, [*supported])
-    numbers = [_parse_port(one) for text in context.query.get("ports", ()) for one in text.split(",")]
-    if not 0 < len(numbers) <= _PORTS_MAX or None in numbers:
-        return websocket_streams.refuse_upgrade(context, 'query parameter "ports" is required')
+    if not 0 < len(numbers) <= _PORTS_MAX or not all(0 < port <= _PORT_MAX for port in numbers):
+        return websocket_streams.refuse_upgrade(context, 'query parameter "port" is required')
     websocket = await websocket_streams.open_websocket(context, protocol)
     output = websocket_streams.ChannelOutput(websocket, is_base64=supported[protocol])
     try:
-        for index, port in enumerate(number for number in numbers if number is not None):
+        for index, port in enumerate(numbers):
             for channel in (2 * index, 2 * index + 1):
                 await output.write(channel, port.to_bytes(2, "little"))
             await output.write(2 * index + 1, ports.refuse(port).encode())
