@@ -74,7 +74,7 @@ def read_records(path: str) -> Iterator[Record]:
 
 
 def _check_start(path: str, start: bytes) -> int:
-    if not start.startswith(MAGIC):
+    if not start.startswith(MAGIC) or len(start) < len(MAGIC) + _FORMAT.size:
         raise Unavailable(path, "it is not the log of a store")
     (found,) = _FORMAT.unpack_from(start, len(MAGIC))
     if found > FORMAT:
@@ -140,28 +140,26 @@ class LogFile:
     async def append(self, content: bytes) -> None:
         """Append a record, and return when it is kept. Raises Unavailable."""
         self.check_intact()
-        before = self.size
+        before, is_written = self.size, False
         try:
             self.write(encode_record(content))
-            if self._fsync:
-                await self._sync_record()
+            is_written = True
+            await self.sync()
             self.check_intact()
         except BaseException as error:
-            self._cut(before)
-            if isinstance(error, OSError):
-                raise Unavailable(self._path, error.strerror or str(error)) from error
-            raise
-
-    async def _sync_record(self) -> None:
-        try:
-            await self.sync()
-        except OSError as error:
-            # What the system has dropped from its cache after a failed fsync is not known.
-            self._damage = f"the disk does not keep what is written: {error.strerror}"
-            raise
+            if not self._damage:
+                self._cut(before)
+            if not isinstance(error, OSError):
+                raise
+            if is_written:
+                # What the system has dropped from its cache after a failed fsync is not known.
+                self._damage = f"the disk does not keep what is written: {error.strerror}"
+            raise Unavailable(self._path, error.strerror or str(error)) from error
 
     def check_intact(self) -> None:
         """Raise Unavailable if the file is not the one that was opened, or not as long as it was written."""
+        if self._damage:
+            raise Unavailable(self._path, self._damage)
         try:
             found = os.stat(self._path)
         except OSError:
@@ -170,7 +168,7 @@ class LogFile:
             raise Unavailable(self._path, "it has been replaced by another file")
         if found.st_size != self.size:
             self._damage = f"another process has changed its size from {self.size} to {found.st_size} bytes"
-        self._check_damage()
+            raise Unavailable(self._path, self._damage)
 
     def rename(self, path: str) -> None:
         """Take the place of another file. Raises OSError."""
@@ -181,14 +179,8 @@ class LogFile:
         """Close the file."""
         os.close(self._descriptor)
 
-    def _check_damage(self) -> None:
-        if self._damage:
-            raise Unavailable(self._path, self._damage)
-
     def _cut(self, size: int) -> None:
         self.size = size
-        if self._damage:
-            return
         try:
             os.ftruncate(self._descriptor, size)
         except OSError as error:
