@@ -1,80 +1,44 @@
-"""Syntax errors in the words of cel-go's generated parser.
+"""Syntax errors of an expression that does not parse, in the words of cel-go.
 
-The words follow from the internals of ANTLR, which the C++ engine shares with Go's, so the C++ parser produces them.
-It is called only for expressions that our own parser rejects; see `docs/adr/0004-cel-engine.md`.
+Called only for expressions that our own parser rejects; see `docs/adr/0008-syntax-errors-without-antlr.md`.
 """
 
 import re
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_optional
+from mockkube_cel.issues import ISSUES_MAX, NOWHERE, Issue, LocatedIssue, Source
+from mockkube_cel.recursion import raised_recursion_limit
+from mockkube_cel.syntax.parser import DEPTH_MAX
+from mockkube_cel.syntax.recovery import lexer
+from mockkube_cel.syntax.recovery.parser import RecoveringParser, RecoveryStopped
 
-from mockkube_cel.issues import ISSUES_MAX, LocatedIssue, Source
-
-_HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
-_UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
-# Replaces NUL, at which C++ would end the text.
-_NUL_REPLACEMENT: Final = "\x01"
-_QUESTION_MARK: Final = ("'\\u003F'", "'?'")
+# upstream 1.36: cel-go parser/parser.go, reservedIdentifier
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
-
-
-@cache
-def _parser() -> Any:
-    return cel.NewEnv(extensions=[ext_optional.ExtOptional()])
+_EXPECTED_NAME: Final = r"mismatched input '\1' expecting IDENTIFIER"
+# Frames that the recovering parser takes for a level of nesting, in units of the other parser's.
+_LEVELS: Final = 4 * DEPTH_MAX
 
 
 def describe_syntax_errors(source: Source) -> list[LocatedIssue]:
     """Return the syntax errors of an expression that does not parse; there is at least one."""
+    issues: list[Issue] = []
+
+    def report(offset: int, message: str) -> None:
+        issues.append(Issue(offset, f"Syntax error: {_RESERVED.sub(_EXPECTED_NAME, message)}"))
+        if len(issues) > ISSUES_MAX:  # the last one only tells that there are more
+            raise RecoveryStopped
+
     try:
-        _parser().compile(source.text.replace("\0", _NUL_REPLACEMENT), disable_check=True)
-    except RuntimeError as error:
-        text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-    except ValueError as error:
-        text = str(error)
-    else:
-        text = "ERROR: <input>:1:1: Syntax error"
-    found = [issue for issue in _split_issues(text) if "<<nil>> parsetree" not in issue.message]
-    # Go stops at the first error past the limit; C++ continues and counts them.
-    return [_to_go_wording(issue, source) for issue in found[: ISSUES_MAX + 1]]
+        parser = RecoveringParser(source.text, lexer.tokenize(source.text, report), report)
+        with raised_recursion_limit(_LEVELS):
+            parser.parse()
+        issues += [Issue(offset, message) for offset, message in parser.tree_issues]
+    except RecoveryStopped as error:
+        if str(error):
+            issues.append(Issue(NOWHERE, str(error)))
+    return [_locate(issue, source) for issue in issues]
 
 
-def _split_issues(text: str) -> list[LocatedIssue]:
-    headers = list(_HEADER.finditer(text))
-    ends = [header.start() for header in headers[1:]] + [len(text)]
-    return [
-        LocatedIssue(int(header[1]), int(header[2]) - 1, _message(text[header.end() : end]))
-        for header, end in zip(headers, ends, strict=True)
-    ]
-
-
-def _message(text: str) -> str:
-    """Return the message without the line of the source and the caret."""
-    message, _, snippet = text.rstrip("\n").rpartition("\n | ")
-    if not snippet or not message:
-        return text.rstrip("\n")
-    return message.rpartition("\n | ")[0] or message
-
-
-def _to_go_wording(issue: LocatedIssue, source: Source) -> LocatedIssue:
-    message = issue.message.replace(*_QUESTION_MARK)
-    message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
-    if message.startswith(_UNRECOGNIZED):
-        message = _restore_source_text(issue, message, source)
-    column = issue.column if source.text else -1
-    return LocatedIssue(issue.line, column, message.replace(_NUL_REPLACEMENT, "\0"))
-
-
-def _restore_source_text(issue: LocatedIssue, message: str, source: Source) -> str:
-    """Quote the original text, in which C++ prints line ends as escapes."""
-    shown = message[len(_UNRECOGNIZED) : -1]
-    start = sum(len(line) + 1 for line in source.lines[: issue.line - 1]) + issue.column
-    length = len(shown)
-    for end in range(start, len(source.text) + 1):
-        part = source.text[start:end].replace("\0", _NUL_REPLACEMENT)
-        if part.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") == shown:
-            length = end - start
-            break
-    return f"{_UNRECOGNIZED}{source.text[start : start + length]}'"
+def _locate(issue: Issue, source: Source) -> LocatedIssue:
+    located = source.locate(issue)
+    return located if source.text else LocatedIssue(located.line, -1, located.message)

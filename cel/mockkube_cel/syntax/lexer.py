@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_ESCAPE: Final = r"""\\(?:[abfnrtv"'`?\\]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])"""
+ESCAPE: Final = r"""\\(?:[abfnrtv"'`?\\]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])"""
 _STRING: Final = "|".join(
     (
-        rf'"""(?:{_ESCAPE}|[^\\])*?"""',
-        rf"'''(?:{_ESCAPE}|[^\\])*?'''",
-        rf'"(?:{_ESCAPE}|[^\\"\n\r])*"',
-        rf"'(?:{_ESCAPE}|[^\\'\n\r])*'",
+        rf'"""(?:{ESCAPE}|[^\\])*?"""',
+        rf"'''(?:{ESCAPE}|[^\\])*?'''",
+        rf'"(?:{ESCAPE}|[^\\"\n\r])*"',
+        rf"'(?:{ESCAPE}|[^\\'\n\r])*'",
         r'[rR]"""(?s:.*?)"""',
         r"[rR]'''(?s:.*?)'''",
         r'[rR]"[^"\n\r]*"',
@@ -49,6 +49,11 @@ class Token:
     kind: str
     text: str
     offset: int
+
+
+def match_token(text: str, position: int) -> "re.Match[str] | None":
+    """Match the token at a position; the last group is its kind."""
+    return _TOKEN.match(text, position)
 
 
 def tokenize(text: str) -> list[Token]:

@@ -28,7 +28,7 @@ from mockkube_cel.syntax.tree import (
 # Maximum nesting of grammar rules and maximum depth of the tree.
 DEPTH_MAX: Final = 250
 CHARACTERS_MAX: Final = 100_000
-_RESERVED: Final = frozenset(
+RESERVED_NAMES: Final = frozenset(
     [
         "as",
         "break",
@@ -50,7 +50,7 @@ _RESERVED: Final = frozenset(
     ]
 )
 _RELATIONS: Final = frozenset(("<", "<=", ">=", ">", "==", "!=", "in"))
-_LITERALS: Final[dict[str, Callable[[str], Any]]] = {
+LITERALS: Final[dict[str, Callable[[str], Any]]] = {
     "int": literals.parse_int,
     "uint": literals.parse_uint,
     "float": literals.parse_double,
@@ -273,10 +273,10 @@ class Parser:
         if kind == "-":
             number = self._take()
             kind, text = number.kind, "-" + number.text
-        if kind not in _LITERALS or (token.kind == "-" and kind not in ("int", "float")):
+        if kind not in LITERALS or (token.kind == "-" and kind not in ("int", "float")):
             raise BadSyntax
         try:
-            return Literal(offset=token.offset, value=_LITERALS[kind](text))
+            return Literal(offset=token.offset, value=LITERALS[kind](text))
         except literals.BadLiteral as error:
             return self._report(token.offset, str(error))
 
@@ -292,7 +292,7 @@ class Parser:
         bracket = self._accept("(")
         args = self._parse_arguments() if bracket else []
         # Checked after the arguments, so that errors in them are reported first, as cel-go does.
-        if name.text in _RESERVED:
+        if name.text in RESERVED_NAMES:
             return self._report(start.offset, f"reserved identifier: {name.text}")
         if bracket is None:
             return Ident(offset=name.offset, name=dot + name.text)
