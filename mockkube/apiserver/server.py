@@ -24,12 +24,14 @@ from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.aggregation.availability_controller import AvailabilityController
 from mockkube.apiserver.aggregation.service_resolver import NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
+from mockkube.apiserver.audit.auditor import Auditor
 from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountTokenAuthenticator
 from mockkube.apiserver.authorization.authorizer import DEFAULT_MODES, RBAC, Authorizer
 from mockkube.apiserver.authorization.bootstrap_roles import bootstrap_rbac
 from mockkube.apiserver.authorization.escalation import EscalationCheck
 from mockkube.apiserver.custom.lazy_crd_controller import LazyCrdController
 from mockkube.apiserver.http import reviews
+from mockkube.apiserver.http.audit import RequestAuditor
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import RequestAuthorizer
 from mockkube.apiserver.http.health import HealthCheck
@@ -97,6 +99,8 @@ class ApiServerOptions:
     """Kubelets that answer for pods, shared by the API servers of a cluster."""
     lease_identity: str = ""
     """Holder of the identity lease: the host, a slash, a suffix that tells servers of a host apart; empty: no lease."""
+    auditor: Auditor | None = None
+    """Writer of the audit log; None: nothing is logged."""
     hot_loops: HotLoops | None = None
     """Registry of hot loops, where the server reports objects that it cannot read."""
     token_issuer: TokenIssuer | None = None
@@ -178,7 +182,8 @@ class ApiServer:
         plain = NonResourcePaths(self.registry, self.metrics, checks, answers, subject, self._published_schemas)
         self._aggregated_apis = AvailabilityController(self.registry, options.front_proxy)
         proxy = ProxyHandler(self.registry, self._aggregated_apis)
-        self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy)
+        auditor = None if options.auditor is None else RequestAuditor(options.auditor, services.protobuf)
+        self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy, auditor)
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
         self._store_maintenance = StoreMaintenance(store, clock)
         services.watch_cache.on_bytes_written = self._store_maintenance.count_written
@@ -274,6 +279,10 @@ class ApiServer:
             self._tasks.clear()
         await self._webhooks.close()
         await self._aggregated_apis.transport.close()
+        if (webhook := self._options.authenticator.webhook) is not None:
+            await webhook.close()
+        if self._options.auditor is not None:
+            self._options.auditor.close()
 
     def _find_resource(self, obj: Object) -> Resource:
         resource = self.registry.find_by_kind(obj["apiVersion"], obj["kind"])

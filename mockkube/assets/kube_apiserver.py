@@ -37,7 +37,10 @@ from mockkube.features.versions import Version, binary_version
 from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
+    from mockkube.apiserver.audit.auditor import Auditor
     from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.http.request_header import RequestHeaderAuthenticator
+    from mockkube.apiserver.http.token_webhook import TokenWebhook
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
     from mockkube.apiserver.server import ApiServerOptions
     from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
@@ -208,6 +211,7 @@ def make_server_options(
         certificate_authority=options.read_file("client-ca-file").decode() if values["client-ca-file"] else "",
         front_proxy=front_proxy,
         token_issuer=_make_token_issuer(options),
+        auditor=_make_auditor(options),
         additional_registry=base.additional_registry if with_control_resources else None,
         flags={name: _format_flag(values[name]) for name in sorted(options.given)},
     )
@@ -219,8 +223,39 @@ def _make_authenticator(options: KubeApiserverOptions) -> "Authenticator":
 
     audiences = options.values["api-audiences"] or options.issuers
     return Authenticator(
-        options.tokens, anonymous=ANONYMOUS_USER if options.anonymous_auth else None, audiences=audiences
+        options.tokens,
+        anonymous=ANONYMOUS_USER if options.anonymous_auth else None,
+        audiences=audiences,
+        request_header=_make_request_header_authenticator(options),
+        webhook=_make_token_webhook(options, audiences),
     )
+
+
+def _make_request_header_authenticator(options: KubeApiserverOptions) -> "RequestHeaderAuthenticator | None":
+    from mockkube.apiserver.http.request_header import RequestHeaderAuthenticator, RequestHeaderOptions
+
+    values = options.values
+    if not values["requestheader-client-ca-file"]:
+        return None
+    names = ("allowed-names", "username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
+    lists = (tuple(values[f"requestheader-{name}"]) for name in names)
+    return RequestHeaderAuthenticator(RequestHeaderOptions(options.read_file("requestheader-client-ca-file"), *lists))
+
+
+def _make_token_webhook(options: KubeApiserverOptions, audiences: Sequence[str]) -> "TokenWebhook | None":
+    from mockkube.apiserver.http.token_webhook import TokenWebhook
+    from mockkube.client.kubeconfig import KubeconfigError, load
+
+    values = options.values
+    path = values["authentication-token-webhook-config-file"]
+    if not path:
+        return None
+    try:
+        config = load(Path(path))
+    except KubeconfigError as error:
+        raise OptionsError(str(error)) from None
+    version, ttl = values["authentication-token-webhook-version"], values["authentication-token-webhook-cache-ttl"]
+    return TokenWebhook(config, version, audiences, ttl, RealClock())
 
 
 def _make_token_issuer(options: KubeApiserverOptions) -> "TokenIssuer":
@@ -239,6 +274,37 @@ def _make_token_issuer(options: KubeApiserverOptions) -> "TokenIssuer":
         load_verification_keys=load_verification_keys,
         keys_url=options.values["service-account-jwks-uri"],
     )
+
+
+def _make_auditor(options: KubeApiserverOptions) -> "Auditor | None":
+    """Return the writer of the audit log; None without a policy or a path, as upstream."""
+    values = options.values
+    if not values["audit-policy-file"]:
+        return None
+    from mockkube.apiserver.audit.auditor import Auditor
+    from mockkube.apiserver.audit.log_file import AuditLogFile, RotationOptions
+    from mockkube.apiserver.audit.policy import PolicyError, parse_policy
+
+    try:
+        policy = parse_policy(options.read_file("audit-policy-file"))
+    except PolicyError as error:
+        raise OptionsError(f"loading audit policy file: {values['audit-policy-file']}: {error}") from None
+    if not values["audit-log-path"]:
+        return None
+    rotation = RotationOptions(
+        values["audit-log-maxsize"],
+        values["audit-log-maxage"],
+        values["audit-log-maxbackup"],
+        values["audit-log-compress"],
+    )
+    log = AuditLogFile(values["audit-log-path"], RealClock(), rotation)
+    try:
+        log.check()
+    except OSError as error:
+        raise OptionsError(
+            f"ensureLogFile: open {values['audit-log-path']}: {(error.strerror or '').lower()}"
+        ) from None
+    return Auditor(policy, log, RealClock(), log_format=values["audit-log-format"])
 
 
 def _check_files(options: KubeApiserverOptions) -> None:

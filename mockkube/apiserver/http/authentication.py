@@ -11,6 +11,8 @@ from typing import Any, Final
 from aiohttp.web import BaseRequest
 
 from mockkube.api.errors import aggregate_messages
+from mockkube.apiserver.http.request_header import RequestHeaderAuthenticator
+from mockkube.apiserver.http.token_webhook import TokenWebhook
 from mockkube.apiserver.identity.user import (
     ANONYMOUS_USER,
     CREDENTIAL_ID,
@@ -40,11 +42,16 @@ class Authenticator:
         reviewers: Iterable[TokenAuthenticatorFunction] = (),
         anonymous: User | None = ANONYMOUS_USER,
         audiences: Iterable[str] = (DEFAULT_AUDIENCE,),
+        request_header: RequestHeaderAuthenticator | None = None,
+        webhook: TokenWebhook | None = None,
     ) -> None:
         self._tokens = [(_encode_token(token), with_authenticated_group(user)) for token, user in tokens.items()]
         self._reviewers = tuple(reviewers)
         self._anonymous = anonymous
         self._audiences = tuple(audiences)
+        self._request_header = request_header
+        # Asked, without blocking the event loop, about tokens that nobody else knows.
+        self.webhook = webhook
 
     def with_reviewers(self, *reviewers: TokenAuthenticatorFunction) -> "Authenticator":
         """Return a copy with further reviewers."""
@@ -60,7 +67,7 @@ class Authenticator:
         """
         token = bearer_token(request.headers.get("Authorization", ""))
         try:
-            if (user := _authenticate_certificate(request)) is not None:
+            if (user := self._authenticate_certificate(request)) is not None:
                 return user
         except InvalidCredentials:
             # upstream's union authenticator tries the next authenticator after a failed certificate.
@@ -89,6 +96,18 @@ class Authenticator:
                 if authenticated is not None:
                     return replace(authenticated, user=with_authenticated_group(authenticated.user))
         raise InvalidCredentials(aggregate_messages(errors))
+
+    def _authenticate_certificate(self, request: BaseRequest) -> User | None:
+        """Return the user of the connection's client certificate, or the one that a proxy with a certificate names."""
+        transport = request.transport
+        if transport is None or not (certificate := transport.get_extra_info("peercert")):
+            return None
+        encoded: bytes = transport.get_extra_info("ssl_object").getpeercert(True) or b""
+        proxies = self._request_header
+        if proxies is not None and proxies.is_proxy_certificate(encoded):
+            user = proxies.authenticate(encoded, request.headers)
+            return None if user is None else with_authenticated_group(user)
+        return _certificate_user(certificate, encoded)
 
 
 def bearer_token(authorization: str) -> str | None:
@@ -128,12 +147,8 @@ def is_client_certificate(encoded: bytes) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usage and not any(issues)
 
 
-def _authenticate_certificate(request: BaseRequest) -> User | None:
-    """Return the user of the connection's client certificate, whose issuer the TLS handshake has verified."""
-    transport = request.transport
-    if transport is None or not (certificate := transport.get_extra_info("peercert")):
-        return None
-    encoded: bytes = transport.get_extra_info("ssl_object").getpeercert(True) or b""
+def _certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | None:
+    """Return the user of a client certificate, whose issuer the TLS handshake has verified."""
     if not is_client_certificate(encoded):
         raise InvalidCredentials("x509: certificate specifies an incompatible key usage")
     user = certificate_user(certificate, hashlib.sha256(encoded).hexdigest())

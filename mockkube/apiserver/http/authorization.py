@@ -9,6 +9,7 @@ from mockkube.api import names
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.fields import FieldSelector
+from mockkube.apiserver.audit.auditor import AuditEvent
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.authorization.impersonation import Impersonator
@@ -28,11 +29,21 @@ class RequestAuthorizer:
         self._authorizer = authorizer
         self._impersonation = Impersonator(authorizer, constrained=constrained)
 
-    def authorize(self, attributes: AuthorizationAttributes, headers: CIMultiDictProxy[str]) -> User:
-        """Return the user that the request acts as: its own, or the one it impersonates."""
+    def authorize(
+        self, attributes: AuthorizationAttributes, headers: CIMultiDictProxy[str], event: AuditEvent | None = None
+    ) -> User:
+        """Return the user that the request acts as: its own, or the one it impersonates.
+
+        The decision is recorded in the request's audit event.
+        """
+        user = attributes.user
         # upstream's handler chain impersonates before it authorizes: permissions are those of the impersonated user.
         attributes = self._impersonation.apply(attributes, headers)
         decision = self._authorizer.authorize(attributes)
+        if event is not None:
+            event.annotate_decision(allowed=decision.allowed, reason=decision.reason)
+            if attributes.user is not user:
+                event.impersonated_user = attributes.user
         if not decision.allowed:
             raise new_forbidden_request(attributes, decision.reason)
         return attributes.user

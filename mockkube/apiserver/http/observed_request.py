@@ -1,5 +1,8 @@
 """A request and its answer, as an observer of a cluster sees them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -33,12 +36,21 @@ class ObservedRequest:
     content_type: str = ""
 
 
-# Key by which a request carries its observation to the code that reads its body.
-OBSERVATION: Final = "mockkube.observation"
+_CURRENT: Final[ContextVar[ObservedRequest | None]] = ContextVar("observed_request", default=None)
+
+
+@contextmanager
+def observing(observed: ObservedRequest | None) -> Iterator[None]:
+    """Let the code that reads the body of a request find its observation."""
+    token = _CURRENT.set(observed)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 def set_body(request: web.BaseRequest, body: bytes) -> None:
     """Record the body of a request, if it is observed."""
-    observed: ObservedRequest | None = request.get(OBSERVATION)
+    observed = _CURRENT.get()
     if observed is not None:
         observed.body, observed.content_type = body, request.headers.get("Content-Type", "")

@@ -15,6 +15,7 @@ from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.api.types import Object
+from mockkube.apiserver.audit.auditor import AuditEvent
 from mockkube.apiserver.http import negotiation, observed_request, rendering, warning_headers
 from mockkube.apiserver.http.large_bodies import CompressedBody, LargeBody, total_size
 from mockkube.apiserver.http.negotiation import JSON, PLAIN_JSON, PROTOBUF, YAML, Representation
@@ -50,6 +51,8 @@ class RequestContext:
     """Encoder of objects that are not stored, for clients that prefer protobuf; None: JSON."""
     audit_id: str = ""
     """Id of the request in logs, returned in the Audit-Id header of every response."""
+    audit_event: AuditEvent | None = None
+    """Event of the request in the audit log; None if it is not logged."""
 
     @property
     def accept(self) -> str:
@@ -87,6 +90,8 @@ class RequestContext:
                 parts.append(part)
         body = b"".join(parts)
         observed_request.set_body(request, body)
+        if self.audit_event is not None:
+            self.audit_event.set_request_body(body, request.headers.get("Content-Type", ""))
         return body
 
     async def read_parts(self) -> AsyncGenerator[bytes, None]:

@@ -10,7 +10,8 @@ from mockkube_storage import errors as store_errors
 from mockkube.api.decoding import documents
 from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
 from mockkube.apiserver.http import handlers, request_info, subresources
-from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.audit import RequestAuditor
+from mockkube.apiserver.http.authentication import Authenticator, bearer_token
 from mockkube.apiserver.http.authorization import RequestAuthorizer, get_path_attributes, get_resource_attributes
 from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
@@ -21,7 +22,13 @@ from mockkube.apiserver.http.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.http.resource_request import ResourceRequest
-from mockkube.apiserver.identity.user import ALL_UNAUTHENTICATED, ANONYMOUS_USER, InvalidCredentials, User
+from mockkube.apiserver.identity.user import (
+    ALL_UNAUTHENTICATED,
+    ANONYMOUS_USER,
+    InvalidCredentials,
+    User,
+    with_authenticated_group,
+)
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.apiserver.registry.options import Query, parse_bool, validate_timeout
 from mockkube.apiserver.registry.registry import Registry
@@ -44,6 +51,7 @@ class Router:
         metrics: ApiServerMetrics,
         non_resource_paths: NonResourcePaths,
         proxy_handler: ProxyHandler,
+        auditor: RequestAuditor | None = None,
     ) -> None:
         self._registry = registry
         self._authenticator = authenticator
@@ -52,6 +60,7 @@ class Router:
         self._metrics = metrics
         self._non_resource_paths = non_resource_paths
         self._proxy_handler = proxy_handler
+        self._auditor = auditor
         self._limits_http2 = registry.dependencies.capabilities.enabled("UnauthenticatedHTTP2DOSMitigation")
         self._chance = Random()  # not seeded: these ids are never stored
         self.open_watches = OpenWatches()
@@ -72,10 +81,12 @@ class Router:
             context.query = query = parse_query(query_text)
             # upstream refuses a malformed `timeout` before it authenticates (filter WithRequestDeadline).
             validate_timeout(query)
-            context.user = self._authenticate(request)
+            context.user = await self._authenticate(context)
             target = request_info.parse_request_info(
                 request.method, _decode_path(path, request), watch="watch" in query and parse_bool(query, "watch")
             )
+            if self._auditor is not None:
+                context.audit_event = self._auditor.begin(context, target, path)
             response = await self._dispatch(context, target, path)
         except ApiError as error:
             response = context.respond_error(error)
@@ -90,6 +101,8 @@ class Router:
         except Exception as error:  # a bug must neither end the server nor show its internals to clients
             _LOG.error("%s %s: %s", request.method, path, "".join(traceback.format_exception(error)))
             response = context.respond_error(Internal("an unexpected error, see the server's log"))
+        if context.audit_event is not None and self._auditor is not None:
+            self._auditor.complete(context.audit_event, response)
         self._record_metrics(
             target, query=context.query, code=response.status, seconds=self._clock.monotonic() - started
         )
@@ -103,22 +116,37 @@ class Router:
             return ""
         return request.headers.get("Impersonate-User") or ("" if user is None else user.name)
 
-    def _authenticate(self, request: web.BaseRequest) -> User:
+    async def _authenticate(self, context: RequestContext) -> User:
+        request = context.request
         user: User | None = None
         try:
             user = self._authenticator.authenticate(request)
         except InvalidCredentials as error:
-            raise Unauthorized from error
+            user = await self._ask_webhook(request)
+            if user is None:
+                raise Unauthorized from error
         finally:
             # upstream 1.36: apiserver/pkg/endpoints/filters/authentication.go: streams are cheap for attackers
             if isinstance(request, Http2Request) and (user is None or ALL_UNAUTHENTICATED in user.groups):
                 request.ends_connection = self._limits_http2
+            if user is None and self._auditor is not None:
+                self._auditor.record_failed_authentication(context, request.path)
         if user is None:
             raise Unauthorized
         return user
 
+    async def _ask_webhook(self, request: web.BaseRequest) -> User | None:
+        """Return the user of a token that only the token webhook knows; None if it does not, or there is none."""
+        token = bearer_token(request.headers.get("Authorization", ""))
+        if self._authenticator.webhook is None or token is None:
+            return None
+        try:
+            return with_authenticated_group((await self._authenticator.webhook.authenticate_token(token)).user)
+        except InvalidCredentials:
+            return None
+
     def _authorize(self, context: RequestContext, attributes: AuthorizationAttributes) -> None:
-        context.user = self._request_authorizer.authorize(attributes, context.request.headers)
+        context.user = self._request_authorizer.authorize(attributes, context.request.headers, context.audit_event)
 
     async def _dispatch(self, context: RequestContext, info: RequestInfo | None, path: str) -> web.StreamResponse:
         # An APIService also claims paths below its group that are no resources, like its discovery, so this comes

@@ -51,6 +51,8 @@ async def serve_watch(
         response = web.StreamResponse(headers={**headers, "Audit-Id": context.audit_id})
         response.enable_chunked_encoding()
         await response.prepare(context.request)
+        if context.audit_event is not None:
+            context.audit_event.start_response(response.status)
         sender = _WatchServer(resource, options, representation, context, response)
         with suppress(ConnectionError):  # the client is gone, or does not read: either way this watch is over
             await sender.run(watch)
