@@ -142,6 +142,11 @@ class Http2Connection(asyncio.Protocol):
             else:
                 self._progress_timer.stop()
 
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """Transport of the connection while it is open."""
+        return self.output.transport
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return information about the transport."""
         transport = self.output.transport

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final, cast
 
 from mockkube.apiserver.http import connections
-from mockkube.apiserver.http.connections import HttpHandler, HttpServer
+from mockkube.apiserver.http.connections import ConnectionHandler, HttpHandler, HttpServer
 from mockkube.apiserver.http2.connection import Http2Connection
 from mockkube.apiserver.http2.frames import PREFACE
 
@@ -21,6 +21,11 @@ class DualProtocolServer:
         self._offers_http2 = http2
         self._http2: dict[Http2Connection, None] = {}
         self._undecided: dict[ProtocolSelector, None] = {}
+
+    @property
+    def connections(self) -> "list[ConnectionHandler | Http2Connection | ProtocolSelector]":
+        """Protocols of all connections, whatever they speak."""
+        return [*cast(list[ConnectionHandler], self._http1.connections), *self._http2, *self._undecided]
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol of a new connection."""
@@ -52,6 +57,15 @@ class DualProtocolServer:
         """Forget it again."""
         self._undecided.pop(selector, None)
 
+    def list_transports(self) -> list[asyncio.Transport]:
+        """Return the transports of all connections."""
+        found = (
+            *(selector.transport for selector in self._undecided),
+            *(connection.transport for connection in self._http1.connections),
+            *(connection.output.transport for connection in self._http2),
+        )
+        return [transport for transport in found if transport is not None]
+
     def pre_shutdown(self) -> None:
         """Close idle connections; others are closed after their present requests."""
         for selector in list(self._undecided):
@@ -72,13 +86,13 @@ class ProtocolSelector(asyncio.Protocol):
 
     def __init__(self, server: DualProtocolServer) -> None:
         self._server = server
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport | None = None
         self._received = b""
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Decide by ALPN; wait for bytes without TLS."""
-        self._transport = cast(asyncio.Transport, transport)
+        self.transport = cast(asyncio.Transport, transport)
         if (tls := transport.get_extra_info("ssl_object")) is not None:
             self._hand_over(is_http2=tls.selected_alpn_protocol() == "h2")
             return
@@ -97,15 +111,15 @@ class ProtocolSelector(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection."""
-        if self._transport is not None:
-            self._transport.close()
+        if self.transport is not None:
+            self.transport.close()
 
     def _hand_over(self, *, is_http2: bool) -> None:
         self._forget()
-        assert self._transport is not None
+        assert self.transport is not None
         protocol = self._server.start_http2() if is_http2 else self._server.start_http1()
-        self._transport.set_protocol(protocol)
-        protocol.connection_made(self._transport)
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
         if self._received:
             protocol.data_received(self._received)
 

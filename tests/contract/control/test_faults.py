@@ -9,6 +9,10 @@ import aiohttp
 import orjson
 import pytest
 
+from mockkube.apiserver.http2 import frames
+from mockkube.apiserver.http2.errors import ErrorCode
+from tests.unit.apiserver.http2.frame_client import GET, Client
+
 CONTROL = "/apis/control.mockkube.dev/v1alpha1"
 FAULTS = f"{CONTROL}/faults"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -149,6 +153,21 @@ class TestDroppedWatch:
             await control.create(MAPS, config_map("a"))
             event = orjson.loads(await response.content.readline())
         assert event["object"]["metadata"]["name"] == "a"
+
+    async def test_other_watches_of_the_connection_go_on(self, control: Any) -> None:
+        host, _, port = control.url.removeprefix("http://").partition(":")
+        client = Client(*await asyncio.open_connection(host, int(port)))
+        client.greet()
+        for stream_id, plural in ((1, "configmaps"), (3, "secrets")):
+            path = f"/api/v1/namespaces/default/{plural}?watch=true&resourceVersion=0"
+            client.send_headers(stream_id, {**GET, ":path": path})
+            await client.wait_for(frames.HEADERS, stream_id)
+        await inject(control, match={"resources": ["secrets"]}, inject={"dropWatch": True}, count=1)
+        assert await client.reset_code(3) == ErrorCode.INTERNAL_ERROR
+        await control.create(MAPS, config_map("a"))
+        while b'"a"' not in (await client.wait_for(frames.DATA, 1)).payload:
+            pass
+        client.writer.close()
 
     async def test_other_watches_go_on(self, control: Any) -> None:
         async with control.session.get(f"{control.url}{MAPS}?watch=true&fieldSelector=metadata.name=a") as response:

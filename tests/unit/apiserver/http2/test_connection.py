@@ -8,7 +8,8 @@ from aiohttp import web
 
 from mockkube.apiserver.http2 import connection, frames
 from mockkube.apiserver.http2.errors import ErrorCode
-from tests.unit.apiserver.http2.conftest import GET, POST, Client, Server
+from tests.unit.apiserver.http2.conftest import Server
+from tests.unit.apiserver.http2.frame_client import GET, POST, Client
 
 
 async def test_a_request_is_answered(client: Client, server: Server):

@@ -8,7 +8,8 @@ from aiohttp import web
 
 from mockkube.apiserver.http2 import frames, stream
 from mockkube.apiserver.http2.errors import ErrorCode
-from tests.unit.apiserver.http2.conftest import GET, POST, Client, Server
+from tests.unit.apiserver.http2.conftest import Server
+from tests.unit.apiserver.http2.frame_client import GET, POST, Client
 
 LARGE = {**GET, ":path": "/large"}
 LARGE_BYTES = 300_000

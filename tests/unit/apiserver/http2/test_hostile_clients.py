@@ -9,7 +9,8 @@ from mockkube.apiserver.http import connections
 from mockkube.apiserver.http2 import connection, frame_limits, frame_writer, frames
 from mockkube.apiserver.http2.errors import ErrorCode
 from mockkube.apiserver.http2.request_head import LIST_BYTES_MAX
-from tests.unit.apiserver.http2.conftest import GET, POST, Client, Server
+from tests.unit.apiserver.http2.conftest import Server
+from tests.unit.apiserver.http2.frame_client import GET, POST, Client
 
 END = frames.END_HEADERS | frames.END_STREAM
 PROTOCOL_ERROR, FRAME_SIZE_ERROR = ErrorCode.PROTOCOL_ERROR, ErrorCode.FRAME_SIZE_ERROR
