@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -35,13 +36,12 @@ class RunningCluster:
         return {**os.environ, "HOME": str(self.home), "KUBECONFIG": self.kubeconfig, "XDG_STATE_HOME": str(self.home)}
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
-    """A cluster of two nodes without components, in a process of its own."""
-    home = tmp_path_factory.mktemp("home")
+@contextmanager
+def run_cluster(home: Path, name: str, without: str) -> Iterator[RunningCluster]:
+    """A cluster of two nodes without some components, in a process of its own."""
     ready = home / "ready.json"
     command = [sys.executable, "-m", "mockkube.cli", "up", "--port", "0", "--ephemeral", "--nodes", "2"]
-    command += ["--without", "scheduler,controllers,kubelets", "--name", "clients", "--ready-file", str(ready)]
+    command += ["--without", without, "--name", name, "--ready-file", str(ready)]
     environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=home) as process:
         assert process.stdout is not None
@@ -50,6 +50,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster
         yield RunningCluster(fields["url"], fields["token"], fields["caFile"], fields["kubeconfig"], home)
         process.terminate()
         assert process.wait(STOP_SECONDS_MAX) == 0
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    """A cluster without components."""
+    with run_cluster(tmp_path_factory.mktemp("home"), "clients", "scheduler,controllers,kubelets") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cluster_with_kubelets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    """A cluster whose pods run."""
+    with run_cluster(tmp_path_factory.mktemp("home"), "streams", "controllers") as running:
+        yield running
 
 
 def find_kubectl(version: str) -> str | None:
