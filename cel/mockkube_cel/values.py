@@ -4,6 +4,7 @@ Booleans, ints, doubles, strings, bytes, null and lists are Python's own. A map 
 `to_key`, because Python treats True as 1. An error is a value too: operators pass it on until one absorbs it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -92,6 +93,30 @@ class OpenMap(dict[Any, Any]):
 
 
 _EMPTY: Final[dict[Any, Any]] = {}
+
+
+class SchemaList(list[Any], ABC):
+    """A list whose schema says how it compares."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def equals(self, other: list[Any]) -> "bool | CelError":
+        """Compute `self == other`."""
+
+    @abstractmethod
+    def concatenate(self, other: list[Any]) -> "SchemaList":
+        """Compute `self + other`."""
+
+
+class SchemaMap(dict[Any, Any], ABC):
+    """A map whose schema says how it compares."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def equals(self, other: dict[Any, Any]) -> "bool | CelError":
+        """Compute `self == other`."""
 
 
 class ObjectLiteral(dict[str, Any]):
@@ -192,6 +217,11 @@ def register_opaque_type(python_type: type, opaque: OpaqueType) -> None:
     _GO_NAMES[python_type] = opaque.go_name
 
 
+def register_container_type(python_type: type, cel_type: CelType) -> None:
+    """Register a subclass of list or dict as a type of values."""
+    _RUNTIME_TYPES[python_type] = cel_type
+
+
 def is_opaque(value: Any) -> bool:
     """Return whether the value is of a type that a library registered."""
     return type(value) in _OPAQUES
@@ -234,8 +264,12 @@ def _equal(left: Any, right: Any) -> bool | CelError:
         # upstream 1.36: where a double takes part the comparison is made in doubles.
         return other in _NUMBERS and bool(left == right if float not in (kind, other) else float(left) == float(right))
     if isinstance(left, list):
+        if isinstance(left, SchemaList):
+            return left.equals(right) if isinstance(right, list) else NO_OVERLOAD
         return isinstance(right, list) and _equal_lists(left, right)
     if isinstance(left, dict):
+        if isinstance(left, SchemaMap):
+            return left.equals(right) if isinstance(right, dict) else NO_OVERLOAD
         return (
             isinstance(right, dict)
             and _literal_type_name(left) == _literal_type_name(right)
@@ -331,7 +365,7 @@ def has_type(expected: CelType, value: Any) -> bool:
     # Only the first element is checked, as cel-go does: checking all would make every call linear.
     if expected.kind is Kind.LIST and value:
         return has_type(expected.parameters[0], value[0])
-    if expected.kind is Kind.MAP and value:
-        key, item = next(iter(value.items()))
-        return has_type(expected.parameters[0], from_key(key)) and has_type(expected.parameters[1], item)
+    # An object may have a size, but no field that expressions know.
+    if expected.kind is Kind.MAP and (first := next(iter(value.items()), None)):
+        return has_type(expected.parameters[0], from_key(first[0])) and has_type(expected.parameters[1], first[1])
     return True

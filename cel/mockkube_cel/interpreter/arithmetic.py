@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube_cel import values
 from mockkube_cel.declarations import Implementation
 from mockkube_cel.golang.gotime import SECOND, SECONDS_MAX, SECONDS_MIN
-from mockkube_cel.values import NO_OVERLOAD, CelError, Duration, MutableList, Timestamp, UInt
+from mockkube_cel.values import NO_OVERLOAD, CelError, Duration, MutableList, SchemaList, Timestamp, UInt
 
 _INT_OVERFLOW: Final = CelError("integer overflow")
 _UINT_OVERFLOW: Final = CelError("unsigned integer overflow")
@@ -53,6 +53,8 @@ def add(left: Any, right: Any) -> Any:
         # Only comprehensions hold a MutableList; copying it at every step would make them quadratic.
         left.extend(right)
         return left
+    if isinstance(left, SchemaList):
+        return left.concatenate(right) if isinstance(right, list) else NO_OVERLOAD
     if kind is list:
         return left + right if isinstance(right, list) else NO_OVERLOAD
     if kind is Duration and type(right) is Timestamp:

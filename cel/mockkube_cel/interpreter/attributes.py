@@ -137,15 +137,21 @@ class AttributePath:
         if not self.variable or len(self.qualifiers) != 1:
             return None
         name, qualifier = self.variable, self.qualifiers[0]
-        if qualifier.compute is not None or qualifier.optional or qualifier.test_only:
+        if qualifier.compute is not None or qualifier.optional or qualifier.test_only or qualifier.name:
             return None
-        key = qualifier.key
+        key, resolve = qualifier.key, self.make_resolver()
 
         def run(frame: Frame) -> Any:  # hot: most paths are taint.key and its like
-            frame.cost += 2
+            value = frame.variables[name]
+            if type(value) is Optional:
+                result = resolve(frame)
+                frame.cost += 1
+            else:
+                frame.cost += 2
+                result = get_element(value, key, lenient=False)
             if frame.cost > frame.limit:
                 raise frame.exceed_limit()
-            return get_element(frame.variables[name], key, lenient=False)
+            return result
 
         return run
 

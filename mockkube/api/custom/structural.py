@@ -50,10 +50,19 @@ class Structural:
 
     def with_object_fields(self) -> "Structural":
         """Return the schema with apiVersion, kind and metadata.name declared, as for an object."""
+        if self._declares_object_fields():
+            return self
         given = {"kind": _STRING, "apiVersion": _STRING, "metadata": _METADATA}
         return replace(
             self, properties={**self.properties, **{name: parse_structural(raw) for name, raw in given.items()}}
         )
+
+    def _declares_object_fields(self) -> bool:
+        types = {name: each.type for name, each in self.properties.items()}
+        if (types.get("kind"), types.get("apiVersion"), types.get("metadata")) != ("string", "string", "object"):
+            return False
+        metadata = self.properties["metadata"].properties
+        return all(name in metadata and metadata[name].type == "string" for name in ("name", "generateName"))
 
 
 def parse_structural(raw: ReadOnlyObject | None) -> Structural:

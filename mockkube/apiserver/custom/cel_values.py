@@ -5,9 +5,11 @@
 import binascii
 import re
 from base64 import urlsafe_b64decode
+from itertools import compress
 from typing import Any, Final
 
 from mockkube_cel.golang.gotime import parse_duration, parse_timestamp
+from mockkube_cel.schema_values import MapList, SchemaObject, SetList
 from mockkube_cel.values import CelError, Duration
 
 from mockkube.api.custom.structural import Structural
@@ -47,16 +49,16 @@ def _convert_object(value: Any, schema: Structural) -> Any:
         return CelError("invalid data, expected a map for the provided schema with type=object")
     if schema.is_embedded_resource:
         schema = schema.with_object_fields()
-    if schema.properties:
-        known = (
-            (escape_name(name), item, schema.properties[name])
-            for name, item in value.items()
-            if name in schema.properties
-        )
-        return {identifier: to_cel(item, each) for identifier, item, each in known if identifier is not None}
-    if schema.additional_properties is not None:
+    if not schema.properties and schema.additional_properties is not None:
         return {name: to_cel(item, schema.additional_properties) for name, item in value.items()}
-    return {}
+    # A field that is null is absent for expressions. One whose name cannot be escaped counts for equality only.
+    fields = {
+        escape_name(name) or name: to_cel(item, schema.properties[name])
+        for name, item in value.items()
+        if name in schema.properties and item is not None
+    }
+    hidden = {name: item for name, item in value.items() if name not in schema.properties}
+    return SchemaObject(fields, hidden, len(value))
 
 
 def _convert_list(value: Any, schema: Structural) -> Any:
@@ -64,7 +66,15 @@ def _convert_list(value: Any, schema: Structural) -> Any:
         return CelError("invalid data, expected an array for the provided schema with type=array")
     if schema.items is None:
         return CelError("invalid array type, expected Items with a non-empty Schema")
-    return [to_cel(item, schema.items) for item in value]
+    elements = [to_cel(item, schema.items) for item in value]
+    match schema.list_type:
+        case "set":
+            return SetList(elements)
+        case "map":
+            # Upstream looks for escaped names in plain JSON: a key whose name must be escaped is never found.
+            names = ((escape_name(name) or name) == name for name in schema.map_keys)
+            return MapList(elements, tuple(compress(schema.map_keys, names)))
+    return elements
 
 
 def _convert_string(value: Any, form: str) -> Any:

@@ -75,6 +75,63 @@ def test_fields_with_the_name_of_a_reserved_word_need_no_escape(rule: str, error
     assert (error in found[0]) if error else not found
 
 
+TEXT = {"type": "string"}
+SET = {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT}
+PAIR = {"type": "object", "properties": {"k": TEXT, "v": TEXT}}
+MAP = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": PAIR}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+POD = {
+    "type": "object",
+    "x-kubernetes-embedded-resource": True,
+    "properties": {
+        "kind": TEXT,
+        "apiVersion": TEXT,
+        "metadata": {"type": "object", "properties": {"name": TEXT, "generateName": TEXT, "namespace": TEXT}},
+    },
+}
+LISTS = {"type": "array", "items": MAP}
+
+
+# upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation_test.go
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        pytest.param("self.set == ['b', 'a'] && self.set != ['a', 'c'] && self.set != ['a']", True, id="a set"),
+        pytest.param("['b', 'a'] == self.set", False, id="the left list decides"),
+        pytest.param("self.set + ['b', 'c', 'c'] == ['a', 'c', 'b']", True, id="the union of sets"),
+        pytest.param("(self.set + ['c', 'a'])[2] == 'c' && size(self.set + ['c', 'a']) == 3", True, id="in order"),
+        pytest.param("self.maps[0] == self.maps[1] && self.maps[0] != self.maps[2]", True, id="a list map"),
+        pytest.param("self.maps[0] == [self.maps[0][1], self.maps[0][0]]", True, id="a list map and a literal"),
+        pytest.param("self.maps[0] + self.maps[2] == self.maps[2]", True, id="the other's values win"),
+        pytest.param("(self.maps[0] + self.maps[3])[2].k == 'z'", True, id="new keys come last"),
+        pytest.param("!has(self.null)", True, id="null is absent"),
+        pytest.param("self.open[0] != self.open[1] && self.open[1] == self.open[2]", True, id="unknown fields"),
+        pytest.param("self.open[0] != self.open[3]", True, id="the number of unknown fields"),
+        pytest.param("self.pod.metadata.__namespace__ == 'n'", True, id="metadata that the schema declares"),
+    ],
+)
+def test_values_compare_as_their_schema_says(rule: str, holds: bool) -> None:
+    nullable = {"type": "string", "nullable": True}
+    schema = schema_of(
+        {"rule": rule}, set=SET, maps=LISTS, null=nullable, open={"type": "array", "items": OPEN}, pod=POD
+    )
+    one, two, changed = {"k": "x", "v": "1"}, {"k": "y", "v": "2"}, {"k": "x", "v": "3"}
+    value = {
+        "set": ["a", "b"],
+        "maps": [[one, two], [two, one], [changed, two], [{"k": "z", "v": "4"}]],
+        "null": None,
+        "open": [{"a": 1}, {"a": 2}, {"a": 2}, {}],
+        "pod": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": "n"}},
+    }
+    assert bool(verdict(schema, value).errors) != holds
+
+
+@pytest.mark.parametrize("old", [{"a": 3}, None])
+def test_a_field_of_an_optional_object_is_optional(old: dict[str, Any] | None) -> None:
+    rules = {"rule": "oldSelf.a.orValue(0) == " + ("3" if old else "0"), "optionalOldSelf": True}
+    assert not verdict(schema_of(rules, a=NUMBER), {"a": 7}, old).errors
+
+
 def test_a_rule_about_change_is_asked_only_of_changes() -> None:
     schema = schema_of({"rule": "self.a >= oldSelf.a", "message": "may not shrink"}, a=NUMBER)
     assert not verdict(schema, {"a": 1}).errors
