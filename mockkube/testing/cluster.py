@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 if TYPE_CHECKING:
     import kubernetes
 
+    from mockkube.api.types import Object
     from mockkube.client.http import HttpClient
     from mockkube.cluster.cluster import RunningCluster
+    from mockkube.testing.clock import Duration, KubeClock
+    from mockkube.testing.cluster_tools import ClusterTools
+    from mockkube.testing.expectation import Predicate
+    from mockkube.testing.faults import KubeFaults
+    from mockkube.testing.manifests import Manifest
+    from mockkube.testing.spy import Spy
 
 START_SECONDS_MAX: Final = 60.0
+NAMESPACE: Final = "default"
 _NOT_RUNNING: Final = "the cluster runs between entering and leaving the block"
 
 
@@ -26,7 +34,8 @@ class MockKube:
             subprocess.run(["kubectl", "get", "nodes"], env=kube.environment())
 
     The settings are those of `mockkube up`, by their names in Python (`without`, `components`, `skew_policy`, ...).
-    With `async with` it runs in the event loop of the caller, with `with` in a thread of its own. Raises
+    With `async with` it runs in the event loop of the caller, with `with` in a thread of its own. In asynchronous code,
+    await the methods whose names end in `_async`. Raises
     `mockkube.cluster.configuration.errors.ConfigurationError` for invalid settings, StartError if it does not start.
     """
 
@@ -37,9 +46,12 @@ class MockKube:
         reject_unknown_settings(settings)
         self._settings = settings
         self._running: RunningCluster | None = None
+        self._tools: ClusterTools | None = None
         self._stack = AsyncExitStack()
         self._thread: _ClusterThread | None = None
         self._activations = ExitStack()
+
+    # Address
 
     @property
     def url(self) -> str:
@@ -65,22 +77,19 @@ class MockKube:
         """Return an environment, by default a copy of this process's, in which kubectl and others find the cluster."""
         import os
 
-        return {**(os.environ if base is None else base), "KUBECONFIG": str(self.kubeconfig)}
+        from mockkube.testing.activation import make_environment
+
+        return make_environment(os.environ if base is None else base, self.kubeconfig, self.url)
 
     def activate(self) -> None:
-        """Set KUBECONFIG in this process to the cluster's until the cluster ends.
+        """Let all clients of this process, and programs that it starts, find the cluster until the cluster ends.
 
-        It also reaches the official Python clients, which read the variable only when they are imported.
+        It sets KUBECONFIG in `os.environ`, and unsets the variables of other clusters. It also reaches clients that
+        have read their configuration already: when they were imported, or by `kubernetes.config.load_kube_config()`.
         """
         from mockkube.testing.activation import activate
 
-        path = str(self.kubeconfig)
-        self._activations.enter_context(activate(path))
-
-    def _require_running(self) -> "RunningCluster":
-        if self._running is None:
-            raise RuntimeError(_NOT_RUNNING)
-        return self._running
+        self._activations.enter_context(activate(self.kubeconfig, self.url))
 
     def api_client(self) -> "kubernetes.client.ApiClient":
         """Return a client of the official Python library, which has to be installed; close it when done."""
@@ -98,6 +107,76 @@ class MockKube:
 
         return HttpClient(kubeconfig.load(self.kubeconfig), user_agent, clock=RealClock())
 
+    # Objects
+
+    def apply(self, manifest: "Manifest", *, namespace: str = NAMESPACE) -> "list[Object]":
+        """Create the objects of a manifest, or change existing ones, and return them as they are stored.
+
+        `manifest` is YAML or JSON text, a path of a file or directory, an object, or several. CRDs come first, and are
+        served when the rest follows. Objects are applied on the server side, and take over fields that another manager
+        has; those with `generateName` are created. `namespace` is that of objects without one. Unknown fields are an
+        error.
+        """
+        tools = self._require_tools()
+        return tools.loop.run(lambda: tools.apply(manifest, namespace))
+
+    async def apply_async(self, manifest: "Manifest", *, namespace: str = NAMESPACE) -> "list[Object]":
+        """Create or change the objects of a manifest from asynchronous code; see `apply`."""
+        tools = self._require_tools()
+        return await tools.loop.run_async(lambda: tools.apply(manifest, namespace))
+
+    def wait(
+        self,
+        target: str,
+        until: "str | Predicate",
+        *,
+        namespace: str = NAMESPACE,
+        selector: str = "",
+        timeout: "Duration" = 30.0,
+    ) -> "list[Object]":
+        """Wait until objects have a state, and return them: `kube.wait("pod/web", "condition=Ready")`.
+
+        `target` names one object, `pod/web`, or all of a kind, `pods`, that have the labels of `selector`. `until` is
+        `condition=NAME`, `condition=NAME=STATUS`, `jsonpath={PATH}=VALUE`, `jsonpath={PATH}`, `create` or `delete`
+        as in `kubectl wait --for`, or a function that is called with each object. Unlike kubectl, it also waits for
+        objects that do not exist yet.
+
+        WaitTimeoutError after `timeout` shows the status, the reason and the events of what was waited for. In virtual
+        time the clock advances meanwhile; before that, clients that watch get the time to react.
+        """
+        tools = self._require_tools()
+        return tools.loop.run(lambda: tools.wait(target, until, namespace, selector, timeout))
+
+    async def wait_async(
+        self,
+        target: str,
+        until: "str | Predicate",
+        *,
+        namespace: str = NAMESPACE,
+        selector: str = "",
+        timeout: "Duration" = 30.0,  # noqa: ASYNC109 - in the time of the cluster
+    ) -> "list[Object]":
+        """Wait until objects have a state from asynchronous code; see `wait`."""
+        tools = self._require_tools()
+        return await tools.loop.run_async(lambda: tools.wait(target, until, namespace, selector, timeout))
+
+    # What happens in the cluster
+
+    @property
+    def clock(self) -> "KubeClock":
+        """Time of the cluster, which can be advanced with the setting `clock="virtual"`."""
+        return self._require_tools().clock
+
+    @property
+    def faults(self) -> "KubeFaults":
+        """Errors, latency, conflicts and other faults, while a `with` block runs."""
+        return self._require_tools().faults
+
+    @property
+    def spy(self) -> "Spy":
+        """Requests that the cluster has received."""
+        return self._require_tools().spy
+
     async def patch_component_async(self, name: str, **spec: Any) -> None:
         """Change `version`, `featureGates` or `running` of a component; return when it has taken effect."""
         from mockkube.testing.component_patches import patch_and_wait
@@ -109,22 +188,39 @@ class MockKube:
         """Change a component from synchronous code; see `patch_component_async`."""
         if self._thread is None:
             raise RuntimeError("from asynchronous code, await patch_component_async")
-        self._thread.run_and_wait(lambda: self.patch_component_async(name, **spec))
+        self._thread.patch_component(name, spec)
+
+    # Start and end
+
+    def _require_running(self) -> "RunningCluster":
+        if self._running is None:
+            raise RuntimeError(_NOT_RUNNING)
+        return self._running
+
+    def _require_tools(self) -> "ClusterTools":
+        if self._tools is None:
+            raise RuntimeError(_NOT_RUNNING)
+        return self._tools
 
     async def __aenter__(self) -> Self:
-        from mockkube.cluster.temporary_cluster import make_temporary_configuration, run_temporary_cluster
+        from mockkube.cluster.temporary_cluster import make_temporary_configuration, open_temporary_cluster
+        from mockkube.testing.cluster_loop import ClusterLoop
+        from mockkube.testing.cluster_tools import ClusterTools
 
         configuration = make_temporary_configuration(self._settings)
         # The stack is only kept once the cluster runs: a failed start cleans up here, as `__aexit__` is not called
         # then.
         async with AsyncExitStack() as stack:
-            self._running = await stack.enter_async_context(run_temporary_cluster(configuration))
+            cluster = await stack.enter_async_context(open_temporary_cluster(configuration))
+            self._running = await stack.enter_async_context(cluster)
+            loop = ClusterLoop(asyncio.get_running_loop(), has_own_thread=self._thread is not None)
+            self._tools = ClusterTools(cluster.control_plane, loop)
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         self._activations.close()
-        self._running = None
+        self._running = self._tools = None
         await self._stack.aclose()
 
     def __enter__(self) -> Self:
@@ -161,14 +257,11 @@ class _ClusterThread:
             self.stop()
             raise
 
-    def run_and_wait(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Run a coroutine function in the cluster's event loop and wait for its end."""
+    def patch_component(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Change a component in the cluster's event loop and wait until it has taken effect."""
         assert self._loop is not None, "it has started"
-
-        async def done() -> None:
-            await act()
-
-        asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+        coroutine = self._kube.patch_component_async(name, **spec)
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def stop(self) -> None:
         """Stop the cluster and wait for the thread."""

@@ -10,7 +10,7 @@ from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.apiserver.http import negotiation, rendering, request_info
-from mockkube.apiserver.http.observed_request import OBSERVATION, ObservedRequest
+from mockkube.apiserver.http.observed_request import ObservedRequest, observing
 from mockkube.apiserver.http.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
@@ -54,7 +54,7 @@ class FaultInjectionMiddleware:
             injection = None if self._is_exempt(request.path) else self._faults.find_injection(asking)
             if injection is not None and injection.delay_seconds:
                 await self._clock.sleep(injection.delay_seconds)
-            with self._track_watch(asking, request):
+            with self._track_watch(asking, request), observing(observed):
                 response = await self._answer(request, injection, target, registry, handler)
             if observed is not None:
                 observed.status = response.status
@@ -70,7 +70,7 @@ class FaultInjectionMiddleware:
             return None
         version = "" if target is None else target.version
         resource = None if registry is None else registry.resources.get((asking.group, version, asking.resource))
-        observed = request[OBSERVATION] = ObservedRequest(
+        observed = ObservedRequest(
             at=self._clock.now(),
             verb=asking.verb,
             user=asking.user,

@@ -12,6 +12,7 @@ from mockkube.apiserver.http import connections
 from mockkube.apiserver.http2.server import ALPN_PROTOCOLS, DualProtocolServer
 from mockkube.client.tls import verify_as_go
 from mockkube.cluster.configuration.errors import StartError
+from mockkube.runtime.steps import yield_to_event_loop
 
 Handler = connections.HttpHandler
 
@@ -86,6 +87,7 @@ class TcpListener:
             auto_decompress=False,  # as upstream, which takes a body as it comes
         )
         self._server: asyncio.Server | None = None
+        self._closing: list[asyncio.Transport] = []
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -101,12 +103,18 @@ class TcpListener:
         """Accept no further connections, and close idle ones."""
         if self._server is not None:
             self._server.close()
+            self._closing += self._web.list_transports()
             self._web.pre_shutdown()
 
     async def stop(self) -> None:
         """Wait a moment for requests in flight, cancel the rest, close the socket."""
         self.stop_accepting()
         await self._web.shutdown(STOP_SECONDS_MAX / 2)  # waits twice as long at most: for answers, then for cancelling
+        for transport in self._closing:
+            # With TLS it would wait for an answer of the client, longer than the event loop runs.
+            if not transport.get_write_buffer_size():
+                transport.abort()
+        await yield_to_event_loop()
         self._socket.close()
 
 

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import ceil
 from typing import Final
 
 from mockkube.cluster.execution.stepped_executor import SteppedExecutor
 from mockkube.runtime.steps import STEPS_MAX, InOrderChooser, LivelockError, Signal, Worker, settle
-from mockkube.runtime.virtual_time import VirtualClock, advance
+from mockkube.runtime.virtual_time import VirtualClock, advance, next_moment
 from mockkube.runtime.waiters import Waiters
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
@@ -72,6 +73,14 @@ class VirtualTimeExecutor:
         self._target = max(self._target, moment)
         self._signal.notify()
         await self._waiters.wait(moment)
+
+    def find_next_moment(self) -> datetime | None:
+        """Return the next time at which something is due, rounded up to a microsecond; None if nothing is."""
+        moment = next_moment(self._clock, self._stepped.get_workers())
+        if moment is None:
+            return None
+        seconds = moment - self._clock.monotonic()
+        return self._clock.now() + timedelta(microseconds=ceil(round(seconds * 1e6, 3)))
 
     async def _forward_signal(self, worker: Worker) -> None:
         """Forward a worker's signal."""

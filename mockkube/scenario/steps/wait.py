@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from mockkube.api.errors import NotFound
 from mockkube.api.printers.jsonpath import PathError, compile_path
 from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.wait_conditions import has_condition, has_value
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.references import TargetReference
@@ -88,15 +89,11 @@ class WaitStep(ScenarioStep):
     def _has_state(self, obj: ReadOnlyObject) -> bool:
         """Return whether one object has the state."""
         if (wanted := self.for_.condition) is not None:
-            conditions = obj.get("status", {}).get("conditions") or ()
-            # kubectl wait compares the status of conditions without regard to case.
-            return any(
-                one["type"] == wanted.name and one["status"].lower() == wanted.value.lower() for one in conditions
-            )
+            return has_condition(obj, wanted.name, wanted.value)
         if (at := self.for_.json_path) is not None:
             try:
-                found = compile_path(at.path.removeprefix("{").removesuffix("}")).find(obj)
+                path = compile_path(at.path.removeprefix("{").removesuffix("}"))
             except PathError:
                 return False
-            return [str(value) for value in found] == [at.value]
+            return has_value(obj, path, at.value)
         return True
