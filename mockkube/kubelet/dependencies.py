@@ -24,10 +24,11 @@ class KubeletDependencies:
     random: Random
     # Whether this component simulates the kubelet of a node at present.
     owns_node: Callable[[str], bool]
-    # Informers of nodes and pods, and the objects that could not be read.
+    # Informers of nodes, pods and services, and the objects that could not be read.
     informers: InformerFactory
     nodes: Informer
     pods: Informer
+    services: Informer
     node_numbers: NodeNumbers
     stage_cache: StageCache
     events: EventReporter

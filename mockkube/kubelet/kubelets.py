@@ -73,6 +73,7 @@ class Kubelets:
             informers=self._informers,
             nodes=nodes,
             pods=pods,
+            services=self._informers.informer_for("Service"),
             node_numbers=node_numbers,
             stage_cache=stage_cache,
             events=reporter,

@@ -17,6 +17,7 @@ from mockkube.kubelet.admission.admitted_pod import is_mirror
 from mockkube.kubelet.dependencies import KubeletDependencies
 from mockkube.kubelet.nodes.node_status import is_simulated
 from mockkube.kubelet.pods.pod_syncer import KubeletRules, PodSyncer, RequeueCallbacks
+from mockkube.kubelet.pods.referenced_objects import ReferencedObjects
 from mockkube.kubelet.pods.sync_result import NOTHING, SyncResult
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
@@ -41,7 +42,12 @@ class PodWorkers:
         self._stage_controller, self._stage_cache = dependencies.make_stage_controller("Pod"), dependencies.stage_cache
         self._queue: WorkQueue[Key] = WorkQueue(dependencies.clock, signal=self.signal)
         bells = RequeueCallbacks(self._queue.add, lambda node: self.on_image_pulled(node))
-        self._pod_syncer = PodSyncer(rules, dependencies.node_numbers, dependencies.events, bells)
+        self._referenced_objects = ReferencedObjects(
+            dependencies.client, dependencies.clock, dependencies.nodes, dependencies.services
+        )
+        self._pod_syncer = PodSyncer(
+            rules, dependencies.node_numbers, dependencies.events, bells, self._referenced_objects
+        )
         # Called with the name of a node whose images changed.
         self.on_image_pulled: Callable[[str], None] = lambda node: None
         # Resource version of the last own write of each pod, until the informer has it.
@@ -50,7 +56,8 @@ class PodWorkers:
         self._initial_pods: dict[Key, ReadOnlyObject] | None = {}
         dependencies.pods.add_event_handler(self._handle_event)
         self._pods_by_node = dependencies.pods.index("node", _node_index)
-        for cache in (dependencies.pods, dependencies.nodes, dependencies.stage_cache):
+        self._services = dependencies.services
+        for cache in (dependencies.pods, dependencies.nodes, dependencies.services, dependencies.stage_cache):
             cache.notify_when_synced(self.signal)
         dependencies.stage_cache.change_handlers.append(self._enqueue_all)
 
@@ -92,8 +99,10 @@ class PodWorkers:
         return self._pod_syncer.get_images(node)
 
     def is_ready(self) -> bool:
-        """Return whether a pod is due; False until pods, nodes and stages are listed."""
+        """Return whether a pod is due; False until pods, nodes, services and stages are listed."""
         known = self._pods.has_synced and self._nodes.has_synced and self._stage_cache.has_synced
+        # Upstream, too, starts no container before it has read the services once.
+        known = known and self._services.has_synced
         return known and (bool(self._initial_pods) or self._queue.is_ready())
 
     def wake_at(self) -> float | None:
@@ -110,6 +119,7 @@ class PodWorkers:
         while self._queue.is_ready() and len(keys) < BATCH_MAX and containers < CONTAINERS_MAX:
             keys.append(self._queue.get())
             containers += self._count_containers(keys[-1])
+        await self._referenced_objects.read(pod for key in keys if (pod := self._pods.get(key)) is not None)
         async with asyncio.TaskGroup() as group:
             for key in keys:
                 # Decisions are made one after the other in queue order, since each counts the pods admitted before;

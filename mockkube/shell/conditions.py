@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mockkube.shell.expansion import expand_to_pattern, expand_to_text, matches, require_known
+from mockkube.shell.file_system import ROOT_UID, FileError, FileSystem
 from mockkube.shell.syntax import Text, Unsupported, Word
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ _NUMBER_OPERATORS: Final[dict[str, Callable[[int, int], bool]]] = {
     "-ge": lambda left, right: left >= right,
 }
 _TEXT_OPERATORS: Final = ("=", "==", "!=", "<", ">")
-_FILE_OPERATORS: Final = ("-e", "-f", "-r", "-w", "-s", "-d")
+_FILE_OPERATORS: Final = ("-e", "-f", "-r", "-w", "-x", "-s", "-d")
+_ANY_EXECUTABLE: Final = 0o111
 _TEXT_LENGTH_OPERATORS: Final = ("-n", "-z")
 
 
@@ -126,12 +128,29 @@ class _ConditionEvaluator:
         return same if operator != "!=" else not same
 
     def _evaluate_unary(self, operator: str, word: str) -> bool:
-        machine = self._shell.machine
         if operator in _TEXT_LENGTH_OPERATORS:
             return (word == "") == (operator == "-z")
-        if operator == "-d":
-            return machine.is_directory(word)
-        if machine.is_directory(word):
-            return operator != "-f"
-        text = machine.read(word)
-        return bool(text) if operator == "-s" else text is not None
+        return _test_file(self._shell.machine.files, operator, word)
+
+
+def _test_file(files: FileSystem, operator: str, path: str) -> bool:
+    """Return whether a file has a property."""
+    try:
+        file = files.find(path)
+    except FileError:
+        return False
+    if file is None:
+        return False
+    match operator:
+        case "-d":
+            return file.is_directory
+        case "-f":
+            return not file.is_directory
+        case "-s":
+            return file.is_directory or file.text != ""
+        case "-r" | "-w" | "-x":
+            # root may execute only files with some bit for it, but read and write all of them.
+            if operator == "-x" and files.user.uid == ROOT_UID:
+                return file.is_directory or bool(file.mode & _ANY_EXECUTABLE)
+            return files.user.may(file, {"-r": 4, "-w": 2, "-x": 1}[operator])
+    return True

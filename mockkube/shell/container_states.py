@@ -1,60 +1,102 @@
-"""What happened to running containers from outside: files that commands of exec have changed."""
+"""Files that commands of exec have changed in running containers, and files that pods have left on their nodes."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Final
 
-CONTAINERS_MAX: Final = 1000
-"""Containers whose changes are kept; those of the one that was used longest ago are forgotten."""
-BYTES_MAX: Final = 4 * 1024 * 1024
-"""Size of the changes to one container."""
+from mockkube.api.types import ReadOnlyObject
+from mockkube.shell.file_system import FileWrite
+
+PLACES_MAX: Final = 1000
+"""Containers and volumes whose changes are kept; those of the one that was changed longest ago are forgotten."""
+SIZE_MAX: Final = 4 * 1024 * 1024
+"""Characters of all changes to one of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class _ChangedFiles:
-    """Files of one run of a container that differ from those of its own command; None: removed."""
+class _Change:
+    """A write at a time of day, and who made it."""
 
-    run: int
-    files: Mapping[str, str | None]
+    time: datetime
+    writer: str
+    write: FileWrite
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Changes to the files of one container run, or of one volume."""
+
+    entries: list[_Change] = field(default_factory=list)
+    size: int = 0
 
 
 class ContainerStates:
-    """Files that commands of exec have changed, by uid of the pod and name of the container."""
+    """Changes to files by run of a container, and by volume for what its containers share."""
 
     def __init__(self) -> None:
-        self._changes: OrderedDict[tuple[str, str], _ChangedFiles] = OrderedDict()
+        self._changes: OrderedDict[tuple[str, ...], _Changes] = OrderedDict()
 
-    def apply_changes(self, uid: str, container: str, run: int, files: Mapping[str, str]) -> dict[str, str]:
-        """Return the files of a container's run with the changes of earlier commands."""
-        found = self._changes.get((uid, container))
-        changed = dict(files)
-        # A restarted container has a new file system.
-        if found is None or found.run != run:
-            return changed
-        self._changes.move_to_end((uid, container))
-        for path, text in found.files.items():
-            if text is None:
-                changed.pop(path, None)
-            else:
-                changed[path] = text
-        return changed
-
-    def record_changes(
-        self, uid: str, container: str, run: int, *, before: Mapping[str, str], after: Mapping[str, str]
+    def record(
+        self,
+        pod: ReadOnlyObject,
+        container: str,
+        run: int,
+        started: datetime,
+        writes: Sequence[FileWrite],
+        *,
+        writer: str = "",
     ) -> None:
-        """Keep the difference between the files before and after a command; changes that are too large are dropped."""
-        key = (uid, container)
-        found = self._changes.get(key)
-        kept = dict(found.files) if found is not None and found.run == run else {}
-        changed: dict[str, str | None] = {path: text for path, text in after.items() if before.get(path) != text}
-        changed |= dict.fromkeys(path for path in before if path not in after)
-        if not changed:
-            return
-        kept |= changed
-        if sum(len(path) + len(text or "") for path, text in kept.items()) > BYTES_MAX:
-            return
-        self._changes[key] = _ChangedFiles(run, kept)
-        self._changes.move_to_end(key)
-        if len(self._changes) > CONTAINERS_MAX:
+        """Keep what a command has written; changes that are too large are dropped.
+
+        The writer is the run whose own command wrote the files: it is interpreted again and again, and must not find
+        them before it has written them.
+        """
+        for write in writes:
+            key = _key(pod, container, run, write.volume)
+            changes = self._changes.setdefault(key, _Changes())
+            changes.size += len(write.path) + len(write.file.text if write.file is not None else "")
+            if changes.size <= SIZE_MAX:
+                changes.entries.append(_Change(started + timedelta(seconds=write.at), writer, write))
+            self._changes.move_to_end(key)
+        while len(self._changes) > PLACES_MAX:
             self._changes.popitem(last=False)
+
+    def find_writes(
+        self, pod: ReadOnlyObject, container: ReadOnlyObject, run: int, started: datetime
+    ) -> list[FileWrite]:
+        """Return the changes by others to the files of a run, in seconds after its start."""
+        if not self._changes:
+            return []
+        own, found = name_run(pod, container["name"], run), list[FileWrite]()
+        for volume in dict.fromkeys(("", *(one["name"] for one in container.get("volumeMounts") or ()))):
+            changes = self._changes.get(_key(pod, container["name"], run, volume))
+            for change in () if changes is None else changes.entries:
+                if change.writer != own:
+                    seconds = max(0.0, (change.time - started).total_seconds())
+                    found.append(replace(change.write, at=seconds, volume=volume))
+        return found
+
+
+def name_run(pod: ReadOnlyObject, container: str, run: int) -> str:
+    """Return the name of a run of a container as a writer of files."""
+    return f"{pod['metadata']['uid']}/{container}/{run}"
+
+
+def find_host_path(pod: ReadOnlyObject, volume: str) -> str:
+    """Return the directory of the node that a volume is, else an empty text."""
+    for one in pod["spec"].get("volumes") or ():
+        if one["name"] == volume and "hostPath" in one:
+            return str(one["hostPath"].get("path", ""))
+    return ""
+
+
+def _key(pod: ReadOnlyObject, container: str, run: int, volume: str) -> tuple[str, ...]:
+    uid = str(pod["metadata"]["uid"])
+    # A restarted container has a new file system, but the same volumes.
+    if not volume:
+        return ("container", uid, container, str(run))
+    if path := find_host_path(pod, volume):
+        return ("node", str(pod["spec"].get("nodeName")), path)
+    return ("volume", uid, volume)

@@ -1,5 +1,6 @@
-"""Containers whose command can be interpreted. It is called for every container, so it imports nothing heavy."""
+"""Images whose behavior is known. It is called for every container, so it imports nothing heavy."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
@@ -8,13 +9,34 @@ AGNHOST: Final = "agnhost"
 PAUSE: Final = "/pause"
 
 
+@dataclass(frozen=True, slots=True)
+class ImageConfig:
+    """Configuration of an image: program, default arguments, user; without a program, what it runs is not known."""
+
+    entrypoint: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    uid: int = 0
+    gid: int = 0
+    is_user_known: bool = False
+
+
+_UNKNOWN_IMAGE: Final = ImageConfig()
+# By the last part of the name.
+_IMAGES: Final = {
+    AGNHOST: ImageConfig((AGNHOST,), ("pause",), is_user_known=True),
+    "busybox": ImageConfig(is_user_known=True),
+    "pause": ImageConfig((PAUSE,), uid=65535, gid=65535, is_user_known=True),
+    "nonroot": ImageConfig(uid=1234, is_user_known=True),
+}
+
+
 def has_command(container: ReadOnlyObject) -> bool:
     """Return whether a container has a command, or an image with a known one."""
-    return bool(container.get("command") or container.get("args") or find_entrypoint(container.get("image", "")))
+    return bool(container.get("command") or container.get("args") or find_image(container.get("image", "")).entrypoint)
 
 
-def find_entrypoint(image: str) -> str:
-    """Return the program that a known image starts, else an empty text."""
+def find_image(image: str) -> ImageConfig:
+    """Return the configuration of a known image, else an empty one."""
     # Digest, registry and tag are cut off in this order: a registry may have a port, a digest contains a colon.
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    return {AGNHOST: AGNHOST, "pause": PAUSE}.get(name, "")
+    return _IMAGES.get(name, _UNKNOWN_IMAGE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mockkube.shell import arithmetic
-from mockkube.shell.machine import UNKNOWN, check_length
+from mockkube.shell.file_system import UNKNOWN, check_length
 from mockkube.shell.syntax import Arithmetic, Parameter, Substitution, Text, Unsupported, Word
 from mockkube.shell.words import LENGTH
 

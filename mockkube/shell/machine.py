@@ -1,27 +1,22 @@
 """Time, output and files of one container run, all bounded and simulated."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.shell.file_system import FileSystem
 from mockkube.shell.standard_input import InputReader
 from mockkube.shell.syntax import Unsupported
 
-# Marks unknown text (a private-use character). It may be printed, but no condition may depend on it.
-UNKNOWN: Final = "\ue000"
 # Commands interpreted to find how a container ends; a longer script counts as unknown.
 STEPS_MAX: Final = 4_000
 # Commands interpreted to find what a container has printed so far, which is asked for only with `kubectl logs`.
 STEPS_SHOWN_MAX: Final = 20_000
 # Characters of output that are kept.
 OUTPUT_MAX: Final = 1 << 20
-FILES_MAX: Final = 1000
-# Characters of a variable, a file, or the output of a substituted command.
-TEXT_MAX: Final = 1 << 16
 ENDLESS: Final = float("inf")
-_SCRATCH_DIRECTORY: Final = "/tmp"  # noqa: S108 -- a name in the container's own file system
 _OUTPUT_PATHS: Final = ("/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/dev/fd/1")
 _ERROR_PATHS: Final = ("/dev/stderr", "/proc/1/fd/2")
 
@@ -52,10 +47,6 @@ class ContainerEnvironment:
     """True if the container may have variables that are not known."""
     hostname: str = ""
     started_at: datetime | None = None
-    empty_directories: tuple[str, ...] = ()
-    """Directories of its own that start empty and survive restarts."""
-    unknown_directories: tuple[str, ...] = ()
-    """Directories with unknown contents."""
     stdin: bool = False
     tty: bool = False
     """True if a person may sit at a terminal."""
@@ -70,7 +61,7 @@ class ContainerRun:
     environment: ContainerEnvironment
     horizon: float = ENDLESS
     """Time up to which the command is interpreted, in seconds."""
-    files: dict[str, str] = field(default_factory=dict)
+    files: FileSystem = field(default_factory=FileSystem)
     now: float = 0.0
     steps: int = 0
     depth: int = 0
@@ -96,10 +87,13 @@ class ContainerRun:
             raise PastHorizon if self.horizon != ENDLESS else Endless
         if self.now + seconds > self.horizon:
             raise PastHorizon
-        self.now += seconds
+        self._advance_to(self.now + seconds)
 
     def print(self, text: str, descriptor: int = 1) -> None:
         """Append to the log."""
+        if not text.isascii():
+            # Bytes that are no text are surrogates here; a log shows them as replacement characters.
+            text = text.encode(errors="surrogateescape").decode(errors="replace")
         self._printed += len(text)
         # Further output is dropped without an end of the run, whose exit code may still be found.
         if text and self._printed <= OUTPUT_MAX:
@@ -109,7 +103,15 @@ class ContainerRun:
         """Advance the time to a moment; a moment in the past changes nothing."""
         if moment > self.horizon:
             raise PastHorizon
-        self.now = max(self.now, moment)
+        self._advance_to(max(self.now, moment))
+
+    def _advance_to(self, moment: float) -> None:
+        self.now = moment
+        self.files.advance(moment)
+
+    def go_back_to(self, moment: float) -> None:
+        """Set the time back: a background command was interpreted ahead of the shell that started it."""
+        self.now = self.files.now = moment
 
     def current_time(self) -> datetime | None:
         """Return the time of day, if the start is known."""
@@ -123,56 +125,9 @@ class ContainerRun:
         self.draws += 1
         return zlib.crc32(f"{self.environment.seed}/{self.draws}".encode()) % 32_768
 
-    def read(self, path: str) -> str | None:
-        """Return the text of a file, None if it does not exist; raise Unsupported if that is unknown."""
-        if path in self.files:
-            return self.files[path]
-        if _is_below(path, self.environment.unknown_directories) or not (
-            _is_below(path, (*self.environment.empty_directories, _SCRATCH_DIRECTORY))
-        ):
-            raise Unsupported
-        return None
-
-    def is_directory(self, path: str) -> bool:
-        """Return whether a directory exists; raise Unsupported if that is unknown."""
-        bare = path.rstrip("/") or "/"
-        if bare in (
-            *self.environment.empty_directories,
-            *self.environment.unknown_directories,
-            _SCRATCH_DIRECTORY,
-            "/",
-        ):
-            return True
-        return self.read(bare) is not None and any(one.startswith(f"{bare}/") for one in self.files)
-
     def write(self, path: str, text: str, *, appended: bool = False) -> None:
-        """Write a file; writes to the container's standard output are printed."""
+        """Write a file; writes to the container's standard output are printed. Raise FileError if it fails."""
         if path in _OUTPUT_PATHS:
             self.print(text, 2 if path in _ERROR_PATHS else 1)
-            return
-        if path == "/dev/null":
-            return
-        if not path.startswith("/") or path.startswith(("/dev/tcp", "/proc/", "/sys/")):
-            raise Unsupported
-        before = self.files.get(path, "") if appended else ""
-        # The file may have had content before, so what is read later begins with an unknown part.
-        if appended and not before and _is_below(path, self.environment.unknown_directories):
-            before = UNKNOWN
-        self.files[path] = check_length(before + text)
-        if len(self.files) > FILES_MAX:
-            raise Unsupported
-
-    def surviving_files(self) -> dict[str, str]:
-        """Return the files that survive a restart of the container."""
-        return {path: text for path, text in self.files.items() if _is_below(path, self.environment.empty_directories)}
-
-
-def check_length(text: str) -> str:
-    """Return the text; raise Unsupported if it is too long."""
-    if len(text) > TEXT_MAX:
-        raise Unsupported
-    return text
-
-
-def _is_below(path: str, directories: Sequence[str]) -> bool:
-    return any(path.startswith(f"{one.rstrip('/')}/") for one in directories)
+        elif path != "/dev/null":
+            self.files.write(path, text, appended=appended)

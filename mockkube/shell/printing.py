@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.shell.machine import check_length
+from mockkube.shell.file_system import check_length
 from mockkube.shell.syntax import Unsupported
 
 if TYPE_CHECKING:

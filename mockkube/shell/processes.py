@@ -4,16 +4,17 @@ The interpreter is synchronous: each time more input has arrived, or more time h
 command is interpreted again from its start. The result is the same up to the point that was reached before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell import interpreter, programs
-from mockkube.shell.environment import ContainerStart
+from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.expansion import ParameterError
-from mockkube.shell.machine import UNKNOWN, ContainerEnvironment, ContainerRun, Endless, PastHorizon, PrintedLine
+from mockkube.shell.file_system import UNKNOWN, FileError, FileSystem, FileWrite
+from mockkube.shell.machine import ContainerEnvironment, ContainerRun, Endless, PastHorizon, PrintedLine
 from mockkube.shell.shell import ControlFlow, Program, Shell, ShellExit, sort_by_time
 from mockkube.shell.standard_input import InputPending, InputReader, StandardInput
 from mockkube.shell.syntax import Unsupported
@@ -36,7 +37,7 @@ class ProcessResult:
 
     state: ProcessState
     printed: tuple[PrintedLine, ...]
-    files: Mapping[str, str]
+    writes: Sequence[FileWrite]
     code: int = 0
     seconds: float = 0.0
     """Time of the last known moment: that of the end, if the command has exited."""
@@ -62,12 +63,12 @@ class Process:
 
     words: Sequence[str]
     environment: ContainerEnvironment
-    files: Mapping[str, str]
+    files: FileSystem
     input: StandardInput = field(default_factory=StandardInput)
 
     def run(self, until: float) -> ProcessResult:
         """Interpret the command up to a time in seconds after its start."""
-        machine = ContainerRun(self.environment, until, dict(self.files), input=InputReader(self.input))
+        machine = ContainerRun(self.environment, until, self.files.copy(), input=InputReader(self.input))
         program = programs.find_executable(self.words[0])
         assert program is not None, "the caller has looked for the executable"
         shell = Shell(machine, _find_program, self.environment.variables)
@@ -82,7 +83,7 @@ class Process:
         except (Endless, PastHorizon):
             state = ProcessState.RUNNING
         # RecursionError: deeply nested scripts pass the bound on depth of the parser but not that of Python's stack.
-        except (Unsupported, ParameterError, ControlFlow, RecursionError):
+        except (Unsupported, ParameterError, ControlFlow, FileError, RecursionError):
             state = ProcessState.UNSUPPORTED
         printed, seconds = tuple(sort_by_time(machine.output)), machine.now
         for index, one in enumerate(printed):
@@ -93,7 +94,7 @@ class Process:
         unsupported = ""
         if state is ProcessState.UNSUPPORTED:
             unsupported = machine.unsupported_command or " ".join(self.words)
-        return ProcessResult(state, printed, machine.files, code & 255, seconds, needs_end, unsupported)
+        return ProcessResult(state, printed, tuple(machine.files.journal), code & 255, seconds, needs_end, unsupported)
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ class ContainerCommand:
         result = interpreter.interpret(self.pod, self.container, self.start, until=until)
         has_exited = result.end is interpreter.ContainerEnd.EXITS
         state = ProcessState.EXITED if has_exited else ProcessState.RUNNING
-        return ProcessResult(state, result.printed, {}, result.code, result.seconds)
+        return ProcessResult(state, result.printed, (), result.code, result.seconds)
 
 
 def _find_program(name: str) -> Program | None:

@@ -4,14 +4,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockkube.shell import builtins, conditions, images, interactive, printing
+from mockkube.shell import builtins, conditions, images, interactive, printing, text_programs
 from mockkube.shell.arithmetic import divide, remainder, to_int64
 from mockkube.shell.entrypoints import PAUSE
-from mockkube.shell.expansion import matches, require_known
-from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, PastHorizon, check_length
+from mockkube.shell.expansion import require_known
+from mockkube.shell.file_programs import FILE_PROGRAMS
+from mockkube.shell.file_system import UNKNOWN, FileError, check_length
+from mockkube.shell.machine import ENDLESS, Endless, PastHorizon
 from mockkube.shell.parser import parse
 from mockkube.shell.shell import Program, Shell
 from mockkube.shell.syntax import Unsupported
+from mockkube.shell.text_programs import TEXT_PROGRAMS
 
 _PROGRAM_DIRECTORIES: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)$")
@@ -63,75 +66,7 @@ def _run_for_ever(shell: Shell, words: Sequence[str]) -> int:
 def _run_tail(shell: Shell, words: Sequence[str]) -> int:
     if any(_OPTION.match(word) and word[-1] in "fF" for word in words) or "--follow" in words:
         return _run_for_ever(shell, words)
-    raise Unsupported
-
-
-def _run_cat(shell: Shell, words: Sequence[str]) -> int:
-    code = 0
-    for word in words or ("-",):
-        if word == "-":
-            _copy_input(shell)
-        elif word.startswith("-"):
-            raise Unsupported
-        elif word != "/dev/null":
-            text = shell.machine.read(require_known(word))
-            if text is None:
-                shell.print(f"cat: can't open '{word}': No such file or directory\n", 2)
-                code = 1
-            shell.print(text or "")
-    return code
-
-
-def _copy_input(shell: Shell) -> None:
-    """Print the standard input, as it arrives if it is that of a command of exec."""
-    arriving = shell.machine.input if shell.stdin is None else None
-    if arriving is None:
-        shell.print(builtins.read_all(shell))
-        return
-    while text := arriving.read_some(shell.machine):
-        shell.print(text)
-
-
-def _run_tee(shell: Shell, words: Sequence[str]) -> int:
-    text = builtins.read_all(shell)
-    appended = "-a" in words
-    for word in words:
-        if word != "-a":
-            shell.machine.write(require_known(word), text, appended=appended)
-    shell.print(text)
-    return 0
-
-
-def _run_touch(shell: Shell, words: Sequence[str]) -> int:
-    for word in words:
-        if require_known(word).startswith("-"):
-            raise Unsupported
-        shell.machine.write(word, "", appended=True)
-    return 0
-
-
-def _run_mkdir(shell: Shell, words: Sequence[str]) -> int:
-    # Without `-p` it fails for an existing directory, and which directories an image has is unknown.
-    if "-p" not in words:
-        raise Unsupported
-    for word in words:
-        if not require_known(word).startswith("-"):
-            # Files are the only thing kept, so an empty directory is a file called `.` in it.
-            shell.machine.write(f"{word.rstrip('/')}/.", "", appended=True)
-    return 0
-
-
-def _run_rm(shell: Shell, words: Sequence[str]) -> int:
-    # Without `-f` it fails for a missing file, and which files an image has is unknown.
-    if not any(_OPTION.match(word) and "f" in word for word in words):
-        raise Unsupported
-    for word in words:
-        if not require_known(word).startswith("-"):
-            folder = f"{word.rstrip('/')}/"
-            files = shell.machine.files
-            for path in [one for one in files if one == word or one.startswith(folder)]:
-                del files[path]
-    return 0
+    return text_programs.run_tail(shell, words)
 
 
 def _run_seq(shell: Shell, words: Sequence[str]) -> int:
@@ -310,7 +245,7 @@ def _run_shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
 def _run_shell_input(shell: Shell, words: Sequence[str]) -> int:
     """Run a shell without `-c`, in its own process: a script file, or the commands of its standard input."""
     if words:
-        script = shell.machine.read(require_known(words[0]))
+        script = _read_script(shell, words[0])
         if script is None:
             shell.print(f"{shell.name}: can't open '{words[0]}': No such file or directory\n", 2)
             return 127 if shell.is_bash else 2
@@ -319,6 +254,14 @@ def _run_shell_input(shell: Shell, words: Sequence[str]) -> int:
     if shell.stdin is None and shell.machine.input is not None:
         return interactive.run_input(shell, shell.machine.input)
     return shell.run_script(parse(require_known(builtins.read_all(shell))))
+
+
+def _read_script(shell: Shell, path: str) -> str | None:
+    """Return a script file; None if it cannot be read."""
+    try:
+        return shell.machine.files.read(require_known(path))
+    except FileError:
+        return None
 
 
 def _run_timeout(shell: Shell, words: Sequence[str]) -> int:
@@ -349,20 +292,9 @@ def _run_basename(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _run_grep(shell: Shell, words: Sequence[str]) -> int:
-    """Search standard input for a plain text: `grep -q text`."""
-    quiet = [word for word in words if word in ("-q", "-F", "-qF", "-Fq")]
-    rest = [word for word in words if word not in quiet]
-    # Only plain texts: with any special character of a regular expression the result would be a guess.
-    if len(rest) != 1 or shell.stdin is None or re.search(r"[\\^$.*+?()\[\]{}|]", require_known(rest[0])):
-        raise Unsupported
-    lines = [line for line in require_known(shell.stdin).splitlines() if matches(line, f"*{rest[0]}*")]
-    if not any("q" in word for word in quiet):
-        shell.print("".join(f"{line}\n" for line in lines))
-    return int(not lines)
-
-
 _PROGRAMS: Final[Mapping[str, Program]] = {
+    **FILE_PROGRAMS,
+    **TEXT_PROGRAMS,
     "true": lambda shell, words: 0,
     "false": lambda shell, words: 1,
     "sleep": _run_sleep,
@@ -370,11 +302,6 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "printf": printing.run_printf,
     "pause": _run_for_ever,
     "tail": _run_tail,
-    "cat": _run_cat,
-    "tee": _run_tee,
-    "touch": _run_touch,
-    "mkdir": _run_mkdir,
-    "rm": _run_rm,
     "seq": _run_seq,
     "date": _run_date,
     "env": _run_env,
@@ -389,7 +316,6 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "bash": lambda shell, words: _run_shell(shell, words, bash=True),
     "timeout": _run_timeout,
     "basename": _run_basename,
-    "grep": _run_grep,
     "yes": _run_for_ever,
     "sync": lambda shell, words: 0,
     "nohup": lambda shell, words: shell.run(words) if words else 125,

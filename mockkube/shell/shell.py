@@ -14,8 +14,9 @@ from mockkube.shell.expansion import (
     matches,
     require_known,
 )
+from mockkube.shell.file_system import FileError, check_length
 from mockkube.shell.loops import is_endless
-from mockkube.shell.machine import ENDLESS, ContainerRun, Endless, PastHorizon, PrintedLine, check_length
+from mockkube.shell.machine import ENDLESS, ContainerRun, Endless, PastHorizon, PrintedLine
 from mockkube.shell.syntax import (
     ArithmeticCommand,
     Case,
@@ -56,6 +57,10 @@ class ControlFlow(Exception):
     def __init__(self, how: str, levels: int = 1) -> None:
         super().__init__(how)
         self.how, self.levels = how, levels
+
+
+class _RedirectFailed(Exception):
+    """Raised when the file of a redirection cannot be opened; the command does not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,7 @@ class Shell:
             task = BackgroundTask(None)
         # Background commands are interpreted immediately, from the time at which they start; `wait` then advances the
         # time.
-        self.machine.now = began
+        self.machine.go_back_to(began)
         self.tasks.append(task)
 
     def wait(self) -> int:
@@ -211,8 +216,12 @@ class Shell:
                 raise Unsupported
             if command.redirects:
                 self._sinks = dict(self._sinks)
-            for redirect in command.redirects:
-                self._apply_redirect(redirect)
+            try:
+                for redirect in command.redirects:
+                    self._apply_redirect(redirect)
+            except _RedirectFailed as failure:
+                before[0][2](f"{self.name}: {failure}\n")
+                return 1
             return self._run_kind(command)
         finally:
             self._sinks, self.stdin = before
@@ -222,10 +231,7 @@ class Shell:
         target = require_known(expand_to_text(self, redirect.target))
         machine = self.machine
         if redirect.operator == "<":
-            text = "" if target == "/dev/null" else machine.read(target)
-            if text is None:
-                raise Unsupported
-            self.stdin = text
+            self.stdin = self._read_redirect(target)
             return
         if redirect.operator in (">&", "<&"):
             if target == "-":
@@ -237,10 +243,25 @@ class Shell:
             return
         if redirect.operator == ">":
             # Truncated even if nothing is written; all output is then appended.
-            machine.write(target, "")
+            try:
+                machine.write(target, "")
+            except FileError as error:
+                raise _RedirectFailed(f"can't create {target}: {error.text}") from None
         both = (1, 2) if redirect.descriptor < 0 else (redirect.descriptor,)
         for descriptor in both:
             self._sinks[descriptor] = lambda text: machine.write(target, text, appended=True)
+
+    def _read_redirect(self, target: str) -> str:
+        """Return the text of a file that standard input is redirected to."""
+        if target == "/dev/null":
+            return ""
+        try:
+            text = self.machine.files.read(target)
+        except FileError as error:
+            raise _RedirectFailed(f"can't open {target}: {error.text}") from None
+        if text is None:
+            raise _RedirectFailed(f"can't open {target}: no such file")
+        return text
 
     def _run_kind(self, command: Command) -> int:
         match command.kind:
@@ -329,9 +350,9 @@ class Shell:
         code, before = 0, None
         while self._is_true(loop.condition) != loop.until:
             if self.machine.horizon == ENDLESS:
-                present = (dict(self.variables), dict(self.machine.files), self.machine.draws)
+                present = (dict(self.variables), self.machine.files.state(), self.machine.draws)
                 # A round that changed no variable, no file and read nothing random will repeat for ever.
-                if present == before and not self.tasks:
+                if present == before and not self.tasks and not self.machine.files.has_pending:
                     raise Endless
                 before = present
             try:

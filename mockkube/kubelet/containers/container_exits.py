@@ -1,10 +1,12 @@
 """Decide how a container exits: by annotation, else by its command, else by a default."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerExit
+from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.entrypoints import has_command
 
 # Returns the exit of a container from its restart count and start time; None while it runs until stopped.
@@ -12,11 +14,16 @@ FindExit = Callable[[int, datetime], ContainerExit | None]
 
 
 def make_exit_finder(
-    pod: ReadOnlyObject, container: ReadOnlyObject, annotated: ContainerExit | None, default: ContainerExit | None
+    pod: ReadOnlyObject,
+    container: ReadOnlyObject,
+    annotated: ContainerExit | None,
+    default: ContainerExit | None,
+    start: ContainerStart,
 ) -> FindExit:
     """Return a function that decides how a container exits.
 
-    `annotated` (from annotations) comes first; `default` applies where the command does not decide.
+    `annotated` (from annotations) comes first; `default` applies where the command does not decide. `start` has what
+    the container knows about other objects.
     """
 
     def ends(run: int, began: datetime) -> ContainerExit | None:
@@ -25,13 +32,12 @@ def make_exit_finder(
         if not has_command(container):
             return default
         # The shell interpreter is 2,000 lines that most clusters never need.
-        from mockkube.shell.environment import ContainerStart
         from mockkube.shell.interpreter import (  # loaded for the first container that has a command
             ContainerEnd,
             interpret,
         )
 
-        outcome = interpret(pod, container, ContainerStart(run, began))
+        outcome = interpret(pod, container, replace(start, run=run, began=began))
         if outcome.end is ContainerEnd.EXITS:
             return ContainerExit(outcome.code, outcome.seconds, outcome.message)
         if outcome.end is ContainerEnd.RUNS or default is None:

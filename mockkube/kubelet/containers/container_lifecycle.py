@@ -13,9 +13,13 @@ from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_exits import FindExit
 from mockkube.kubelet.containers.images import ImagePullError, find_pull_error, image_id, make_digest
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
+from mockkube.kubelet.containers.start_checks import find_config_error
+from mockkube.shell.container_start import ContainerStart
 
 # Time from a failed pull to the sync that finds the image in backoff (upstream: backOffPeriod of pod workers).
 _PULL_ERROR_SHOWN: Final = timedelta(seconds=10)
+# Time after which a container that could not be configured is tried again (upstream: backOffPeriod of pod workers).
+_CONFIG_RETRY: Final = timedelta(seconds=10)
 _RESTARTING_MESSAGE: Final = "The container is removed because RestartAllContainers in place"
 
 
@@ -55,6 +59,8 @@ class ContainerSyncInput:
     applies_resources: bool = True
     # Patterns of images that the node cannot pull.
     unpullable_images: tuple[str, ...] = ()
+    # What containers know about other objects when they start.
+    start: ContainerStart = field(default_factory=ContainerStart)
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
@@ -113,6 +119,8 @@ def _start(
     name, image = container["name"], container["image"]
     if (error := _find_pull_error(container, sync_input)) is not None:
         return _fail_image_pull(old, container, error, sync_input.now)
+    if (message := find_config_error(sync_input.pod, container, sync_input.start)) is not None:
+        return _fail_configuration(old, name, message, sync_input.now)
     identity = _container_id(sync_input.pod, name, restarts)
     status: Object = {
         **old,
@@ -182,6 +190,12 @@ def _fail_image_pull(
         KubeletEvent("Warning", "Failed", "Error: ErrImagePull", name),
     )
     return ContainerProgress(status, now + _PULL_ERROR_SHOWN, pulls)
+
+
+def _fail_configuration(old: ReadOnlyObject, name: str, message: str, now: datetime) -> ContainerProgress:
+    """Let a container wait that cannot be configured; it is tried again after a while."""
+    note = KubeletEvent("Warning", "Failed", f"Error: {message}", name)
+    return ContainerProgress(_waiting_status(old, "CreateContainerConfigError", message), now + _CONFIG_RETRY, (note,))
 
 
 def _waiting_status(old: ReadOnlyObject, reason: str, message: str) -> Object:

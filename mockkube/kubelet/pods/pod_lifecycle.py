@@ -20,11 +20,15 @@ from mockkube.kubelet.containers.container_lifecycle import (
     restarting_status,
 )
 from mockkube.kubelet.pods.api_pod_status import build_status, get_container_statuses, keep_if_changed
+from mockkube.kubelet.pods.mount_errors import find_mount_error
 from mockkube.kubelet.pods.pod_status import PENDING, TERMINAL_PHASES, PodStatusFacts, compute_phase, is_initialized
 from mockkube.kubelet.pods.sync_result import NOTHING, PodSyncInput, SyncResult
 from mockkube.kubelet.pods.termination import fail_for_deadline, find_unreached, stop_containers, terminate_pod
 
 _IMMEDIATE_SUCCESS: Final = ContainerExit()
+# Backoff between attempts to mount volumes (upstream: pkg/util/goroutinemap/exponentialbackoff).
+_MOUNT_RETRY_SECONDS: Final = 0.5
+_MOUNT_RETRY_SECONDS_MAX: Final = 122.0
 
 
 def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> SyncResult:
@@ -43,6 +47,8 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
     begins = parse_time(status["startTime"]) + timedelta(seconds=behavior.start_seconds)
     if begins > now:
         return SyncResult(next_sync_at=_earliest(begins, deadline))
+    if (mount_error := find_mount_error(pod, sync_input.start)) is not None:
+        return _wait_for_volumes(pod, mount_error, now, deadline)
     containers = ContainerSyncInput(
         pod,
         behavior,
@@ -52,6 +58,7 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
         sync_input.rules.restart_rules,
         sync_input.applies_resources,
         sync_input.unpullable_images,
+        sync_input.start,
     )
     return _sync_containers(pod, sync_input, containers, deadline)
 
@@ -61,6 +68,13 @@ def _start_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, script: ContainerB
     events = tuple(KubeletEvent("Warning", "InvalidAnnotation", text) for text in script.errors)
     status = build_status(pod, sync_input, get_container_statuses(pod), PodStatusFacts(PENDING, has_sandbox=False), now)
     return SyncResult({**status, "startTime": render_time(now)}, events=events, next_sync_at=now)
+
+
+def _wait_for_volumes(pod: ReadOnlyObject, error: str, now: datetime, deadline: datetime | None) -> SyncResult:
+    """Try to mount the volumes again, after twice the time that has passed since the start."""
+    waited = (now - parse_time(pod["status"]["startTime"])).total_seconds()
+    again = now + timedelta(seconds=min(max(waited, _MOUNT_RETRY_SECONDS), _MOUNT_RETRY_SECONDS_MAX))
+    return SyncResult(events=(KubeletEvent("Warning", "FailedMount", error),), next_sync_at=_earliest(again, deadline))
 
 
 def _find_deadline(pod: ReadOnlyObject) -> datetime | None:
@@ -144,12 +158,15 @@ class _ContainersSync:
                 return
         for container in self._pod["spec"]["containers"]:
             name = container["name"]
-            ends = make_exit_finder(self._pod, container, behavior.find_exit(name), behavior.default_exit)
+            ends = make_exit_finder(
+                self._pod, container, behavior.find_exit(name), behavior.default_exit, self._sync_input.start
+            )
             self._record_progress(name, advance_container(container, self.statuses[name], self._sync_input, ends))
 
     def _make_exit_finder(self, container: ReadOnlyObject) -> FindExit:
         """Return how an init or ephemeral container exits: by its own annotation or command only."""
-        return make_exit_finder(self._pod, container, self._sync_input.behavior.exits.get(container["name"]), None)
+        annotated = self._sync_input.behavior.exits.get(container["name"])
+        return make_exit_finder(self._pod, container, annotated, None, self._sync_input.start)
 
     def _record_progress(self, name: str, progress: ContainerProgress) -> None:
         self.statuses[name] = progress.status
@@ -168,7 +185,11 @@ def _advance_init_container(
         else _with_restart_policy(sync_input, "OnFailure")
     )
     ends = make_exit_finder(
-        sync_input.pod, container, sync_input.behavior.exits.get(container["name"]), _IMMEDIATE_SUCCESS
+        sync_input.pod,
+        container,
+        sync_input.behavior.exits.get(container["name"]),
+        _IMMEDIATE_SUCCESS,
+        sync_input.start,
     )
     progress = advance_container(container, status, once, ends)
     terminated = progress.status["state"].get("terminated")

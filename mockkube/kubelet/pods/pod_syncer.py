@@ -21,6 +21,7 @@ from mockkube.kubelet.pods import resize
 from mockkube.kubelet.pods.kubelet_state import KubeletState
 from mockkube.kubelet.pods.pod_lifecycle import sync_pod
 from mockkube.kubelet.pods.pod_status import TERMINAL_PHASES, PodStatusRules
+from mockkube.kubelet.pods.referenced_objects import ReferencedObjects
 from mockkube.kubelet.pods.resize import ResizeRules
 from mockkube.kubelet.pods.sync_result import GET_FRESH_NODE, PLAY_STAGES, PodSyncInput, SyncResult
 from mockkube.kubelet.pods.termination import preempt_pod, reject_pod
@@ -63,9 +64,15 @@ class PodSyncer:
     """Decides about pods one at a time; its state by node is lost on restart, as that of a real kubelet."""
 
     def __init__(
-        self, rules: KubeletRules, node_numbers: NodeNumbers, reporter: EventReporter, callbacks: RequeueCallbacks
+        self,
+        rules: KubeletRules,
+        node_numbers: NodeNumbers,
+        reporter: EventReporter,
+        callbacks: RequeueCallbacks,
+        referenced_objects: ReferencedObjects,
     ) -> None:
         self._rules, self._node_numbers, self._reporter, self._callbacks = rules, node_numbers, reporter, callbacks
+        self._referenced_objects = referenced_objects
         self._states: dict[str, KubeletState] = {}
         self._stopping: dict[str, None] = {}
 
@@ -153,6 +160,7 @@ class PodSyncer:
             self._rules.status,
             self._rules.names_container_in_events,
             unpullable_images=parse_patterns(node),
+            start=self._referenced_objects.make_start(),
         )
 
     def _sync_admitted(

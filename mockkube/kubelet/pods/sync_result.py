@@ -1,12 +1,13 @@
 """Inputs and result of one sync of a pod."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from mockkube.api.types import Object
 from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
 from mockkube.kubelet.pods.pod_status import PodStatusRules
+from mockkube.shell.container_start import ContainerStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class PodSyncInput:
     pending_resize: tuple[str, str] | None = None
     # Patterns of images that the node cannot pull.
     unpullable_images: tuple[str, ...] = ()
+    # What containers know about other objects when they start.
+    start: ContainerStart = field(default_factory=ContainerStart)
 
 
 @dataclass(frozen=True, slots=True)

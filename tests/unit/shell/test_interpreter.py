@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.shell.environment import ContainerStart
+from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.interpreter import CommandResult, ContainerEnd, interpret
 from mockkube.shell.machine import ENDLESS
 
@@ -247,7 +247,7 @@ def test_a_container_that_starts_again_finds_its_files() -> None:
 
 def test_the_image_that_tests_kubernetes_says_that_it_pauses() -> None:
     container = {"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.59"}
-    assert log(interpret(pod_of(container), container, ContainerStart())) == "Paused\n"
+    assert log(interpret(pod_of(container), container, ContainerStart())) == "Paused\nSignals registered\n"
 
 
 def test_chance_is_always_the_same() -> None:

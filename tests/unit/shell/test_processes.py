@@ -1,8 +1,11 @@
 """Commands that run beside that of a container."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from mockkube.shell.container_states import BYTES_MAX, CONTAINERS_MAX, ContainerStates
+from mockkube.shell.container_states import PLACES_MAX, SIZE_MAX, ContainerStates
+from mockkube.shell.file_system import File, FileSystem, FileWrite
 from mockkube.shell.interactive import PROMPT, is_complete
 from mockkube.shell.machine import ContainerEnvironment
 from mockkube.shell.processes import Process, ProcessState, is_executable
@@ -13,7 +16,7 @@ VARIABLES = {"PATH": "/bin", "NAME": "value"}
 
 def make_process(*words, files=None, tty=False, closed=True) -> Process:
     environment = ContainerEnvironment(VARIABLES, has_unknown_variables=False, hostname="p", tty=tty)
-    process = Process(words, environment, files or {})
+    process = Process(words, environment, FileSystem(root={path: File(text) for path, text in (files or {}).items()}))
     if closed:
         process.input.close(0.0)
     return process
@@ -72,7 +75,7 @@ def test_some_commands_need_all_of_their_input():
     assert process.run(10.0).needs_end
     process.input.close(2.0)
     result = process.run(10.0)
-    assert (result.files["/tmp/x"], result.seconds) == ("one\n", 2.0)
+    assert (result.writes[-1], result.seconds) == (FileWrite(2.0, "", "/tmp/x", File("one\n")), 2.0)
 
 
 def test_a_shell_runs_each_command_of_its_input_at_once():
@@ -137,20 +140,51 @@ def test_input_in_too_many_pieces_is_not_simulated():
     assert process.run(10.0).state is ProcessState.UNSUPPORTED
 
 
-def test_changed_files_are_kept_for_one_run_of_a_container():
-    states = ContainerStates()
-    states.record_changes("uid", "c", 0, before={"/a": "1", "/b": "1"}, after={"/b": "2", "/c": "3"})
-    states.record_changes("uid", "c", 0, before={"/b": "2", "/c": "3"}, after={"/b": "2", "/c": "4"})
-    assert states.apply_changes("uid", "c", 0, {"/a": "1", "/b": "1"}) == {"/b": "2", "/c": "4"}
-    assert states.apply_changes("uid", "c", 1, {"/a": "1"}) == {"/a": "1"}
-    assert states.apply_changes("uid", "other", 0, {"/a": "1"}) == {"/a": "1"}
+STARTED = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def pod_of(uid="uid"):
+    volumes = [{"name": "shared", "emptyDir": {}}, {"name": "host", "hostPath": {"path": "/data"}}]
+    return {"metadata": {"uid": uid}, "spec": {"nodeName": "n1", "volumes": volumes}}
+
+
+CONTAINER = {"name": "c", "volumeMounts": [{"name": "shared"}, {"name": "host"}]}
+
+
+def test_changes_to_its_own_files_are_kept_for_one_run_of_a_container():
+    states, write = ContainerStates(), FileWrite(2.0, "", "/tmp/a", File("1"))
+    states.record(pod_of(), "c", 0, STARTED, [write])
+    assert states.find_writes(pod_of(), CONTAINER, 0, STARTED) == [write]
+    # Seen from a start one second later, the write is one second earlier.
+    later = states.find_writes(pod_of(), CONTAINER, 0, STARTED + timedelta(seconds=1))
+    assert [one.at for one in later] == [1.0]
+    assert states.find_writes(pod_of(), CONTAINER, 1, STARTED) == []
+    assert states.find_writes(pod_of(), {**CONTAINER, "name": "other"}, 0, STARTED) == []
+
+
+def test_changes_to_volumes_are_seen_by_every_container_that_mounts_them():
+    states, write = ContainerStates(), FileWrite(2.0, "shared", "a", File("1"))
+    states.record(pod_of(), "c", 0, STARTED, [write])
+    assert states.find_writes(pod_of(), {**CONTAINER, "name": "other"}, 3, STARTED) == [write]
+    assert states.find_writes(pod_of(), {"name": "bare"}, 0, STARTED) == []
+    assert states.find_writes(pod_of("another"), CONTAINER, 0, STARTED) == []
+
+
+def test_changes_to_a_directory_of_the_node_are_seen_by_all_its_pods():
+    states, write = ContainerStates(), FileWrite(2.0, "host", "a", File("1"))
+    states.record(pod_of(), "c", 0, STARTED, [write], writer="uid/c/0")
+    assert states.find_writes(pod_of("another"), CONTAINER, 0, STARTED) == [write]
+    # A run does not find what its own command will write.
+    assert states.find_writes(pod_of(), CONTAINER, 0, STARTED) == []
+    elsewhere = {**pod_of("another"), "spec": {**pod_of()["spec"], "nodeName": "n2"}}
+    assert states.find_writes(elsewhere, CONTAINER, 0, STARTED) == []
 
 
 def test_changed_files_are_bounded():
     states = ContainerStates()
-    states.record_changes("uid", "c", 0, before={}, after={"/a": "x" * BYTES_MAX})
-    assert states.apply_changes("uid", "c", 0, {}) == {}
-    for number in range(CONTAINERS_MAX + 1):
-        states.record_changes(f"uid-{number}", "c", 0, before={}, after={"/a": "1"})
-    assert states.apply_changes("uid-0", "c", 0, {}) == {}
-    assert states.apply_changes(f"uid-{CONTAINERS_MAX}", "c", 0, {}) == {"/a": "1"}
+    states.record(pod_of(), "c", 0, STARTED, [FileWrite(0.0, "", "/a", File("x" * SIZE_MAX))])
+    assert states.find_writes(pod_of(), CONTAINER, 0, STARTED) == []
+    for number in range(PLACES_MAX + 1):
+        states.record(pod_of(f"uid-{number}"), "c", 0, STARTED, [FileWrite(0.0, "", "/a", File("1"))])
+    assert states.find_writes(pod_of("uid-0"), CONTAINER, 0, STARTED) == []
+    assert len(states.find_writes(pod_of(f"uid-{PLACES_MAX}"), CONTAINER, 0, STARTED)) == 1

@@ -29,14 +29,11 @@ def start_process(pods: Resource, container: RunningContainer, words: Sequence[s
     if not words or not is_executable(words[0]):
         raise ExecutableNotFound(_describe_missing_executable(container, words, now))
     start = container.make_start(pods)
-    own = find_files(container.pod, container.spec, start, (now - container.started_at).total_seconds())
-    files = pods.dependencies.simulated_kubelets.container_states.apply_changes(
-        container.pod_uid, container.name, container.run, own
-    )
-    environment = build_environment(container.pod, container.spec, replace(start, began=now))
+    files = find_files(container.pod, container.spec, start, (now - container.started_at).total_seconds())
+    environment = build_environment(container.pod, container.spec, start)
     # Two commands of one container draw different random numbers.
     seed = f"{environment.seed}/{now.isoformat()}"
-    return Process(words, replace(environment, stdin=False, tty=tty, seed=seed), files)
+    return Process(words, replace(environment, started_at=now, stdin=False, tty=tty, seed=seed), files)
 
 
 def attach_to_command(pods: Resource, container: RunningContainer) -> "ContainerCommand":
@@ -49,9 +46,9 @@ def attach_to_command(pods: Resource, container: RunningContainer) -> "Container
 
 def record_changes(pods: Resource, container: RunningContainer, process: "Process", result: "ProcessResult") -> None:
     """Keep the files that a command has changed, for later commands in the same container."""
-    pods.dependencies.simulated_kubelets.container_states.record_changes(
-        container.pod_uid, container.name, container.run, before=process.files, after=result.files
-    )
+    started = process.environment.started_at or container.started_at
+    states = pods.dependencies.simulated_kubelets.container_states
+    states.record(container.pod, container.name, container.run, started, result.writes)
 
 
 def _describe_missing_executable(container: RunningContainer, words: Sequence[str], now: datetime) -> str:

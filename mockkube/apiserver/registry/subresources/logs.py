@@ -15,6 +15,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.options import ListOptions, Query, first_value, parse_bool, parse_optional_int
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.subresources.container_starts import make_container_start
 from mockkube.shell.entrypoints import has_command
 
 if TYPE_CHECKING:
@@ -240,24 +241,17 @@ def _lines_of_command(
     spec = next(one for key in CONTAINER_FIELDS for one in pod["spec"].get(key, ()) if one["name"] == run.container)
     if not has_command(spec):
         return None
-    from mockkube.shell.environment import ContainerStart  # imported for the first log: most servers serve none
-    from mockkube.shell.interpreter import ContainerEnd, interpret
+    from mockkube.shell.interpreter import (  # imported for the first log: most servers serve none
+        ContainerEnd,
+        interpret,
+    )
 
     if run.finished_at is not None:
         until = run.finished_at + _STATUS_PRECISION
-    start = ContainerStart(
-        run.number, run.started_at, lambda kind, namespace, name: find_object(pods, kind, namespace, name)
-    )
+    start = make_container_start(pods, run.number, run.started_at)
     result = interpret(pod, spec, start, until=(until - run.started_at).total_seconds())
     lines = list(_join_lines(result, run.started_at))
     return None if result.end is ContainerEnd.UNKNOWN and not lines else lines
-
-
-def find_object(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObject | None:
-    """Return an object of the core group; None if it does not exist."""
-    resource = pods.dependencies.find_by_kind("v1", kind)
-    record = resource.get_cached(namespace, name) if resource is not None else None
-    return None if record is None else {**record.load(), "kind": kind}
 
 
 def _join_lines(result: "CommandResult", began: datetime) -> Iterator[ContainerLogLine]:

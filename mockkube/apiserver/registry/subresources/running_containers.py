@@ -9,16 +9,16 @@ from mockkube.api.errors import BadRequest, NotFound
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.subresources.container_starts import find_object, make_container_start
 from mockkube.apiserver.registry.subresources.logs import (
     CONTAINER_FIELDS,
     STATUS_FIELDS,
     choose_container,
-    find_object,
     open_pod_watch,
 )
 
 if TYPE_CHECKING:
-    from mockkube.shell.environment import ContainerStart
+    from mockkube.shell.container_start import ContainerStart
 
 KUBELET_PORT: Final = 10250
 _KUBELET_ANNOTATION: Final = "mockkube.dev/kubelet"
@@ -54,11 +54,7 @@ class RunningContainer:
 
     def make_start(self, pods: Resource) -> "ContainerStart":
         """Return the start of the run, as the interpreter of its command expects it."""
-        from mockkube.shell.environment import ContainerStart  # loaded for the first container that is connected to
-
-        return ContainerStart(
-            self.run, self.started_at, lambda kind, namespace, name: find_object(pods, kind, namespace, name)
-        )
+        return make_container_start(pods, self.run, self.started_at)
 
 
 @dataclass(frozen=True, slots=True)

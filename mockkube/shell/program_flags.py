@@ -1,0 +1,42 @@
+"""Flags of programs written in Go: `--name=value`, `--name value`, `-n value`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockkube_cel.golang.gotime import parse_duration as parse_go_duration
+
+from mockkube.shell.expansion import require_known
+from mockkube.shell.syntax import Unsupported
+
+_NANOSECONDS: Final = 1e9
+_BOOLEANS: Final = ("true", "false")
+
+
+def parse_flags(
+    words: Sequence[str], defaults: Mapping[str, str], short: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the values of all flags; raise Unsupported for an unknown one, or for another argument."""
+    flags, rest = dict(defaults), [require_known(word) for word in words]
+    while rest:
+        word = rest.pop(0)
+        name, assigned, value = word.partition("=")
+        bare = name.lstrip("-")
+        key = bare if name.startswith("--") else (short or {}).get(bare, "")
+        if not name.startswith("-") or key not in flags:
+            raise Unsupported
+        if not assigned and defaults[key] in _BOOLEANS:
+            value = "true"
+        elif not assigned:
+            if not rest:
+                raise Unsupported
+            value = rest.pop(0)
+        flags[key] = value
+    return flags
+
+
+def parse_duration(text: str) -> float:
+    """Return a Go duration in seconds; raise Unsupported if it is none."""
+    duration = parse_go_duration(text)
+    if duration is None:
+        raise Unsupported
+    return duration.nanos / _NANOSECONDS
