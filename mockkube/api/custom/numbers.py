@@ -2,6 +2,7 @@
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/validation/validate/{validator,values}.go
 
+import math
 from typing import Final
 
 from mockkube.api.custom.validation_result import ValidationResult, ValuePath, add_invalid, add_without_field
@@ -10,9 +11,26 @@ from mockkube.api.fields import invalid
 
 Number = int | float
 
+# Beyond this number floats skip integers.
+_EXACT_MAX: Final = (1 << 53) - 1
+_ROUNDING_ERROR: Final = 1e-9
 _FLOAT_MAX: Final = 3.4028234663852886e38
 _INTEGER_BITS: Final = {"int32": 31}
 _BOUNDS: Final = (("minimum", "exclusiveMinimum", "greater", -1), ("maximum", "exclusiveMaximum", "less", 1))
+
+
+def is_go_integer(number: int) -> bool:
+    """Return whether a whole number fits 64 bits; JSON numbers that do not are floats in Go."""
+    return -(1 << 63) <= number < 1 << 63
+
+
+def counts_as_integer(number: Number) -> bool:
+    """Return whether a float may stand for an integer: it is whole, but for a rounding error, and exact."""
+    # upstream 1.36: github.com/go-openapi/swag IsFloat64AJSONInteger
+    if not abs(number) <= _EXACT_MAX:
+        return False
+    rest = number - math.trunc(number)
+    return rest == 0 or (number > 1 and rest / (2 * number - rest) < _ROUNDING_ERROR)
 
 
 def check_number(value: Number, schema: ValidationSchema, place: ValuePath) -> ValidationResult:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mockkube.api.custom import formats, validation_result
 from mockkube.api.custom.correlation import CorrelatedObject, equal_json
-from mockkube.api.custom.numbers import check_number
+from mockkube.api.custom.numbers import check_number, counts_as_integer, is_go_integer
 from mockkube.api.custom.validation_result import ValidationResult, ValuePath
 from mockkube.api.custom.validation_schema import ValidationSchema
 from mockkube.api.fields import FieldError, invalid
@@ -76,8 +76,10 @@ def _json_type(value: Any) -> tuple[str, str]:
             return "boolean", ""
         case str():
             return "string", ""
-        case int():
+        case int() if is_go_integer(value):
             return "integer", "int64"
+        case int():
+            return "number", "float64"
         case float():
             return "number", "float64"
         case list():
@@ -97,7 +99,7 @@ def _check_type(value: Any, schema: ValidationSchema, place: ValuePath) -> Valid
         kind, form = _json_type(value)
         fits = kind in types
         # JSON does not distinguish 1.0 from 1, so a whole float is an integer, too.
-        fits = fits or (kind == "number" and float(value).is_integer() and "integer" in types)
+        fits = fits or (kind == "number" and "integer" in types and counts_as_integer(value))
         fits = fits or (kind == "integer" and "number" in types)
         spelled = isinstance(value, str | list)
         if not spelled and schema.format and not (fits or form == schema.format):

@@ -99,3 +99,19 @@ def test_items_of_a_map_are_told_apart_by_their_keys() -> None:
     old, added = {"name": "a", "n": 5}, {"name": "b", "n": 1}
     assert complaints({"type": "array", "items": item, **keyed}, [added, old], [old]) == []
     assert len(complaints({"type": "array", "items": item}, [added, old], [old])) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [(3.0, True), (-3.0, True), (float(2**53 - 1), True), (5e9 + 0.5, True), (5.5, False), (-5e9 - 0.5, False)],
+)
+def test_a_float_counts_as_an_integer_as_in_go(value: float, fits: bool) -> None:
+    found = complaints({"type": "integer"}, value)
+    assert ('x: Invalid value: "number": x in body must be of type integer: "number"' not in found) == fits
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 1e19])
+def test_integers_beyond_64_bits_are_floats(value: float) -> None:
+    kind = {"type": "integer", "format": "int64"}
+    assert complaints(kind, value)[0] == 'x: Invalid value: "float64": x in body must be of type int64: "float64"'
+    assert complaints({"type": "number"}, value) == []
