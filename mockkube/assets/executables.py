@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mockkube.assets.etcd import render_help as render_etcd_help
 from mockkube.assets.etcd import render_version as render_etcd_version
+from mockkube.assets.etcd_options import render_help as render_etcd_help
 from mockkube.assets.kube_apiserver import render_help, render_version
 from mockkube.assets.settings import AssetSettings
 from mockkube.cluster.state.atomic_files import write_atomically

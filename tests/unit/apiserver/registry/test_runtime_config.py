@@ -1,0 +1,41 @@
+"""Runtime configuration: the most specific setting decides which APIs are served."""
+
+import re
+
+import pytest
+
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig
+
+GROUPS = frozenset({"", "apps", "resource.k8s.io"})
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({}, {"v1": True, "v1beta1": False, "v1alpha1": False}),
+        ({"api/all": "true"}, {"v1": True, "v1beta1": True, "v1alpha1": True}),
+        ({"api/beta": "true"}, {"v1": True, "v1beta1": True, "v1alpha1": False}),
+        ({"api/all": "true", "api/alpha": "false"}, {"v1": True, "v1beta1": True, "v1alpha1": False}),
+        ({"resource.k8s.io/v1beta1": ""}, {"v1": True, "v1beta1": True, "v1alpha1": False}),
+        ({"api/all": "true", "resource.k8s.io/v1": "false"}, {"v1": False, "v1beta1": True, "v1alpha1": True}),
+        ({"resource.k8s.io/v1alpha1/deviceclasses": "1"}, {"v1": True, "v1beta1": False, "v1alpha1": True}),
+    ],
+)
+def test_serves(texts: dict[str, str], expected: dict[str, bool]) -> None:
+    config = RuntimeConfig.parse(texts, GROUPS)
+    served = {version: config.serves("resource.k8s.io", version, "deviceclasses") for version in expected}
+    assert served == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "error"),
+    [
+        ({"api/all": "yes"}, "invalid value api/all=yes"),
+        ({"apps/v1": "yes"}, 'invalid value of apps/v1: yes, err: strconv.ParseBool: parsing "yes": invalid syntax'),
+        ({"apps": "true"}, "runtime-config invalid key apps"),
+        ({"b/v1": "true", "a/v1/x": "true"}, "unknown api groups a/v1,b/v1"),
+    ],
+)
+def test_errors(texts: dict[str, str], error: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(error)}$"):
+        RuntimeConfig.parse(texts, GROUPS)

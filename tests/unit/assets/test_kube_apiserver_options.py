@@ -1,0 +1,111 @@
+"""Options of the kube-apiserver executable: defaults, and what upstream refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from mockkube.assets.command_line import CommandLineError
+from mockkube.assets.kube_apiserver_options import KubeApiserverOptions, OptionsError, load_flags
+from mockkube.features.errors import FlagError
+from mockkube.features.versions import Version
+
+VERSION = Version(1, 36)
+COMPLETE = (
+    "--etcd-servers=http://127.0.0.1:2379",
+    "--service-account-issuer=https://example.com",
+    "--service-account-key-file=sa.crt",
+    "--service-account-signing-key-file=sa.key",
+    "--authorization-mode=RBAC",
+)
+
+
+def parse(*arguments: str) -> KubeApiserverOptions:
+    return KubeApiserverOptions.parse([*COMPLETE, *arguments], VERSION)
+
+
+def refuse(*arguments: str) -> str:
+    with pytest.raises(OptionsError) as caught:
+        parse(*arguments).validate()
+    return str(caught.value)
+
+
+def test_defaults() -> None:
+    options = parse()
+    options.validate()
+    assert options.port == 6443
+    assert options.bind_address == "0.0.0.0"  # noqa: S104
+    assert options.service_cidrs == ("10.0.0.0/24",)
+    assert options.anonymous_auth
+    assert options.version == VERSION
+    assert options.tokens == {}
+
+
+def test_every_default_can_be_parsed() -> None:
+    assert {flag.name for flag in load_flags()} <= parse().values.keys()
+
+
+def test_without_any_flag_all_errors_are_said_at_once() -> None:
+    with pytest.raises(OptionsError) as caught:
+        KubeApiserverOptions.parse([], VERSION).validate()
+    assert str(caught.value) == (
+        "[--etcd-servers must be specified, service-account-issuer is a required flag, "
+        "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set, "
+        "--service-account-signing-key-file and --service-account-issuer are required flags]"
+    )
+
+
+def test_nobody_is_anonymous_where_everything_is_allowed() -> None:
+    options = KubeApiserverOptions.parse([], VERSION)
+    assert options.authorization_modes == ("AlwaysAllow",)
+    assert not options.anonymous_auth
+
+
+@pytest.mark.parametrize(
+    ("argument", "error"),
+    [
+        ("--secure-port=0", "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0"),
+        ("--authorization-mode=Nonsense", 'authorization-mode "Nonsense" is not a valid mode'),
+        ("--authorization-mode=RBAC", 'authorization-mode ["RBAC" "RBAC"] has mode specified more than once'),
+        (
+            "--authorization-mode=Webhook",
+            'authorization-mode "Webhook" is not simulated: use one of AlwaysAllow, AlwaysDeny, Node, RBAC',
+        ),
+        ("--enable-admission-plugins=Nonsense", 'enable-admission-plugins plugin "Nonsense" is unknown'),
+        ("--runtime-config=nonsense/v1=true", "unknown api groups nonsense/v1"),
+        ("--runtime-config=v1=true", "runtime-config invalid key v1"),
+        ("--runtime-config=api/all=false", "invalid runtime-config with only api/all=false"),
+        ("--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24", "must be of different IP family"),
+        ("--service-cluster-ip-range=nonsense", "--service-cluster-ip-range must contain at least one valid cidr"),
+        ("--service-account-issuer=https://example.com", 'service-account-issuer "https://example.com" is already'),
+        ("--storage-backend=etcd2", "--storage-backend invalid, allowed values: etcd3."),
+        ("--request-timeout=-1s", "--request-timeout can not be negative value"),
+        ("--authorization-config=file", "--authorization-config is not simulated: leave it out"),
+    ],
+)
+def test_errors(argument: str, error: str) -> None:
+    assert error in refuse(argument)
+
+
+def test_gates_and_emulated_version() -> None:
+    options = parse("--emulated-version=1.35", "--feature-gates=ImageVolume=true", "--feature-gates=MutatingAdmissionPolicy=true")
+    assert options.version == Version(1, 35)
+    assert options.effective_flags.gates.overrides == {"ImageVolume": True, "MutatingAdmissionPolicy": True}
+    with pytest.raises(FlagError, match="unrecognized feature gate: Nonsense"):
+        parse("--feature-gates=Nonsense=true")
+    with pytest.raises(CommandLineError, match="unknown flag: --nonsense"):
+        parse("--nonsense")
+
+
+def test_token_file(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.csv"
+    path.write_text('secret,jane,uid-1,"group1,group2"\nother,joe,uid-2\n,nobody,x\n')
+    tokens = parse(f"--token-auth-file={path}").tokens
+    assert [(user.name, user.uid, user.groups) for user in tokens.values()] == [
+        ("jane", "uid-1", ("group1", "group2")),
+        ("joe", "uid-2", ()),
+    ]
+    path.write_text("secret,jane\n")
+    with pytest.raises(OptionsError, match="must have at least 3 columns .* found 2"):
+        _ = parse(f"--token-auth-file={path}").tokens
+    with pytest.raises(OptionsError, match="no such file"):
+        _ = parse("--token-auth-file=/nonexistent").tokens
