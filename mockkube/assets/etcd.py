@@ -169,7 +169,7 @@ async def _serve_store(
             running.result()
         log.info("received a signal; shutting down" if stop.result() else "the parent process has ended")
     finally:
-        server.close()
+        await server.close()
         running.cancel()
         await asyncio.wait((running,))
 

@@ -76,6 +76,8 @@ class RemoteStore(Store):
             self._replica.hub.end(Unavailable(self._url, "it has been closed"))
             keeper.cancel()
         await asyncio.wait([keeper])
+        if connection is not None:
+            await connection.lost.wait()
 
     async def current_revision(self) -> int:
         """Ask the server, unless it has promised that nobody else writes at present."""

@@ -96,6 +96,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.live = Flag()
         self.closed = Flag()
+        self.lost = Flag()  # also the transport has ended
         self.reason = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -110,6 +111,7 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail all that waits for an answer."""
+        self.lost.set()
         self._fail(f"the connection to {self._address} broke" + (f": {exc}" if exc else ""))
 
     def close(self, reason: str) -> None:

@@ -80,9 +80,13 @@ class ClientConnection(asyncio.Protocol):
         """Disconnect the client at once."""
         if not self._transport.is_closing():
             _log.warning("disconnected the client %s: %s", self.name, reason)
+        self._server.stop_sending(self)
+        self.abort()
+
+    def abort(self) -> None:
+        """Close the connection without sending what is queued."""
         self._ended = True
         self._live = False
-        self._server.remove(self)
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -108,7 +112,8 @@ class ClientConnection(asyncio.Protocol):
             return
         self._transport.write(data)
         waiting = self._transport.get_write_buffer_size()
-        if waiting > self._server.limits.unsent_bytes_max:
+        # What a client loads is sent as fast as it reads.
+        if self._live and waiting > self._server.limits.unsent_bytes_max:
             self.end(f"it reads too slowly, {waiting} bytes wait to be sent to it")
 
     def _handle(self, type_: int, body: bytes) -> None:  # hot: every message
@@ -117,6 +122,11 @@ class ClientConnection(asyncio.Protocol):
                 raise Malformed(f"message of type {type_} before the greeting")
             self._greet(body)
             return
+        if type_ == Request.RELEASED:
+            self._server.sole_client.release(self)
+            return
+        if not self._live:
+            raise Malformed(f"message of type {type_} before the client has loaded everything")
         match type_:
             case Request.UPDATE:
                 expected, length = unpack(messages.UPDATE, body)
@@ -136,7 +146,7 @@ class ClientConnection(asyncio.Protocol):
                 self._handle_read(type_, body)
 
     def _answer_revision(self, number: int) -> bytes:
-        seconds = self._server.sole_client.promise(self) if self._live else 0.0
+        seconds = self._server.sole_client.promise(self)
         return frame(Answer.REVISED, messages.REVISED.pack(number, self._versions.revision, int(seconds * 1000)))
 
     def _handle_read(self, type_: int, body: bytes) -> None:
@@ -148,8 +158,6 @@ class ClientConnection(asyncio.Protocol):
                 except (Compacted, FutureRevision) as error:
                     answer = messages.encode_error(number, error)
                 self._unsent.append(answer)
-            case Request.RELEASED:
-                self._server.sole_client.release(self)
             case Request.COMPACT:
                 number, revision = unpack(messages.GET, body)
                 self._server.compact(self, number, revision)
@@ -170,8 +178,6 @@ class ClientConnection(asyncio.Protocol):
                 return self._read_history(number, after, decode_text(body[messages.GET.size :]))
 
     def _submit(self, write: Write) -> None:
-        if not self._live:
-            raise Malformed("write before the client has loaded everything")
         check_key(write.key)
         self._server.submit(self, write)
 

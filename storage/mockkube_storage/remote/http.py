@@ -56,6 +56,10 @@ class HttpConnection(asyncio.Protocol):
         """Close the connection."""
         self._transport.close()
 
+    def abort(self) -> None:
+        """Close the connection without sending what is queued."""
+        self._transport.abort()
+
     def data_received(self, data: bytes) -> None:
         """Answer the requests that have arrived."""
         self._received += data

@@ -36,6 +36,7 @@ REQUEST_BYTES_MAX: Final = 32 * 1024 * 1024
 # Largest frame of a server: the events of one commit.
 ANSWER_BYTES_MAX: Final = 128 * 1024 * 1024
 
+_LENGTH: Final = Struct(">I")
 _FRAME_HEAD: Final = Struct(">IB")
 
 
@@ -123,14 +124,14 @@ class FrameReader:
             buffer = self._rest
         offset, end = 0, len(buffer)
         try:
-            while end - offset >= 5:
-                length, type_ = _FRAME_HEAD.unpack_from(buffer, offset)
+            while end - offset >= 4:
+                (length,) = _LENGTH.unpack_from(buffer, offset)
                 if not 0 < length <= self._frame_bytes_max:
                     raise Malformed(f"frame of {length} bytes")
                 if offset + 4 + length > end:
                     break
-                start, offset = offset + 5, offset + 4 + length
-                yield type_, bytes(buffer[start:offset])
+                start, offset = offset + 4, offset + 4 + length
+                yield buffer[start], bytes(buffer[start + 1 : offset])
         finally:
             if buffer is self._rest:
                 del self._rest[:offset]

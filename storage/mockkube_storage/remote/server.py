@@ -10,6 +10,7 @@ from asyncio import Event as Flag
 from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from socket import socket
 from typing import Final, Protocol
@@ -63,6 +64,8 @@ class ServerLimits:
     unsent_bytes_max: int = 64 * 1024 * 1024
     # Time for which a sole client is promised that nobody else can write.
     sole_seconds: float = 1.0
+    # Time that a close gives clients to receive what is queued for them.
+    close_seconds: float = 0.3
 
 
 DEFAULT_LIMITS: Final = ServerLimits()
@@ -81,6 +84,8 @@ class StoreServer:
         self._connections: dict[ClientConnection | HttpConnection, None] = {}
         # Clients that receive commits, in the order in which they came.
         self._live: dict[ClientConnection, None] = {}
+        self._no_connections = Flag()
+        self._no_connections.set()
         self.sole_client = SoleClient(limits.sole_seconds)
 
     async def run(self) -> None:
@@ -92,12 +97,18 @@ class StoreServer:
         """Accept connections on a socket that listens."""
         self._servers.append(await get_running_loop().create_server(lambda: HttpConnection(self), sock=listening))
 
-    def close(self) -> None:
-        """Stop listening, and close all connections."""
+    async def close(self) -> None:
+        """Stop listening, and close all connections, those of clients that do not read after a moment."""
         for server in self._servers:
             server.close()
         for connection in tuple(self._connections):
             connection.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.close_seconds):
+                await self._no_connections.wait()
+        for connection in tuple(self._connections):
+            connection.abort()
+        await self._no_connections.wait()
 
     def render_metrics(self) -> str:
         """Return the metrics of the server as text."""
@@ -118,13 +129,20 @@ class StoreServer:
     def add(self, connection: ClientConnection | HttpConnection) -> None:
         """Register an open connection."""
         self._connections[connection] = None
+        self._no_connections.clear()
 
     def remove(self, connection: ClientConnection | HttpConnection) -> None:
         """Forget a connection that is closed."""
         self._connections.pop(connection, None)
+        if not self._connections:
+            self._no_connections.set()
         if isinstance(connection, ClientConnection):
-            self._live.pop(connection, None)
-            self.sole_client.remove(connection)
+            self.stop_sending(connection)
+
+    def stop_sending(self, connection: ClientConnection) -> None:
+        """Send no more commits to a client."""
+        self._live.pop(connection, None)
+        self.sole_client.remove(connection)
 
     def make_live(self, connection: ClientConnection) -> None:
         """Send every commit to a client from now on."""

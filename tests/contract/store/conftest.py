@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import pytest
 from mockkube_storage.engines.catalogue import ENGINES, open_store
 from mockkube_storage.engines.log import LogStore
-from mockkube_storage.remote.server import ServedStore, StoreServer
+from mockkube_storage.remote.server import DEFAULT_LIMITS, ServedStore, ServerLimits, StoreServer
 from mockkube_storage.store import Store
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 SHARED = "shared"  # remote, beside another client
-Serve = Callable[[ServedStore], AbstractAsyncContextManager[str]]
+Serve = Callable[..., AbstractAsyncContextManager[str]]
 SKIP_POSTGRES = "MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied"
 
 
@@ -61,16 +61,16 @@ def serve() -> Serve:
 
 
 @asynccontextmanager
-async def _serve(store: ServedStore) -> AsyncIterator[str]:
+async def _serve(store: ServedStore, *, port: int = 0, limits: ServerLimits = DEFAULT_LIMITS) -> AsyncIterator[str]:
     """Serve a store to clients in this process; yields its URL."""
-    server = StoreServer(store, version="3.6.5")
+    server = StoreServer(store, version="3.6.5", limits=limits)
     running = asyncio.create_task(server.run())
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", port))
     await server.listen(listening)
     try:
         yield f"mockkube-store://127.0.0.1:{listening.getsockname()[1]}"
     finally:
-        server.close()
+        await server.close()
         running.cancel()
         await asyncio.wait([running])
 

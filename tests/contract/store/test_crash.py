@@ -1,5 +1,6 @@
 """A writer that is killed at any moment leaves every acknowledged write, and a clean database."""
 
+import asyncio
 import os
 import random
 import sqlite3
@@ -9,10 +10,15 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.engines.log import LogStore
 from mockkube_storage.store import Store
+
+if TYPE_CHECKING:
+    from tests.contract.store.conftest import Serve
 
 ROUNDS = int(os.environ.get("MOCKKUBE_CRASH_ROUNDS", "5"))
 LIFE_SECONDS_MAX = 0.3
@@ -29,6 +35,28 @@ async def test_sqlite_keeps_every_acknowledged_write_when_the_writer_is_killed(t
         with closing(sqlite3.connect(path)) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         async with open_store(str(path)) as store:
+            await _check(store, acknowledged)
+    assert len(acknowledged) >= ROUNDS
+
+
+@pytest.mark.timeout(60 + 5 * ROUNDS)
+async def test_a_log_keeps_every_acknowledged_write_when_the_writer_is_killed(tmp_path: Path) -> None:
+    acknowledged: dict[str, tuple[str, int]] = {}
+    for number in range(ROUNDS):
+        acknowledged |= _write_and_die(f"log:///{tmp_path}", number)
+        async with open_store(f"log:///{tmp_path}") as store:
+            await _check(store, acknowledged)
+    assert len(acknowledged) >= ROUNDS
+
+
+@pytest.mark.timeout(60 + 5 * ROUNDS)
+async def test_a_server_keeps_every_acknowledged_write_when_the_client_is_killed(
+    tmp_path: Path, serve: "Serve"
+) -> None:
+    acknowledged: dict[str, tuple[str, int]] = {}
+    async with LogStore(str(tmp_path)) as served, serve(served) as url, open_store(url) as store:
+        for number in range(ROUNDS):
+            acknowledged |= await asyncio.to_thread(_write_and_die, url, number)
             await _check(store, acknowledged)
     assert len(acknowledged) >= ROUNDS
 

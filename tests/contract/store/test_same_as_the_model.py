@@ -4,9 +4,11 @@ import asyncio
 import os
 import tempfile
 from contextlib import AsyncExitStack
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -33,16 +35,26 @@ class Comparison(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.model = open_store("memory:")
-        self.engine = open_store(self.fresh_url())
         self.run(self.model.start())
-        self.run(self.engine.start())
+        self.run(self.open_engine())
 
     def fresh_url(self) -> str:
         raise NotImplementedError
 
+    async def open_engine(self) -> None:
+        self.opened = open_store(self.fresh_url())
+        await self.opened.start()
+
     async def restart_engine(self) -> None:
-        await self.engine.close()
-        await self.engine.start()
+        await self.opened.close()
+        await self.opened.start()
+
+    async def close_engine(self) -> None:
+        await self.opened.close()
+
+    @property
+    def engine(self) -> Store:
+        return self.opened
 
     def run(self, work: Any) -> Any:
         return self.runner.run(work)
@@ -125,11 +137,12 @@ class Comparison(RuleBasedStateMachine):
 
     @invariant()
     def at_the_same_revision(self) -> None:
-        assert self.run(self.engine.current_revision()) == self.engine.revision == self.model.revision
+        engine = self.engine
+        assert self.run(engine.current_revision()) == engine.revision == self.model.revision
 
     def teardown(self) -> None:
         self.run(self.model.close())
-        self.run(self.engine.close())
+        self.run(self.close_engine())
         self.runner.close()
 
 
@@ -155,32 +168,34 @@ def test_any_commands_give_the_same_on_a_log() -> None:
         _play(LogComparison)
 
 
-def test_any_commands_give_the_same_on_a_remote_store(serve: "Serve") -> None:
+@pytest.mark.parametrize("clients", [1, 2])
+def test_any_commands_give_the_same_on_a_remote_store(serve: "Serve", clients: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         directories = iter(range(1_000_000))
 
         class RemoteComparison(Comparison):
-            """Client of a server that restarts with it."""
+            """The clients of a server take turns; the server restarts with them."""
 
-            def fresh_url(self) -> str:
+            async def open_engine(self) -> None:
                 self.directory = Path(folder) / str(next(directories))
-                return str(self.run(self.start_server()))
+                await self.start_clients()
 
-            async def start_server(self) -> str:
+            async def start_clients(self) -> None:
                 self.stack = AsyncExitStack()
                 served = await self.stack.enter_async_context(LogStore(str(self.directory), fsync=False))
-                return await self.stack.enter_async_context(serve(served))
+                url = await self.stack.enter_async_context(serve(served))
+                self.turns = cycle([await self.stack.enter_async_context(open_store(url)) for _ in range(clients)])
 
             async def restart_engine(self) -> None:
-                await self.engine.close()
-                await self.stack.aclose()
-                self.engine = open_store(await self.start_server())
-                await self.engine.start()
+                await self.close_engine()
+                await self.start_clients()
 
-            def teardown(self) -> None:
-                self.run(self.engine.close())
-                self.run(self.stack.aclose())
-                super().teardown()
+            async def close_engine(self) -> None:
+                await self.stack.aclose()
+
+            @property
+            def engine(self) -> Store:
+                return next(self.turns)
 
         _play(RemoteComparison)
 
@@ -211,6 +226,7 @@ async def _outcome(store: Store, command: str, args: tuple[Any, ...], named: dic
 async def _watched(store: Store, prefix: str, after: int) -> Any:
     """Every event from a revision to the present, whose last write is of this prefix; or what went wrong."""
     seen: list[Event] = []
+    await store.current_revision()
     async with store.watch(prefix, after=after) as watch:
         try:
             while not seen or seen[-1].revision < store.revision:
