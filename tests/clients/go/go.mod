@@ -1,0 +1,3 @@
+module mockkube.dev/assets
+
+go 1.22
