@@ -35,6 +35,8 @@ STREAMS_MAX: Final = 100
 WAITING_REQUESTS_MAX: Final = 4 * STREAMS_MAX
 # Bytes of request bodies that all streams together may send before handlers read.
 RECEIVE_WINDOW_OF_CONNECTION: Final = STREAMS_MAX * RECEIVE_WINDOW
+# A smaller part of a body costs more memory than its bytes; the last part may be small.
+SMALL_DATA_BYTES: Final = 64
 PREFACE_SECONDS_MAX: Final = 10.0
 SETTINGS_MAX: Final = 100
 # Time for the client to read a GOAWAY frame: closing at once could discard it together with unread input.
@@ -239,7 +241,7 @@ class Http2Connection(asyncio.Protocol):
         if self._receive_window < 0:
             raise Http2ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "more data than the window allows")
         is_last = bool(flags & frames.END_STREAM)
-        if not payload and not is_last:
+        if len(payload) < SMALL_DATA_BYTES and not is_last:
             self._limits.count_control_frame()
         stream = self._streams.get(stream_id)
         if stream is not None and not stream.is_remote_closed:
@@ -408,6 +410,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _reset_stream(self, error: Http2StreamError) -> None:
         _LOG.debug("HTTP/2 stream %d of %s: %s", error.stream_id, self.peername, error)
+        self._limits.count_control_frame()  # a client can have its streams reset as fast as it can reset them
         self.send_rst_stream(error.stream_id, error.code)
         if (stream := self._streams.get(error.stream_id)) is not None:
             stream.cancel(str(error))

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.apiserver.http2.errors import ErrorCode, Http2ConnectionError
 
-# PING, SETTINGS, PRIORITY, RST_STREAM, unknown and empty DATA frames that a client may send in that many seconds.
+# PING, SETTINGS, PRIORITY, RST_STREAM, unknown, tiny DATA frames and stream errors of a client in that many seconds.
 CONTROL_FRAMES_MAX: Final = 1000
 CONTROL_FRAMES_SECONDS: Final = 10.0
 # WINDOW_UPDATE frames that a client may send before it has received anything; each DATA frame allows for more.

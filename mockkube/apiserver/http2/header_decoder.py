@@ -16,6 +16,8 @@ TABLE_BYTES_MAX: Final = HeaderTable.DEFAULT_SIZE
 _ENTRY_BYTES: Final = 32  # what RFC 7541, section 4.1, adds to the size of every field
 _STATIC: Final = HeaderTable.STATIC_TABLE
 _STATIC_MAX: Final = HeaderTable.STATIC_TABLE_LENGTH
+# Fields and table sizes of a block beyond its largest number of fields, which are decoded to keep the table in step.
+_SURPLUS_FACTOR_MAX: Final = 4
 _INTEGER_SHIFT_MAX: Final = 28  # no size or index of a block needs more than four further bytes
 
 
@@ -29,6 +31,7 @@ class HeaderDecoder:
     def __init__(self, list_bytes_max: int, fields_max: int) -> None:
         self._list_bytes_max = list_bytes_max
         self._fields_max = fields_max
+        self._steps_max = _SURPLUS_FACTOR_MAX * fields_max
         self._table = HeaderTable()
         self.table_changes = 0
         """Number of changes of the dynamic table: between two changes equal blocks have equal fields."""
@@ -36,15 +39,19 @@ class HeaderDecoder:
     def decode(self, block: bytes) -> list[HeaderField] | None:  # hot: per request
         """Return the fields of a block; None if they exceed the limits.
 
-        Fields beyond the limits still enter the table, so later blocks can be decoded. HeaderBlockError is final.
+        Fields beyond the limits still enter the table, so later blocks can be decoded. HeaderBlockError is final: it is
+        also raised for so many fields that decoding them would hold the event loop.
         """
         fields: list[HeaderField] = []
-        left = self._list_bytes_max
+        left, steps_left = self._list_bytes_max, self._steps_max
         position, end = 0, len(block)
         try:
             while position < end:
                 first = block[position]
                 position += 1
+                steps_left -= 1
+                if steps_left < 0:
+                    raise HeaderBlockError("too many fields")
                 if first & 0x80:
                     index = first & 0x7F
                     if index == 0x7F:

@@ -12,8 +12,8 @@ from mockkube.apiserver.http2.header_decoder import HeaderDecoder, HeaderField
 from mockkube.apiserver.http2.header_encoder import CONNECTION_HEADERS
 
 # Limits of a header list. HTTP/1.1 has the same number of fields; the bytes bound how long decoding holds the event
-# loop: compressed to one byte per field or not, a list of this size takes less than 30 milliseconds.
-LIST_BYTES_MAX: Final = 256 << 10
+# loop: less than 100 milliseconds, most of it for the Huffman code.
+LIST_BYTES_MAX: Final = 128 << 10
 FIELDS_MAX: Final = 1024
 _CACHED_HEADS_MAX: Final = 128
 _CACHED_BLOCK_BYTES_MAX: Final = 1024

@@ -241,6 +241,16 @@ async def test_resets_at_the_pace_of_the_handlers_end_the_connection_too(client:
     assert await client.goaway_code() == ErrorCode.ENHANCE_YOUR_CALM
 
 
+@pytest.mark.parametrize("spoil", [pytest.param(True, id="errors"), pytest.param(False, id="too many streams")])
+async def test_streams_that_the_server_resets_end_the_connection(client: Client, server: Server, *, spoil: bool):
+    for stream_id in range(1, 3001, 2):
+        client.send_headers(stream_id, {**POST, ":path": "/wait"})
+        if spoil:
+            client.send_frame(frames.WINDOW_UPDATE, 0, stream_id, b"\0" * 4)
+    assert await client.goaway_code() == ErrorCode.ENHANCE_YOUR_CALM
+    assert server.handler.running <= connection.STREAMS_MAX
+
+
 @pytest.mark.parametrize(
     "flood",
     [
@@ -249,6 +259,7 @@ async def test_resets_at_the_pace_of_the_handlers_end_the_connection_too(client:
         pytest.param(frames.encode_header(frames.PRIORITY, 0, 1, 5) + b"\0" * 5, id="PRIORITY"),
         pytest.param(frames.encode_header(0x30, 0, 0, 0), id="an unknown frame"),
         pytest.param(frames.encode_header(frames.DATA, 0, 1, 0), id="empty DATA"),
+        pytest.param(frames.encode_header(frames.DATA, 0, 1, 1) + b"x", id="tiny DATA"),
         pytest.param(frames.encode_window_update(0, 1), id="WINDOW_UPDATE of the connection"),
         pytest.param(frames.encode_window_update(1, 1), id="WINDOW_UPDATE of a stream"),
     ],
@@ -293,15 +304,21 @@ async def test_a_flood_of_continuations_ends_the_connection(client: Client, part
 
 
 async def test_a_header_block_beyond_the_limit_ends_the_connection(client: Client):
-    client.send_frame(frames.HEADERS, 0, 1, b"\x82" * 250_000)
-    client.send_frame(frames.CONTINUATION, END, 1, b"\x82" * (LIST_BYTES_MAX - 250_000 + 1))
+    client.send_frame(frames.HEADERS, 0, 1, b"\x82" * 100_000)
+    client.send_frame(frames.CONTINUATION, END, 1, b"\x82" * (LIST_BYTES_MAX - 100_000 + 1))
     assert await client.goaway_code() == ErrorCode.ENHANCE_YOUR_CALM
+
+
+@pytest.mark.parametrize("field", [pytest.param(b"\x82", id="fields"), pytest.param(b"\x20", id="table sizes")])
+async def test_a_block_of_many_tiny_fields_ends_the_connection(client: Client, field: bytes):
+    client.send_frame(frames.HEADERS, END, 1, field * 100_000)
+    assert await client.goaway_code() == ErrorCode.COMPRESSION_ERROR
 
 
 async def test_a_header_list_beyond_the_limit_is_answered(client: Client):
     # A field of 4,000 bytes enters the table, and each further byte repeats it.
     name = client.encoder.encode([("x-bomb", "b" * 3000)])
-    client.send_frame(frames.HEADERS, END, 1, name + b"\xbe" * 10_000)
+    client.send_frame(frames.HEADERS, END, 1, name + b"\xbe" * 4_000)
     assert (await client.response(1)).status == 431
     assert (await client.get(3)).status == 200
 
