@@ -8,10 +8,10 @@ from mockkube.client.kubeconfig import RestConfig
 CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1"
 
 
-def read_page(access: RestConfig, path: str = "", *, seconds: float) -> bytes:
+def read_page(config: RestConfig, path: str = "", *, seconds: float) -> bytes:
     """Return a page below the root of the control API; raise HTTPError, OSError or KubeconfigError."""
-    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
-    request = urllib.request.Request(access.server + CONTROL + path, headers=headers)
-    with urllib.request.urlopen(request, timeout=seconds, context=access.tls()) as answer:
+    headers = {"Authorization": f"Bearer {config.token}"} if config.token else {}
+    request = urllib.request.Request(config.server + CONTROL + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=seconds, context=config.tls()) as answer:
         page: bytes = answer.read()
         return page

@@ -50,9 +50,9 @@ class ExplainQuery:
         return bool(self.config or self.version or self.gates)
 
 
-def read_report(asked: ExplainQuery) -> dict[str, Any] | None:
+def read_report(query: ExplainQuery) -> dict[str, Any] | None:
     """Return the control API's explanation, None without one; raise ConfigurationError if the pod does not exist."""
-    access = kubeconfig.load(asked.path, asked.context)
+    access = kubeconfig.load(query.path, query.context)
     try:
         try:
             # The root is read first: only it tells a cluster without control API from a pod that does not exist, both
@@ -60,7 +60,7 @@ def read_report(asked: ExplainQuery) -> dict[str, Any] | None:
             read_page(access, seconds=_SECONDS)
         except urllib.error.HTTPError:
             return None
-        path = f"/namespaces/{quote(asked.namespace)}/pods/{quote(asked.name)}/why"
+        path = f"/namespaces/{quote(query.namespace)}/pods/{quote(query.name)}/why"
         report: dict[str, Any] = json.loads(read_page(access, path, seconds=_SECONDS))
         return report
     except urllib.error.HTTPError as error:
@@ -79,7 +79,7 @@ def _error_message(error: urllib.error.HTTPError) -> str:
         return str(error)
 
 
-async def compute_report(asked: ExplainQuery) -> dict[str, Any]:
+async def compute_report(query: ExplainQuery) -> dict[str, Any]:
     """Return the explanation of a pod computed here, from what the cluster reveals about its components."""
     from mockkube.api.errors import NotFound
     from mockkube.client.http import HttpClient
@@ -88,18 +88,18 @@ async def compute_report(asked: ExplainQuery) -> dict[str, Any]:
     from mockkube.explain.pod_explainer import PodExplainer
     from mockkube.runtime.clock import RealClock
 
-    clock, key = RealClock(), Key(asked.namespace, asked.name)
-    async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
-        question = PodExplainer(
-            client, await _read_components(client, asked), clock, read_scheduler_configuration(asked.config)
+    clock, key = RealClock(), Key(query.namespace, query.name)
+    async with HttpClient(kubeconfig.load(query.path, query.context), _AGENT, clock=clock) as client:
+        explainer = PodExplainer(
+            client, await _read_components(client, query), clock, read_scheduler_configuration(query.config)
         )
         try:
-            return (await question.explain(key)).as_json()
+            return (await explainer.explain(key)).as_json()
         except NotFound as error:
             raise ConfigurationError(f"{error}{await suggest_pods(client, key)}") from None
 
 
-async def compute_owner_report(asked: ExplainQuery, kind: str) -> dict[str, Any]:
+async def compute_owner_report(query: ExplainQuery, kind: str) -> dict[str, Any]:
     """Return the explanation of a workload's pods, with that of the first pod that does not run.
 
     Raise ConfigurationError if the workload does not exist.
@@ -112,61 +112,61 @@ async def compute_owner_report(asked: ExplainQuery, kind: str) -> dict[str, Any]
     from mockkube.runtime.clock import RealClock
 
     clock = RealClock()
-    async with HttpClient(kubeconfig.load(asked.path, asked.context), _AGENT, clock=clock) as client:
-        workload = await find_workload(client, Key(asked.namespace, asked.name), kind.lower())
+    async with HttpClient(kubeconfig.load(query.path, query.context), _AGENT, clock=clock) as client:
+        workload = await find_workload(client, Key(query.namespace, query.name), kind.lower())
         if workload is None:
             raise ConfigurationError(
-                f"there is no {kind}/{asked.name} that makes pods: name a pod, its namespace with -n"
+                f"there is no {kind}/{query.name} that makes pods: name a pod, its namespace with -n"
             )
-        components = await _read_components(client, asked)
+        components = await _read_components(client, query)
         owner_explanation = await explain_owner(client, components, workload, clock.now())
         if not owner_explanation.stopped:
             return {**owner_explanation.as_json(), "stoppedPod": None}
-        explainer = PodExplainer(client, components, clock, read_scheduler_configuration(asked.config))
-        explanation = await explainer.explain(Key(asked.namespace, owner_explanation.stopped[0]))
+        explainer = PodExplainer(client, components, clock, read_scheduler_configuration(query.config))
+        explanation = await explainer.explain(Key(query.namespace, owner_explanation.stopped[0]))
         return {**owner_explanation.as_json(), "stoppedPod": explanation.as_json()}
 
 
-async def _read_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":
+async def _read_components(client: "Client", query: ExplainQuery) -> "ClusterComponents":
     from mockkube.api.errors import ApiError
 
     try:
         components = (await client.list(_COMPONENT)).items
     except ApiError:
-        return await _guess_components(client, asked)
-    return _from_control_api({one["metadata"]["name"]: one for one in components}, asked)
+        return await _guess_components(client, query)
+    return _from_control_api({one["metadata"]["name"]: one for one in components}, query)
 
 
-def _from_control_api(components: Mapping[str, Any], asked: ExplainQuery) -> "ClusterComponents":
+def _from_control_api(components: Mapping[str, Any], query: ExplainQuery) -> "ClusterComponents":
     """Return the components as the control API describes them, the scheduler with the supposed settings."""
     from mockkube.cluster.components.explained_components import make_cluster_components
     from mockkube.cluster.control.component import ComponentSpec as Wish
 
     wishes = {name: Wish.from_object(one, default_trains()) for name, one in components.items()}
-    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler_settings(asked, wishes[SCHEDULER].settings))
+    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler_settings(query, wishes[SCHEDULER].settings))
     status = {name: one.get("status") or {} for name, one in components.items()}
     return make_cluster_components(
         wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()}
     )
 
 
-def _scheduler_settings(asked: ExplainQuery, usual: ComponentSettings) -> ComponentSettings:
-    version = parse_version_flag(asked.version) if asked.version else usual.version
-    gates = parse_gate_flags(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
+def _scheduler_settings(query: ExplainQuery, usual: ComponentSettings) -> ComponentSettings:
+    version = parse_version_flag(query.version) if query.version else usual.version
+    gates = parse_gate_flags(query.gates, "--feature-gates") if query.gates else usual.feature_gates
     build_capabilities(version, gates, component=SCHEDULER, flag="--feature-gates")
     return ComponentSettings(SCHEDULER, version, gates, default_trains())
 
 
-async def _guess_components(client: "Client", asked: ExplainQuery) -> "ClusterComponents":
+async def _guess_components(client: "Client", query: ExplainQuery) -> "ClusterComponents":
     """Return the components of a cluster without a control API, guessed from the versions of server and nodes."""
     from mockkube.cluster.components.explained_components import make_component_features
     from mockkube.explain.components import ClusterComponents, DecidingComponent
 
-    live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
+    live = LiveCluster(read_kubeconfig([query.path], query.context or None))
     version = _parse_supported_version(live.read_version())
     settings = {name: ComponentSettings(name, version, {}, default_trains()) for name in REQUIRED_COMPONENTS}
     settings[API_SERVER] = ComponentSettings(API_SERVER, version, live.read_gates(), default_trains())
-    settings[SCHEDULER] = _scheduler_settings(asked, settings[SCHEDULER])
+    settings[SCHEDULER] = _scheduler_settings(query, settings[SCHEDULER])
     for node in (await client.list("Node")).items:
         info = (node.get("status") or {}).get("nodeInfo") or {}
         name = f"{KUBELET}.{node['metadata']['name']}"

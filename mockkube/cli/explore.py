@@ -51,7 +51,7 @@ def command(plan: str, **options: Any) -> Exit:
     read = _load_plan(plan, options["seed"])
     with _without_logging():  # the components of thousands of clusters would log here
         jobs = options["jobs"] or os.cpu_count() or 1
-        result = _explore(read, jobs, quiet=options["quiet"], checks=options["checks"])
+        result = _explore(read, jobs, hide_progress=options["quiet"], checks=options["checks"])
     if options["trace"]:
         return _print_trace(result, options["trace"])
     _print_result(result, options["output"])
@@ -84,14 +84,14 @@ def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
     return plan if seed is None else replace(plan, seed=seed)
 
 
-def _explore(plan: "RolloutPlan", jobs: int, *, quiet: bool, checks: int) -> "Exploration":
+def _explore(plan: "RolloutPlan", jobs: int, *, hide_progress: bool, checks: int) -> "Exploration":
     from mockkube.explore.exploration import explore_plan
     from mockkube.explore.players import ParallelPlayer, SequentialPlayer
 
     playing: AbstractContextManager[Players] = (
         ParallelPlayer(plan, jobs) if jobs > 1 else nullcontext(SequentialPlayer(plan))
     )
-    progress = _make_progress(quiet=quiet)
+    progress = _make_progress(hide_progress=hide_progress)
     with playing as play:
         result = explore_plan(plan, play, progress, checks=checks)
     progress.end()
@@ -148,8 +148,8 @@ class _NoProgress(_ProgressBar):
     def end(self) -> None: ...
 
 
-def _make_progress(*, quiet: bool) -> _ProgressBar:
-    if quiet:
+def _make_progress(*, hide_progress: bool) -> _ProgressBar:
+    if hide_progress:
         return _NoProgress()
     return _ProgressBar() if sys.stderr.isatty() else _ProgressLines()
 

@@ -184,8 +184,8 @@ def _read_data(entry: Mapping[str, Any], file_key: str, data_key: str, directory
 class LiveCluster:
     """Cluster that is read with GET requests; raises StartError if it does not answer."""
 
-    def __init__(self, login: ClusterAccess) -> None:
-        self._login = login
+    def __init__(self, access: ClusterAccess) -> None:
+        self._login = access
 
     def read_version(self) -> str:
         """Return the version as `major.minor`."""

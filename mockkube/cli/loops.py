@@ -56,5 +56,5 @@ def parse_hot_loops(component: str, text: str) -> Iterator[HotLoopReport]:
                 )
 
 
-def _read_metrics(access: kubeconfig.RestConfig, component: str) -> str:
-    return read_page(access, f"/components/{component}/metrics", seconds=_SECONDS).decode()
+def _read_metrics(config: kubeconfig.RestConfig, component: str) -> str:
+    return read_page(config, f"/components/{component}/metrics", seconds=_SECONDS).decode()

@@ -179,11 +179,11 @@ def requested_amounts(pod: ReadOnlyObject, caps: Capabilities) -> dict[str, int]
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def find_rejection(lodging: NodeAdmission) -> Rejection | None:
+def find_rejection(admission: NodeAdmission) -> Rejection | None:
     """Return why the kubelet would reject the pod; None if it would admit it."""
-    sees, rules = lodging.kubelet.decode, AdmissionRules.from_capabilities(lodging.kubelet.caps)
-    admitted = [AdmittedPod.from_object(sees(one), rules.requests) for one in lodging.others]
-    return admit_pod(sees(lodging.pod), sees(lodging.node), admitted, rules).rejection
+    sees, rules = admission.kubelet.decode, AdmissionRules.from_capabilities(admission.kubelet.caps)
+    admitted = [AdmittedPod.from_object(sees(one), rules.requests) for one in admission.others]
+    return admit_pod(sees(admission.pod), sees(admission.node), admitted, rules).rejection
 
 
 def _get_tolerations(pod: ReadOnlyObject) -> Sequence[ReadOnlyObject]:

@@ -197,9 +197,9 @@ class ObstacleFinder:
         node = self.pod["spec"].get("nodeName", "")
         return ObstacleWithRemedies(obstacle, [Remedy(one.kind, server.name, one.change, node) for one in allowed])
 
-    async def find_storage_remedies(self, loss: DroppedFields, obstacle: Obstacle) -> AsyncIterator[Remedy]:
+    async def find_storage_remedies(self, dropped_fields: DroppedFields, obstacle: Obstacle) -> AsyncIterator[Remedy]:
         """Yield changes that store more of the requested pod and take it further than `obstacle`."""
-        for kind, component, change, pod in loss.list_changes():
+        for kind, component, change, pod in dropped_fields.list_changes():
             # Each attempt builds a scheduler; yield to the event loop in between.
             await self.case.clock.sleep(0)
             case = replace(self.case, pod=pod)

@@ -48,20 +48,24 @@ class OwnerExplanation:
 
 
 async def explain_owner(
-    client: Client, team: ClusterComponents, maker: ReadOnlyObject, now: datetime
+    client: Client, components: ClusterComponents, workload: ReadOnlyObject, now: datetime
 ) -> OwnerExplanation:
     """Return the explanation of a workload."""
-    server = team.server
-    refusals = _find_rejections(maker, team, server.caps, now)
-    remedies = [] if not refusals else list(_server_remedies(maker, team, now))
+    server = components.server
+    refusals = _find_rejections(workload, components, server.caps, now)
+    remedies = [] if not refusals else list(_server_remedies(workload, components, now))
     nodes: list[tuple[str, str]] = []
-    if maker["kind"] == "DaemonSet":
+    if workload["kind"] == "DaemonSet":
         all_nodes = (await client.list("Node")).items
-        nodes = [(key_of(node).name, why) for node in all_nodes if (why := _why_no_daemon(maker, node, team.manager))]
-        remedies += _manager_remedies(maker, all_nodes, team.manager)
-    pods = await list_pods(client, maker)
+        nodes = [
+            (key_of(node).name, why)
+            for node in all_nodes
+            if (why := _why_no_daemon(workload, node, components.manager))
+        ]
+        remedies += _manager_remedies(workload, all_nodes, components.manager)
+    pods = await list_pods(client, workload)
     names = [key_of(pod).name for pod in pods]
-    return OwnerExplanation(key_of(maker), maker["kind"], names, _list_stopped(pods), refusals, nodes, remedies)
+    return OwnerExplanation(key_of(workload), workload["kind"], names, _list_stopped(pods), refusals, nodes, remedies)
 
 
 def _list_stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
@@ -77,10 +81,12 @@ def _list_stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
 # Would a pod be stored
 
 
-def _find_rejections(maker: ReadOnlyObject, team: ClusterComponents, caps: Capabilities, now: datetime) -> list[str]:
+def _find_rejections(
+    workload: ReadOnlyObject, components: ClusterComponents, caps: Capabilities, now: datetime
+) -> list[str]:
     """Return the errors with which an API server would reject a pod of the template."""
     # The controller creates pods from the template as its own version decodes it.
-    part = pod_spec(team.manager.decode(maker))
+    part = pod_spec(components.manager.decode(workload))
     if part is None:
         return []
     view = make_view(caps, now)
@@ -88,55 +94,55 @@ def _find_rejections(maker: ReadOnlyObject, team: ClusterComponents, caps: Capab
     return [str(error) for error in view.simulate_create(view.decode(pod))[1]]
 
 
-def _server_remedies(maker: ReadOnlyObject, team: ClusterComponents, now: datetime) -> Iterator[Remedy]:
+def _server_remedies(workload: ReadOnlyObject, components: ClusterComponents, now: datetime) -> Iterator[Remedy]:
     """Yield changes of the API server after which it would store the pods."""
-    server = team.server
-    for one in server.features.find_helpful(lambda caps: not _find_rejections(maker, team, caps, now)):
+    server = components.server
+    for one in server.features.find_helpful(lambda caps: not _find_rejections(workload, components, caps, now)):
         yield Remedy(one.kind, server.name, one.change, "")
 
 
 # Where daemons are wanted
 
 
-def _fits_node(maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent) -> NodeFit:
+def _fits_node(workload: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent) -> NodeFit:
     """Return whether a daemon set wants a pod on a node."""
     rules = make_taint_rules(manager.caps, ExpressionCache().compile_expression)
-    placement = compile_placement(manager.decode(maker), rules, make_selector_operators(manager.caps))
+    placement = compile_placement(manager.decode(workload), rules, make_selector_operators(manager.caps))
     return placement.check_node(manager.decode(node))
 
 
-def _why_no_daemon(maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent) -> str:
+def _why_no_daemon(workload: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent) -> str:
     """Return why a daemon set creates no pod on a node; empty if it does."""
     return (
         ""
-        if _fits_node(maker, node, manager).should_run
-        else _why_rejected(maker, node, manager, DO_NOT_SCHEDULE_EFFECTS)
+        if _fits_node(workload, node, manager).should_run
+        else _why_rejected(workload, node, manager, DO_NOT_SCHEDULE_EFFECTS)
     )
 
 
 def _why_rejected(
-    maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent, effects: Sequence[str]
+    workload: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent, effects: Sequence[str]
 ) -> str:
     """Return the taint that is not tolerated, or else that labels or name do not match."""
-    tolerations = daemon_tolerations(manager.decode(maker)["spec"]["template"]["spec"])
+    tolerations = daemon_tolerations(manager.decode(workload)["spec"]["template"]["spec"])
     found = find_first_untolerated(tolerations, manager.decode(node), manager.caps, effects)
     return "its labels or its name do not match" if found is None else found.detail
 
 
 def explain_daemon_removal(
-    maker: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent
+    workload: ReadOnlyObject, node: ReadOnlyObject, manager: DecidingComponent
 ) -> ObstacleWithRemedies:
     """Return why the controller would delete the daemon of a node, and what would keep it."""
     # A daemon whose node gets a NoSchedule taint stays; only shouldContinueRunning decides about running ones.
-    if manager.idle or _fits_node(maker, node, manager).should_continue:
+    if manager.idle or _fits_node(workload, node, manager).should_continue:
         return ObstacleWithRemedies()
-    name = maker["metadata"]["name"]
-    why = _why_rejected(maker, node, manager, (NO_EXECUTE,))
+    name = workload["metadata"]["name"]
+    why = _why_rejected(workload, node, manager, (NO_EXECUTE,))
     obstacle = Obstacle(
         PodProgress.KEPT, manager.name, f"wants no pod of daemonset {name} there (daemonset-controller)", why
     )
     helpful_changes = manager.features.find_helpful(
-        lambda caps: _fits_node(maker, node, manager.with_capabilities(caps)).should_continue
+        lambda caps: _fits_node(workload, node, manager.with_capabilities(caps)).should_continue
     )
     return ObstacleWithRemedies(
         obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in helpful_changes]
@@ -144,14 +150,16 @@ def explain_daemon_removal(
 
 
 def _manager_remedies(
-    maker: ReadOnlyObject, nodes: Sequence[ReadOnlyObject], manager: DecidingComponent
+    workload: ReadOnlyObject, nodes: Sequence[ReadOnlyObject], manager: DecidingComponent
 ) -> Iterator[Remedy]:
     """Yield changes of the controller manager after which more nodes get a daemon."""
-    closed = [node for node in nodes if not _fits_node(maker, node, manager).should_run]
+    closed = [node for node in nodes if not _fits_node(workload, node, manager).should_run]
 
     def opened(caps: Capabilities) -> list[str]:
         return [
-            key_of(node).name for node in closed if _fits_node(maker, node, manager.with_capabilities(caps)).should_run
+            key_of(node).name
+            for node in closed
+            if _fits_node(workload, node, manager.with_capabilities(caps)).should_run
         ]
 
     for one in manager.features.find_helpful(lambda caps: bool(opened(caps))):

@@ -53,22 +53,22 @@ async def find_workload(client: Client, key: Key, kind_name: str = "") -> ReadOn
     return None
 
 
-async def _format_suggestion(client: Client, maker: ReadOnlyObject) -> str:
+async def _format_suggestion(client: Client, workload: ReadOnlyObject) -> str:
     """Return the hint: names of the workload's pods, or why it has none."""
-    title = f"{maker['kind'].lower()} {maker['metadata']['name']}"
-    pods = [key_of(pod).name for pod in await list_pods(client, maker)]
+    title = f"{workload['kind'].lower()} {workload['metadata']['name']}"
+    pods = [key_of(pod).name for pod in await list_pods(client, workload)]
     if pods:
         more = ", ..." if len(pods) > _SHOWN_MAX else ""
         return (
             f": {title} is no pod, but has some: ask for {', '.join(f'pod/{name}' for name in pods[:_SHOWN_MAX])}{more}"
         )
-    return f": {title} has no pods{_failure_message(maker)}"
+    return f": {title} has no pods{_failure_message(workload)}"
 
 
-async def list_pods(client: Client, maker: ReadOnlyObject) -> list[ReadOnlyObject]:
+async def list_pods(client: Client, workload: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the pods that belong to a workload, directly or through a ReplicaSet or Job."""
-    space = Selection(maker["metadata"].get("namespace", ""))
-    uids = {maker["metadata"]["uid"]}
+    space = Selection(workload["metadata"].get("namespace", ""))
+    uids = {workload["metadata"]["uid"]}
     # Deployments own ReplicaSets and CronJobs own Jobs; no workload is further away from its pods than that.
     for kind in ("ReplicaSet.apps", "Job.batch"):
         uids |= {
@@ -82,9 +82,9 @@ def _controller_uids(obj: ReadOnlyObject) -> set[str]:
     return {one["uid"] for one in obj["metadata"].get("ownerReferences") or () if one.get("controller")}
 
 
-def _failure_message(maker: ReadOnlyObject) -> str:
+def _failure_message(workload: ReadOnlyObject) -> str:
     """Return what the conditions of a workload say about pods that could not be created."""
-    for one in (maker.get("status") or {}).get("conditions") or ():
+    for one in (workload.get("status") or {}).get("conditions") or ():
         if one["type"] in ("ReplicaFailure", "FailureTarget", "Failed") and one["status"] == "True":
             return f": {one.get('message') or one.get('reason', '')}"
     return ""

@@ -81,10 +81,10 @@ class PodExplainer:
         return loss if loss.list_missing() else None
 
 
-def _format_events(memory: PodHistory) -> Sequence[str]:
+def _format_events(history: PodHistory) -> Sequence[str]:
     """Return the latest events as lines."""
     lines = []
-    for event in memory.events[-_EVENTS_MAX:]:
+    for event in history.events[-_EVENTS_MAX:]:
         component = event.get("reportingComponent") or (event.get("source") or {}).get("component") or "somebody"
         count = event.get("count") or (event.get("series") or {}).get("count") or 1
         times = f" ({count} times)" if count > 1 else ""

@@ -70,12 +70,12 @@ def get_fate(pod: ReadOnlyObject) -> PodFate:
     return PodFate.ARRIVING
 
 
-def describe_fate(memory: PodHistory) -> str:
+def describe_fate(history: PodHistory) -> str:
     """Return the state of a pod, alive or gone, in one line."""
-    pod = memory.pod
+    pod = history.pod
     if pod is None:
         return "is gone"
-    if not memory.is_gone:
+    if not history.is_gone:
         return describe_state(pod)
     status, node = pod.get("status") or {}, pod["spec"].get("nodeName", "")
     reason = status.get("reason") or (find_disruption(pod) or {}).get("reason", "")
@@ -83,17 +83,17 @@ def describe_fate(memory: PodHistory) -> str:
     return f"is gone; {where}, {status.get('phase', '')}{f': {reason}' if reason else ''}"
 
 
-def describe_actions(memory: PodHistory, team: ClusterComponents) -> Iterator[str]:
+def describe_actions(history: PodHistory, components: ClusterComponents) -> Iterator[str]:
     """Yield which component did what to a pod, and what follows."""
-    pod = memory.pod
+    pod = history.pod
     if pod is None:
         yield "The server no longer has its last state; its events say what happened."
         return
     node, fate = pod["spec"].get("nodeName", ""), get_fate(pod)
     names = {
-        "scheduler": team.scheduler.describe(),
-        "manager": team.manager.describe(),
-        "kubelet": team.kubelet(node).describe(),
+        "scheduler": components.scheduler.describe(),
+        "manager": components.manager.describe(),
+        "kubelet": components.kubelet(node).describe(),
     }
     if (disruption := find_disruption(pod)) is not None:
         action = (
@@ -106,9 +106,9 @@ def describe_actions(memory: PodHistory, team: ClusterComponents) -> Iterator[st
         yield f"Who: {names['kubelet']} refused it on {node}; a pod that was refused stays Failed and never starts."
     elif fate is PodFate.ENDED:
         yield f"Its containers have ended on {node}; no component stopped it."
-    elif memory.is_gone:
+    elif history.is_gone:
         yield "Who: it was deleted; nothing in its status says that a component wanted that."
-    if pod["metadata"].get("deletionTimestamp") and not memory.is_gone:
+    if pod["metadata"].get("deletionTimestamp") and not history.is_gone:
         finalizers = ", ".join(pod["metadata"].get("finalizers") or ())
         since = pod["metadata"]["deletionTimestamp"]
         yield f"It is being deleted since {since}{f', held by {finalizers}' if finalizers else ''}."

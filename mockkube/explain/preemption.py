@@ -36,13 +36,13 @@ class PodPreemption(ABC):
         """Yield changes that may spare the victim."""
 
     @abstractmethod
-    def describe_obstacle(self, winner: Key) -> Obstacle:
+    def describe_obstacle(self, preemptor: Key) -> Obstacle:
         """Return the obstacle that the preemptor is for the victim."""
 
     async def find_obstacle(self) -> Obstacle | None:
         """Return what would end the victim; None if it could stay."""
-        winner = await self.find_preemptor()
-        return None if winner is None else self.describe_obstacle(winner)
+        preemptor = await self.find_preemptor()
+        return None if preemptor is None else self.describe_obstacle(preemptor)
 
     def with_edit(self, edit: ObjectEdit) -> Self:
         """Return the same with a changed victim or node."""
@@ -83,9 +83,9 @@ class SchedulerPreemption(PodPreemption):
         yield _set_priority(self.victim, self.case.pod["spec"].get("priority", 0))
         yield object_changes.add_capacity(self.node, requested_amounts(self.victim, self.case.caps))
 
-    def describe_obstacle(self, winner: Key) -> Obstacle:
+    def describe_obstacle(self, preemptor: Key) -> Obstacle:
         """Return the scheduler as the obstacle, with both priorities."""
-        text = f"would preempt it again for pod {winner}"
+        text = f"would preempt it again for pod {preemptor}"
         own, other = (pod["spec"].get("priority", 0) for pod in (self.victim, self.case.pod))
         return Obstacle(PodProgress.KEPT, "kube-scheduler", text, f"priority {other} over {own}")
 
@@ -118,9 +118,9 @@ class KubeletPreemption(PodPreemption):
         yield _set_priority(self.victim, CRITICAL_PRIORITY)
         yield object_changes.add_capacity(self.node, requested_amounts(self.victim, self.kubelet.caps))
 
-    def describe_obstacle(self, winner: Key) -> Obstacle:
+    def describe_obstacle(self, preemptor: Key) -> Obstacle:
         """Return the kubelet as the obstacle."""
-        return Obstacle(PodProgress.KEPT, self.kubelet.name, f"would end it again for critical pod {winner}")
+        return Obstacle(PodProgress.KEPT, self.kubelet.name, f"would end it again for critical pod {preemptor}")
 
 
 def as_running(pod: ReadOnlyObject) -> Object:

@@ -87,12 +87,12 @@ def decoder_for(caps: Capabilities) -> VersionedDecoder:
     return VersionedDecoder(make_schema(caps.version, trains_for(caps)))
 
 
-def decode_copy(obj: ReadOnlyObject, sight: VersionedDecoder) -> Object:
+def decode_copy(obj: ReadOnlyObject, decoder: VersionedDecoder) -> Object:
     """Return a decoded copy of an object; the original is not changed."""
     group, _, version = obj["apiVersion"].rpartition("/")
     # The decoder drops fields in place, and recorded objects are shared; orjson copies faster than deepcopy.
     copy: Object = orjson.loads(orjson.dumps(obj))
-    return sight.decoder_for(group, version, obj["kind"])(copy)
+    return decoder.decoder_for(group, version, obj["kind"])(copy)
 
 
 def _recorded_kinds(caps: Capabilities, clock: Clock) -> Iterable[str]:

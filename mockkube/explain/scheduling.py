@@ -82,14 +82,14 @@ class SchedulingExplanation:
         }
 
 
-def _rejection_to_json(answer: NodeRejection) -> Object:
-    status = answer.status
+def _rejection_to_json(rejection: NodeRejection) -> Object:
+    status = rejection.status
     return {
-        "node": answer.node,
+        "node": rejection.node,
         "plugin": status.plugin,
         "code": str(status.code),
         "reasons": list(status.reasons),
-        "detail": answer.detail,
+        "detail": rejection.detail,
         "facts": {name: _fact_to_json(value) for name, value in status.facts.items()},
     }
 

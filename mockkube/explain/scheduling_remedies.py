@@ -107,10 +107,10 @@ def _pod_edits(case: SchedulingCase, explanation: SchedulingExplanation) -> Iter
         yield object_changes.set_profile(pod, profile)
 
 
-def _rejecting_taint(answer: NodeRejection) -> ReadOnlyObject | None:
-    if answer.status.plugin == "NodeUnschedulable":
+def _rejecting_taint(rejection: NodeRejection) -> ReadOnlyObject | None:
+    if rejection.status.plugin == "NodeUnschedulable":
         return UNSCHEDULABLE_TAINT
-    taint: ReadOnlyObject | None = answer.status.facts.get("taint")
+    taint: ReadOnlyObject | None = rejection.status.facts.get("taint")
     return taint
 
 
@@ -122,20 +122,20 @@ def _distinct_taints(taints: Iterable[ReadOnlyObject | None]) -> Sequence[ReadOn
 # Nodes
 
 
-def _node_edits(case: SchedulingCase, refused: Sequence[NodeRejection]) -> Iterator[ObjectEdit]:
+def _node_edits(case: SchedulingCase, rejections: Sequence[NodeRejection]) -> Iterator[ObjectEdit]:
     """Yield node changes for the rejections that a change of the node can lift."""
     nodes = {key_of(node).name: node for node in case.recording.objects["Node"]}
-    for answer in _first_few(refused, "TaintToleration"):
+    for answer in _first_few(rejections, "TaintToleration"):
         yield object_changes.remove_taint(nodes[answer.node], answer.status.facts["taint"])
-    for answer in _first_few(refused, "NodeUnschedulable"):
+    for answer in _first_few(rejections, "NodeUnschedulable"):
         yield object_changes.uncordon(nodes[answer.node])
     # The nodes that lack least come first: the smallest change is the likeliest to be made.
     for answer in _first_few(
-        refused, "NodeResourcesFit", order=lambda one: _missing_amount(one.status.facts["shortages"][0])
+        rejections, "NodeResourcesFit", order=lambda one: _missing_amount(one.status.facts["shortages"][0])
     ):
         missing = {one["resource"]: _missing_amount(one) for one in answer.status.facts["shortages"]}
         yield object_changes.add_capacity(nodes[answer.node], missing)
-    for answer in (*_first_few(refused, "NodeAffinity"), *_first_few(refused, "VolumeBinding")):
+    for answer in (*_first_few(rejections, "NodeAffinity"), *_first_few(rejections, "VolumeBinding")):
         for labels in object_changes.find_matching_labels(*_node_requirements(answer.status.facts)):
             yield object_changes.add_labels(nodes[answer.node], labels)
 
@@ -152,10 +152,10 @@ def _missing_amount(shortage: Mapping[str, int]) -> int:
 
 
 def _first_few(
-    refused: Iterable[NodeRejection], plugin: str, order: Callable[[NodeRejection], Any] | None = None
+    rejections: Iterable[NodeRejection], plugin: str, order: Callable[[NodeRejection], Any] | None = None
 ) -> Sequence[NodeRejection]:
     """Return the first rejections by a plugin, or the least in the given order."""
-    found = [answer for answer in refused if answer.status.plugin == plugin]
+    found = [answer for answer in rejections if answer.status.plugin == plugin]
     return (found if order is None else sorted(found, key=order))[:NODES_MAX]
 
 

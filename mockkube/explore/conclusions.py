@@ -21,19 +21,19 @@ def changes_versions(plan: RolloutPlan) -> bool:
     return any(one.before.version != one.after.version for one in plan.changes)
 
 
-def find_unsupported(plan: RolloutPlan, phase: Direction, order: Order) -> Sequence[str]:
+def find_unsupported(plan: RolloutPlan, direction: Direction, order: Order) -> Sequence[str]:
     """Return the reasons why the version skew policy does not support a mix of versions within an order."""
-    other = Direction.DOWN if phase is Direction.UP else Direction.UP
+    other = Direction.DOWN if direction is Direction.UP else Direction.UP
     versions = {one.component: _version(plan, one.setting_for(other).version) for one in plan.changes}
-    return list(dict.fromkeys(_unsupported_mixes(plan, phase, order, versions)))
+    return list(dict.fromkeys(_unsupported_mixes(plan, direction, order, versions)))
 
 
 def _unsupported_mixes(
-    plan: RolloutPlan, phase: Direction, order: Order, versions: dict[str, Version]
+    plan: RolloutPlan, direction: Direction, order: Order, versions: dict[str, Version]
 ) -> Iterator[str]:
     # After the last change there is no mix left.
     for component in order[:-1]:
-        versions[component] = _version(plan, plan.find_change(component).setting_for(phase).version)
+        versions[component] = _version(plan, plan.find_change(component).setting_for(direction).version)
         yield from (one.reason for one in skew.find_unsupported(versions))
 
 
@@ -48,46 +48,46 @@ class Conclusions:
         self.result = result
         self.plan = result.plan
 
-    def unprepared(self, phase: Direction) -> list[OrderVerdict]:
+    def unprepared(self, direction: Direction) -> list[OrderVerdict]:
         """Return the orders without a preparation of the workloads."""
-        return [one for one in self.result.list_verdicts(phase) if not one.prepares]
+        return [one for one in self.result.list_verdicts(direction) if not one.prepares]
 
     def prepared(self) -> list[OrderVerdict]:
         """Return the orders down that begin with a preparation of the workloads."""
         return [one for one in self.result.list_verdicts(Direction.DOWN) if one.prepares]
 
-    def safe(self, phase: Direction) -> list[OrderVerdict]:
+    def safe(self, direction: Direction) -> list[OrderVerdict]:
         """Return the safe orders without a preparation."""
-        return self._with_verdict(phase, SafetyVerdict.SAFE)
+        return self._with_verdict(direction, SafetyVerdict.SAFE)
 
-    def untried(self, phase: Direction) -> list[OrderVerdict]:
+    def untried(self, direction: Direction) -> list[OrderVerdict]:
         """Return the orders without a preparation in which nothing was tried."""
-        return self._with_verdict(phase, SafetyVerdict.NOT_TRIED)
+        return self._with_verdict(direction, SafetyVerdict.NOT_TRIED)
 
-    def unsafe(self, phase: Direction) -> list[OrderVerdict]:
+    def unsafe(self, direction: Direction) -> list[OrderVerdict]:
         """Return the unsafe orders without a preparation."""
-        return self._with_verdict(phase, SafetyVerdict.UNSAFE)
+        return self._with_verdict(direction, SafetyVerdict.UNSAFE)
 
-    def _with_verdict(self, phase: Direction, verdict: SafetyVerdict) -> list[OrderVerdict]:
-        return [one for one in self.unprepared(phase) if one.verdict is verdict]
+    def _with_verdict(self, direction: Direction, verdict: SafetyVerdict) -> list[OrderVerdict]:
+        return [one for one in self.unprepared(direction) if one.verdict is verdict]
 
-    def not_exercised(self, phase: Direction) -> Order:
+    def not_exercised(self, direction: Direction) -> Order:
         """Return the components whose change nothing exercised, in a direction in which others were exercised."""
-        names = self.result.not_exercised(phase)
+        names = self.result.not_exercised(direction)
         return () if len(names) == len(self.plan.components) else names
 
-    def group_by_harm(self, phase: Direction) -> list[list[OrderVerdict]]:
+    def group_by_harm(self, direction: Direction) -> list[list[OrderVerdict]]:
         """Return the unsafe orders in groups of about equal harm, the least harmful group first."""
         groups: list[list[OrderVerdict]] = []
-        for one in sorted(self.unsafe(phase), key=lambda one: one.worst.harm.score):
+        for one in sorted(self.unsafe(direction), key=lambda one: one.worst.harm.score):
             if not groups or one.worst.harm.score > groups[-1][-1].worst.harm.score * _GAP:
                 groups.append([])
             groups[-1].append(one)
         return groups
 
-    def is_supported(self, phase: Direction, order: Order) -> bool:
+    def is_supported(self, direction: Direction, order: Order) -> bool:
         """Return whether the version skew policy supports every mix of versions within an order."""
-        return not find_unsupported(self.plan, phase, order)
+        return not find_unsupported(self.plan, direction, order)
 
     @cached_property
     def example_up(self) -> OrderVerdict:
@@ -99,12 +99,12 @@ class Conclusions:
         """The order down that serves as example; preferably not the same as the order up."""
         return self._example(Direction.DOWN, self.example_up.order)
 
-    def _example(self, phase: Direction, other: Order) -> OrderVerdict:
-        candidates = self.safe(phase) or self.untried(phase) or self.group_by_harm(phase)[0]
+    def _example(self, direction: Direction, other: Order) -> OrderVerdict:
+        candidates = self.safe(direction) or self.untried(direction) or self.group_by_harm(direction)[0]
         return min(
             candidates,
             key=lambda one: (
-                not self.is_supported(phase, one.order),
+                not self.is_supported(direction, one.order),
                 not one.written_orders,
                 one.order == other,
                 one.order != tuple(reversed(other)),
@@ -122,13 +122,17 @@ class Conclusions:
     def all_workloads_need_change(self) -> bool:
         """Return whether every workload has tolerations that some component understands only after its change."""
         needs = [
-            any(lacks_support(self.plan, one.component, one.before, own) for one in self.plan.changes)
-            for own in OperatorIntent(self.plan).workloads
+            any(lacks_support(self.plan, one.component, one.before, workload) for one in self.plan.changes)
+            for workload in OperatorIntent(self.plan).workloads
         ]
         return bool(needs) and all(needs)
 
-    def is_refused_after_rollback(self, workload: str) -> bool:
+    def is_refused_after_rollback(self, name: str) -> bool:
         """Return whether an API server before its change would refuse a workload."""
         server = next((one for one in self.plan.changes if one.component == API_SERVER), None)
-        own = next((one for one in OperatorIntent(self.plan).workloads if one.name == workload), None)
-        return server is not None and own is not None and lacks_support(self.plan, API_SERVER, server.before, own)
+        workload = next((one for one in OperatorIntent(self.plan).workloads if one.name == name), None)
+        return (
+            server is not None
+            and workload is not None
+            and lacks_support(self.plan, API_SERVER, server.before, workload)
+        )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.explore.harm_explanations import STUCK
 from mockkube.explore.harm_judge import is_running
-from mockkube.explore.observation.observations import Observation
+from mockkube.explore.observation.observations import Observation, ObservationKind
 from mockkube.explore.observation.operator_intent import Workload, is_ready
 from mockkube.explore.observation.stored_objects import EVENTS, PODS
 from mockkube.explore.path_runner import PathRunner
@@ -40,93 +40,103 @@ class HarmChecks:
     at_end: tuple[RecordedStep, ...]
 
 
-def make_checks(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> HarmChecks:
+def make_checks(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> HarmChecks:
     """Return the checks that show a break at the end of the path that caused it."""
     before: tuple[RecordedStep, ...] = ()
-    if broken.invariant == invariants.ROLLBACK_RESTORES:
-        before = (_remember_running(_find_workload(journey, broken)),)
-    checks = [*_CHECKS.get(broken.invariant, _check_expected_object)(plan, broken, journey)]
-    harms = _HARMS.get(broken.invariant, ())
-    about = (one for one in journey.records[-1].explanations if one.workload == broken.workload and one.harm in harms)
+    if invariant_break.invariant == invariants.ROLLBACK_RESTORES:
+        before = (_remember_running(_find_workload(runner, invariant_break)),)
+    checks = [*_CHECKS.get(invariant_break.invariant, _check_expected_object)(plan, invariant_break, runner)]
+    harms = _HARMS.get(invariant_break.invariant, ())
+    about = (
+        one for one in runner.records[-1].explanations if one.workload == invariant_break.workload and one.harm in harms
+    )
     why = next((one.describe() for one in about), "")
     if why and "description" in checks[-1]:
         checks[-1] = {**checks[-1], "description": f"{checks[-1]['description']}: {why}"}
     return HarmChecks(before, tuple(checks))
 
 
-def _check_eviction(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    fact = _find_observation(journey, broken, ("evicted", "removed"))
-    if fact.harm == "removed":
-        manifest = _find_workload(journey, broken).manifest
+def _check_eviction(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
+    observation = _find_observation(runner, invariant_break, (ObservationKind.EVICTED, ObservationKind.REMOVED))
+    if observation.kind is ObservationKind.REMOVED:
+        manifest = _find_workload(runner, invariant_break).manifest
         kind = manifest["kind"]
         about = {"kind": kind, "name": manifest["metadata"]["name"]}
-        yield _check_event(
-            journey, "SuccessfulDelete", about, f"{kind} pods are taken away although they are tolerated"
-        )
+        yield _check_event(runner, "SuccessfulDelete", about, f"{kind} pods are taken away although they are tolerated")
     else:
         yield _check_event(
-            journey, "TaintManagerEviction", _event_reference(journey, broken), "a pod is evicted that should stay"
+            runner,
+            "TaintManagerEviction",
+            _event_reference(runner, invariant_break),
+            "a pod is evicted that should stay",
         )
 
 
-def _check_rejection(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    reason = _find_observation(journey, broken, ("rejected",)).reason
-    yield _check_event(journey, reason, _event_reference(journey, broken), "a kubelet refuses a pod that has its node")
+def _check_rejection(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
+    reason = _find_observation(runner, invariant_break, (ObservationKind.REJECTED,)).reason
+    yield _check_event(
+        runner, reason, _event_reference(runner, invariant_break), "a kubelet refuses a pod that has its node"
+    )
 
 
-def _check_pending(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    own = _find_workload(journey, broken)
+def _check_pending(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
+    workload = _find_workload(runner, invariant_break)
     waits: dict[str, Any] = {"spec": {"(nodeName == null)": True}, "status": {"phase": "Pending"}}
-    if prefix := _prefix_expression(own):
+    if prefix := _prefix_expression(workload):
         waits[f"({prefix})"] = True
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _pod_selector(own), **waits}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _pod_selector(workload), **waits}
     text = "a pod waits for a node that it would get if all had changed"
     yield {"description": text, "assert": {"resource": pod, "timeout": _NOW}}
 
 
-def _check_lost_field(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    own, fact = _find_workload(journey, broken), _find_observation(journey, broken, ("lost",))
+def _check_lost_field(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
+    workload, observation = (
+        _find_workload(runner, invariant_break),
+        _find_observation(runner, invariant_break, (ObservationKind.LOST,)),
+    )
     text = "what users wrote is not in the pods that are stored"
-    if fact.kind != "Pod":
-        about = {key: own.manifest[key] for key in ("apiVersion", "kind")}
-        named = {**about, "metadata": {"name": own.manifest["metadata"]["name"]}}
-        lacks = {f"({fact.reason.partition(': ')[0]} == null)": True}
+    if observation.object_kind != "Pod":
+        about = {key: workload.manifest[key] for key in ("apiVersion", "kind")}
+        named = {**about, "metadata": {"name": workload.manifest["metadata"]["name"]}}
+        lacks = {f"({observation.reason.partition(': ')[0]} == null)": True}
         yield {"description": text, "assert": {"resource": {**named, **lacks}, "timeout": _NOW}}
         return
-    pods = journey.intent.list_pods(own, journey.stored)
-    lacking = next(iter(one for pod in pods for one in journey.intent.find_lost_tolerations(pod)), None)
+    pods = runner.intent.list_pods(workload, runner.stored)
+    lacking = next(iter(one for pod in pods for one in runner.intent.find_lost_tolerations(pod)), None)
     if lacking is not None:
         encoded = json.dumps(to_plain(lacking), sort_keys=True).replace("`", "\\`")
         without = f"!contains(spec.tolerations || `[]`, `{encoded}`)"
     else:
-        without = f"{fact.reason} == null"
-    yield _check_count(own, without, "> `0`", text)
+        without = f"{observation.reason} == null"
+    yield _check_count(workload, without, "> `0`", text)
 
 
-def _check_hot_loop(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
+def _check_hot_loop(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
     yield {"advance": _WINDOW}
     rate = {"writes": PODS, "writeVerb": "create", "window": _WINDOW, "min": plan.creations_max}
     yield {"description": "pods are made over and over", "expectRate": rate}
 
 
-def _check_missing(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    own = _find_workload(journey, broken)
-    pods = [pod for pod in journey.intent.list_pods(own, journey.stored) if is_ready(pod)]
-    yield _check_count(own, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all had changed")
+def _check_missing(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
+    workload = _find_workload(runner, invariant_break)
+    pods = [pod for pod in runner.intent.list_pods(workload, runner.stored) if is_ready(pod)]
+    yield _check_count(workload, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all had changed")
 
 
-def _check_gone(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    own = _find_workload(journey, broken)
-    pods = journey.intent.list_pods(own, journey.stored)
-    left = sum(is_running(pod) and pod["metadata"]["uid"] in journey.judge.running_before_down for pod in pods)
+def _check_gone(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
+    workload = _find_workload(runner, invariant_break)
+    pods = runner.intent.list_pods(workload, runner.stored)
+    left = sum(is_running(pod) and pod["metadata"]["uid"] in runner.judge.running_before_down for pod in pods)
     same = f"contains(${RAN}, metadata.uid) && {_RUNNING}"
     fewer = f"<= `{left}` && length(${RAN}) > `{left}`"
-    yield _check_count(own, same, fewer, "of the pods that ran before the way down, one is gone")
+    yield _check_count(workload, same, fewer, "of the pods that ran before the way down, one is gone")
 
 
-def _check_expected_object(plan: RolloutPlan, broken: InvariantBreak, journey: PathRunner) -> Iterable[RecordedStep]:
-    demand = next(one for one in plan.invariants if one.name == broken.invariant)
-    yield {"description": "it is not as demanded", "error": {"resource": to_plain(demand.expected), "timeout": _NOW}}
+def _check_expected_object(
+    plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner
+) -> Iterable[RecordedStep]:
+    invariant = next(one for one in plan.invariants if one.name == invariant_break.invariant)
+    yield {"description": "it is not as demanded", "error": {"resource": to_plain(invariant.expected), "timeout": _NOW}}
 
 
 _CHECKS: Final[dict[str, Callable[[RolloutPlan, InvariantBreak, PathRunner], Iterable[RecordedStep]]]] = {
@@ -143,57 +153,63 @@ _CHECKS: Final[dict[str, Callable[[RolloutPlan, InvariantBreak, PathRunner], Ite
 # What checks are about
 
 
-def _find_observation(journey: PathRunner, broken: InvariantBreak, harms: Sequence[str]) -> Observation:
-    return next(one for one in journey.records[-1].facts if one.harm in harms and one.describe() == broken.text)
-
-
-def _find_workload(journey: PathRunner, broken: InvariantBreak) -> Workload:
-    """Return the workload of a break: of several with one name the last, which still exists."""
-    return next(one for one in reversed(journey.intent.workloads) if one.name == broken.workload)
-
-
-def _pod_selector(own: Workload) -> dict[str, Any]:
-    """Return the metadata that selects the pods of a workload."""
-    metadata = own.manifest["metadata"]
-    namespace = metadata.get("namespace", "default")
-    where = {} if namespace == "default" else {"namespace": namespace}
-    if own.manifest["kind"] != "Pod":
-        return {**where, "labels": to_plain(own.labels)}
-    if _has_generated_name(own):
-        return {**where, "labels": to_plain(own.labels)} if own.labels else where
-    return {**where, "name": metadata["name"]}
-
-
-def _has_generated_name(own: Workload) -> bool:
-    return own.manifest["kind"] == "Pod" and "generateName" in own.manifest["metadata"]
-
-
-def _prefix_expression(own: Workload) -> str:
-    """Return the expression that selects pods by generateName; empty if there is no need."""
-    return (
-        f"starts_with(metadata.name, '{own.manifest['metadata']['generateName']}')" if _has_generated_name(own) else ""
+def _find_observation(
+    runner: PathRunner, invariant_break: InvariantBreak, kinds: Sequence[ObservationKind]
+) -> Observation:
+    return next(
+        one for one in runner.records[-1].observations if one.kind in kinds and one.describe() == invariant_break.text
     )
 
 
-def _event_reference(journey: PathRunner, broken: InvariantBreak) -> dict[str, str]:
+def _find_workload(runner: PathRunner, invariant_break: InvariantBreak) -> Workload:
+    """Return the workload of a break: of several with one name the last, which still exists."""
+    return next(one for one in reversed(runner.intent.workloads) if one.name == invariant_break.workload)
+
+
+def _pod_selector(workload: Workload) -> dict[str, Any]:
+    """Return the metadata that selects the pods of a workload."""
+    metadata = workload.manifest["metadata"]
+    namespace = metadata.get("namespace", "default")
+    where = {} if namespace == "default" else {"namespace": namespace}
+    if workload.manifest["kind"] != "Pod":
+        return {**where, "labels": to_plain(workload.labels)}
+    if _has_generated_name(workload):
+        return {**where, "labels": to_plain(workload.labels)} if workload.labels else where
+    return {**where, "name": metadata["name"]}
+
+
+def _has_generated_name(workload: Workload) -> bool:
+    return workload.manifest["kind"] == "Pod" and "generateName" in workload.manifest["metadata"]
+
+
+def _prefix_expression(workload: Workload) -> str:
+    """Return the expression that selects pods by generateName; empty if there is no need."""
+    return (
+        f"starts_with(metadata.name, '{workload.manifest['metadata']['generateName']}')"
+        if _has_generated_name(workload)
+        else ""
+    )
+
+
+def _event_reference(runner: PathRunner, invariant_break: InvariantBreak) -> dict[str, str]:
     """Return the object reference of events about the pods of a workload."""
-    own = _find_workload(journey, broken)
-    metadata = own.manifest["metadata"]
-    if _has_generated_name(own):
+    workload = _find_workload(runner, invariant_break)
+    metadata = workload.manifest["metadata"]
+    if _has_generated_name(workload):
         return {"kind": "Pod", "name": f"{metadata['generateName']}*"}
-    return {"kind": "Pod", "name": metadata["name"] if own.manifest["kind"] == "Pod" else f"{metadata['name']}-*"}
+    return {"kind": "Pod", "name": metadata["name"] if workload.manifest["kind"] == "Pod" else f"{metadata['name']}-*"}
 
 
-def _check_event(journey: PathRunner, reason: str, about: dict[str, str], description: str) -> RecordedStep:
+def _check_event(runner: PathRunner, reason: str, about: dict[str, str], description: str) -> RecordedStep:
     """Return the check that there is one more event than before the last move."""
-    expected_event = {"reason": reason, "about": about, "countMin": _count_events_before(journey, reason, about) + 1}
+    expected_event = {"reason": reason, "about": about, "countMin": _count_events_before(runner, reason, about) + 1}
     return {"description": description, "expectEvent": {**expected_event, "timeout": _NOW}}
 
 
-def _count_events_before(journey: PathRunner, reason: str, about: dict[str, str]) -> int:
+def _count_events_before(runner: PathRunner, reason: str, about: dict[str, str]) -> int:
     """Return how often the event was recorded before the last move."""
     counts: dict[str, int] = {}
-    for step in journey.cluster.trace.steps[: journey.records[-1].first_step]:
+    for step in runner.cluster.trace.steps[: runner.records[-1].first_step]:
         for write in step.writes:
             event = write.load_object() if write.resource == EVENTS else {}
             if event.get("reason") == reason and _is_about(event, about):
@@ -208,15 +224,15 @@ def _is_about(event: ReadOnlyObject, about: dict[str, str]) -> bool:
     return reference.get("kind") == about["kind"] and same
 
 
-def _check_count(own: Workload, which: str, compared: str, description: str) -> RecordedStep:
+def _check_count(workload: Workload, which: str, compared: str, description: str) -> RecordedStep:
     """Return a check of the number of a workload's pods that fulfill a condition."""
-    prefix = _prefix_expression(own)
+    prefix = _prefix_expression(workload)
     all_of = f"{prefix} && ({which})" if prefix else which
     check = {f"(length(items[?{all_of}]) {compared})": True}
-    return {"description": description, "get": {"kind": "Pod", **_pod_selector(own), "expect": [{"check": check}]}}
+    return {"description": description, "get": {"kind": "Pod", **_pod_selector(workload), "expect": [{"check": check}]}}
 
 
-def _remember_running(own: Workload) -> RecordedStep:
+def _remember_running(workload: Workload) -> RecordedStep:
     """Return the step that remembers which pods of a workload run."""
     value = f"(items[?{_RUNNING}].metadata.uid)"
-    return {"get": {"kind": "Pod", **_pod_selector(own), "outputs": [{"name": RAN, "value": value}]}}
+    return {"get": {"kind": "Pod", **_pod_selector(workload), "outputs": [{"name": RAN, "value": value}]}}

@@ -15,12 +15,12 @@ from mockkube.explore.search import InvariantBreak
 from mockkube.features.trains import ReleaseTrain
 
 
-def render_counterexample(plan: RolloutPlan, example: Counterexample, journey: PathRunner | None = None) -> str:
+def render_counterexample(plan: RolloutPlan, example: Counterexample, runner: PathRunner | None = None) -> str:
     """Return the scenario that makes the moves of a counterexample and then checks for the break.
 
-    The moves are played once to record them, unless `journey` has done so.
+    The moves are played once to record them, unless `runner` has done so.
     """
-    played = journey or asyncio.run(replay_path(plan, example.moves))
+    played = runner or asyncio.run(replay_path(plan, example.moves))
     broken = _find_break(played, example.invariant)
     if broken.is_temporary:  # a scenario can only show what is so at its end
         played = asyncio.run(replay_path(plan, example.moves, example.invariant))
@@ -29,8 +29,8 @@ def render_counterexample(plan: RolloutPlan, example: Counterexample, journey: P
     return _render_scenario(plan, example.invariant, example.text, played, shown)
 
 
-def _find_break(journey: PathRunner, invariant: str) -> InvariantBreak:
-    return next(one for one in journey.records[-1].result.breaks if one.invariant == invariant)
+def _find_break(runner: PathRunner, invariant: str) -> InvariantBreak:
+    return next(one for one in runner.records[-1].result.breaks if one.invariant == invariant)
 
 
 def render_moves(plan: RolloutPlan, invariant: str, text: str, moves: Moves, shown: HarmChecks) -> str:
@@ -38,8 +38,8 @@ def render_moves(plan: RolloutPlan, invariant: str, text: str, moves: Moves, sho
     return _render_scenario(plan, invariant, text, asyncio.run(replay_path(plan, moves)), shown)
 
 
-def _render_scenario(plan: RolloutPlan, invariant: str, text: str, journey: PathRunner, shown: HarmChecks) -> str:
-    recorder = journey.recorder
+def _render_scenario(plan: RolloutPlan, invariant: str, text: str, runner: PathRunner, shown: HarmChecks) -> str:
+    recorder = runner.recorder
     steps = [
         *recorder.steps[: recorder.turned_at],
         *shown.before_down,

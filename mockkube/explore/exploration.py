@@ -25,7 +25,7 @@ from mockkube.explore.search import (
 class Players(Protocol):
     """Plays paths and hot loops, each on a cluster of its own."""
 
-    def __call__(self, ways: Sequence[Moves]) -> Iterator[PlayedPath]:
+    def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path."""
         ...
 
@@ -108,7 +108,7 @@ class Counterexample:
     text: str
     # The last move breaks the invariant.
     moves: Moves
-    walk: RolloutPath
+    path: RolloutPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +121,28 @@ class Exploration:
     counterexamples: tuple[Counterexample, ...]
     states: int
     # Number of different pairs of state and move.
-    steps: int
+    distinct_moves: int
     # Number of moves played on clusters.
     played: int
-    walks: int = 0
+    path_count: int = 0
     # Moves that came out differently when played again from what seemed the same state.
-    surprises: int = 0
+    mismatches: int = 0
     # Rate of each hot loop, the fastest first; one for each combination of component settings with a loop.
     rates: tuple[HotLoopRate, ...] = ()
     # Result of playing a sample of paths from start to end, if requested.
     checked: PathCheckResult | None = None
     # Actions of the plan that were rejected wherever they were tried, with the reason.
     never_accepted: Mapping[str, str] = field(default_factory=dict)
-    # Number of surprises with other broken invariants: only these could change a verdict.
-    doubts: int = 0
+    # Number of mismatches with other broken invariants: only these could change a verdict.
+    verdict_mismatches: int = 0
 
-    def list_verdicts(self, phase: Direction) -> list[OrderVerdict]:
+    def list_verdicts(self, direction: Direction) -> list[OrderVerdict]:
         """Return the verdicts of one direction: safe orders, then the others from least to most harm.
 
         Orders with preparations stand behind those without, among the safe as among the others.
         """
         return sorted(
-            (one for one in self.orders if one.direction is phase),
+            (one for one in self.orders if one.direction is direction),
             key=lambda one: (_RANKS[one.verdict], bool(one.prepares), one.worst.harm.score),
         )
 
@@ -163,9 +163,9 @@ class Exploration:
     def _claimed_safe(self, verdict: SafetyVerdict) -> list[tuple[WrittenOrder, OrderVerdict]]:
         return [(written, one) for written, one in self.list_written() if written.claim and one.verdict is verdict]
 
-    def not_exercised(self, phase: Direction, prepares: str = "") -> Order:
+    def not_exercised(self, direction: Direction, prepares: str = "") -> Order:
         """Return the components that had nothing to decide in any order of a direction."""
-        orders = [one for one in self.orders if one.direction is phase and one.prepares == prepares]
+        orders = [one for one in self.orders if one.direction is direction and one.prepares == prepares]
         return tuple(
             name for name in self.plan.components if orders and all(name in one.not_exercised for one in orders)
         )
@@ -201,19 +201,19 @@ def explore_plan(
     """Explore a plan and return the result; `checks` paths are played once more, from start to end."""
     paths = list(list_paths(plan))
     known = explore_paths([path.moves for path in paths], play, on_progress)
-    taken = [(path, _results_of(known, path)) for path in paths]
-    rates = sorted(play.measure_rates(list(_find_hot_loops(plan, taken))), key=lambda one: -one.per_minute())
+    results = [(path, _results_of(known, path)) for path in paths]
+    rates = sorted(play.measure_rates(list(_find_hot_loops(plan, results))), key=lambda one: -one.per_minute())
     found = Exploration(
         plan=plan,
-        pairs=tuple(_make_pairs(taken)),
-        orders=tuple(_make_order_verdicts(plan, taken)),
-        counterexamples=tuple(_add_rates(rates, _find_counterexamples(plan, taken))),
+        pairs=tuple(_make_pairs(results)),
+        orders=tuple(_make_order_verdicts(plan, results)),
+        counterexamples=tuple(_add_rates(rates, _find_counterexamples(plan, results))),
         states=known.states,
-        steps=len(known.results),
+        distinct_moves=len(known.results),
         played=known.played,
-        walks=len(paths),
-        surprises=len(known.surprises),
-        doubts=known.doubts,
+        path_count=len(paths),
+        mismatches=len(known.mismatches),
+        verdict_mismatches=known.verdict_mismatches,
         rates=tuple(rates),
         never_accepted=_find_never_accepted(known.results.values()),
     )
@@ -224,45 +224,45 @@ def explore_plan(
     )
 
 
-def _find_never_accepted(steps: Collection[MoveResult]) -> Mapping[str, str]:
-    accepted = frozenset[str]().union(*(step.accepted for step in steps))
-    refused = {name: reason for step in steps for name, reason in step.refused.items()}
+def _find_never_accepted(results: Collection[MoveResult]) -> Mapping[str, str]:
+    accepted = frozenset[str]().union(*(result.accepted for result in results))
+    refused = {name: reason for result in results for name, reason in result.refused.items()}
     return {name: refused[name] for name in sorted(refused) if name not in accepted}
 
 
-def _results_of(known: KnownMoves, walk: RolloutPath) -> Sequence[MoveResult]:
-    taken = known.results_along(walk.moves)
-    assert taken is not None, "an exploration ends when every walk is known"
-    return taken
+def _results_of(known: KnownMoves, path: RolloutPath) -> Sequence[MoveResult]:
+    results = known.results_along(path.moves)
+    assert results is not None, "an exploration ends when every path is known"
+    return results
 
 
-def _make_result(moves: Moves, taken: Sequence[MoveResult]) -> DirectionResult:
-    harm = sum((step.harm for step in taken), NO_HARM)
+def _make_result(moves: Moves, results: Sequence[MoveResult]) -> DirectionResult:
+    harm = sum((result.harm for result in results), NO_HARM)
     return DirectionResult(
-        harm, deduplicate_breaks(one for step in taken for one in step.breaks), _find_exercised(moves, taken)
+        harm, deduplicate_breaks(one for result in results for one in result.breaks), _find_exercised(moves, results)
     )
 
 
-def _find_exercised(moves: Moves, taken: Sequence[MoveResult]) -> frozenset[str]:
+def _find_exercised(moves: Moves, results: Sequence[MoveResult]) -> frozenset[str]:
     """Return the components that decided after their change; none if nothing happened at all."""
     changed: set[str] = set()
     found: set[str] = set()
     eventful = False
-    for move, step in zip(moves, taken, strict=True):
+    for move, result in zip(moves, results, strict=True):
         if isinstance(move, ChangeMove):
             changed.add(move.component)
         # A decision before the change was made by the old version, so it says nothing about the new one.
-        found |= changed & step.exercised
-        eventful = eventful or (bool(changed) and step.is_eventful)
+        found |= changed & result.exercised
+        eventful = eventful or (bool(changed) and result.is_eventful)
     return frozenset(found) if eventful else frozenset()
 
 
 def _split_directions(
-    walk: RolloutPath, taken: Sequence[MoveResult]
+    path: RolloutPath, results: Sequence[MoveResult]
 ) -> tuple[DirectionResult, DirectionResult, DirectionResult]:
     """Return the results of the direction up, of the direction down with what precedes it, and of the retry."""
-    parts = slice(0, walk.turn_index), slice(walk.turn_index, -1), slice(-1, None)
-    rising, falling, again = (_make_result(walk.moves[part], taken[part]) for part in parts)
+    parts = slice(0, path.turn_index), slice(path.turn_index, -1), slice(-1, None)
+    rising, falling, again = (_make_result(path.moves[part], results[part]) for part in parts)
     return rising, falling, again
 
 
@@ -271,11 +271,11 @@ PlayedPaths = Sequence[tuple[RolloutPath, Sequence[MoveResult]]]
 
 def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
     grouped: dict[tuple[Order, Order, str], tuple[_DirectionResults, ...]] = {}
-    for path, taken in found:
+    for path, move_results in found:
         collected = grouped.setdefault(
             (path.up, path.down, path.prepares), tuple(_DirectionResults() for _ in range(3))
         )
-        for results, result in zip(collected, _split_directions(path, taken), strict=True):
+        for results, result in zip(collected, _split_directions(path, move_results), strict=True):
             results.results.append(result)
     for (up, down, prepares), (rising, falling, again) in grouped.items():
         yield OrderPair(up, down, rising.worst, falling.worst, again.worst, prepares)
@@ -284,8 +284,8 @@ def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
 def _make_order_verdicts(plan: RolloutPlan, found: PlayedPaths) -> Iterable[OrderVerdict]:
     rising: dict[Order, _DirectionResults] = {}
     falling: dict[tuple[Order, str], _DirectionResults] = {}
-    for path, taken in found:
-        up, down, _ = _split_directions(path, taken)
+    for path, move_results in found:
+        up, down, _ = _split_directions(path, move_results)
         rising.setdefault(path.up, _DirectionResults()).results.append(up)
         falling.setdefault((path.down, path.prepares), _DirectionResults()).results.append(down)
     for order, results in rising.items():
@@ -301,27 +301,27 @@ def _find_counterexamples(plan: RolloutPlan, found: PlayedPaths) -> Iterable[Cou
     """Yield a shortest one for each invariant, preferably after a safe direction up and in a written order."""
     written = {(one.direction, one.order) for one in plan.orders}
     best: dict[str, tuple[tuple[int, int, bool, int], Counterexample]] = {}
-    for number, (path, taken) in enumerate(found):
+    for number, (path, results) in enumerate(found):
         # The last move is the retry: what is still broken then was broken before.
-        for index, step in enumerate(taken[:-1]):
-            for broken in step.breaks:
-                phase, order = (Direction.UP, path.up) if index < path.turn_index else (Direction.DOWN, path.down)
-                risen = taken[: path.turn_index] if index > path.turn_index else ()
-                earlier_harms = sum(one.harm.loops for one in taken[:index]) + sum(bool(one.breaks) for one in risen)
-                rank = (index, earlier_harms, (phase, order) not in written, number)
+        for index, result in enumerate(results[:-1]):
+            for broken in result.breaks:
+                direction, order = (Direction.UP, path.up) if index < path.turn_index else (Direction.DOWN, path.down)
+                risen = results[: path.turn_index] if index > path.turn_index else ()
+                earlier_harms = sum(one.harm.loops for one in results[:index]) + sum(bool(one.breaks) for one in risen)
+                rank = (index, earlier_harms, (direction, order) not in written, number)
                 example = Counterexample(broken.invariant, broken.text, path.moves[: index + 1], path)
                 if broken.invariant not in best or rank < best[broken.invariant][0]:
                     best[broken.invariant] = (rank, example)
-    for demand in plan.invariants:
-        if demand.name in best:
-            yield best[demand.name][1]
+    for invariant in plan.invariants:
+        if invariant.name in best:
+            yield best[invariant.name][1]
 
 
 def _find_hot_loops(plan: RolloutPlan, found: PlayedPaths) -> Iterator[HotLoopPath]:
     """Yield the shortest path to a hot loop for each combination of component settings with a loop."""
     shortest: dict[tuple[tuple[str, str], ...], Moves] = {}
-    for path, taken in found:
-        looping = next((index for index, step in enumerate(taken[:-1]) if step.harm.loops), None)
+    for path, results in found:
+        looping = next((index for index, result in enumerate(results[:-1]) if result.harm.loops), None)
         if looping is None:
             continue
         moves = path.moves[: looping + 1]

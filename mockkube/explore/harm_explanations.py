@@ -81,18 +81,18 @@ def _format_rejection(one: ReadOnlyObject) -> str:
 
 
 async def explain_harm(
-    laboratory: SimulatedCluster, intent: OperatorIntent, mirror: StoredObjects, seen: Iterable[Observation]
+    cluster: SimulatedCluster, intent: OperatorIntent, stored: StoredObjects, observations: Iterable[Observation]
 ) -> tuple[HarmExplanation, ...]:
     """Return the explanations of harmed pods, one for each workload and harm."""
-    question = PodExplainer(laboratory.client(), _make_components(laboratory), laboratory.clock)
+    explainer = PodExplainer(cluster.client(), _make_components(cluster), cluster.clock)
     found: dict[tuple[str, str], HarmExplanation] = {}
     tried: Counter[tuple[str, str]] = Counter()
-    for pod, workload, harm in (*_harmed_pods(seen), *_waiting_pods(intent, mirror)):
+    for pod, workload, harm in (*_harmed_pods(observations), *_waiting_pods(intent, stored)):
         if (workload, harm) in found or tried[workload, harm] >= _TRIED_MAX:
             continue
         tried[workload, harm] += 1
         try:
-            explanation = await question.explain(Key(*pod.split("/", 1)))
+            explanation = await explainer.explain(Key(*pod.split("/", 1)))
         except NotFound:
             continue
         if _is_about_harm(explanation, harm):
@@ -100,31 +100,31 @@ async def explain_harm(
     return tuple(found.values())
 
 
-def _is_about_harm(account: PodExplanation, harm: str) -> bool:
+def _is_about_harm(explanation: PodExplanation, harm: str) -> bool:
     """Return whether an explanation is about this harm."""
-    stopped = account.obstacle is None or account.obstacle.stage is _STAGES[harm]
-    return stopped and account.fate == _FATES[harm]
+    stopped = explanation.obstacle is None or explanation.obstacle.stage is _STAGES[harm]
+    return stopped and explanation.fate == _FATES[harm]
 
 
-def _harmed_pods(seen: Iterable[Observation]) -> Iterator[tuple[str, str, str]]:
-    for fact in seen:
-        if fact.harm in _FATES:
-            yield fact.object, fact.workload or fact.object, fact.harm
+def _harmed_pods(observations: Iterable[Observation]) -> Iterator[tuple[str, str, str]]:
+    for observation in observations:
+        if observation.kind in _FATES:
+            yield observation.object, observation.workload or observation.object, observation.kind
 
 
-def _waiting_pods(intent: OperatorIntent, mirror: StoredObjects) -> Iterator[tuple[str, str, str]]:
-    for name, pod in mirror.list_objects(PODS).items():
+def _waiting_pods(intent: OperatorIntent, stored: StoredObjects) -> Iterator[tuple[str, str, str]]:
+    for name, pod in stored.list_objects(PODS).items():
         status = pod.get("status") or {}
         if status.get("phase") == "Pending" and not pod["spec"].get("nodeName"):
-            own = intent.workload_of(pod)
-            yield name, own.name if own is not None else name, STUCK
+            workload = intent.workload_of(pod)
+            yield name, workload.name if workload is not None else name, STUCK
 
 
-def _make_components(laboratory: SimulatedCluster) -> ClusterComponents:
+def _make_components(cluster: SimulatedCluster) -> ClusterComponents:
     """Return the present components, and why some of them are idle."""
-    components = laboratory.get_component_specs()
+    components = cluster.get_component_specs()
     idle = {name: "it does not run" for name, spec in components.items() if not spec.should_run}
-    scheduler = laboratory.get_component(SCHEDULER)
+    scheduler = cluster.get_component(SCHEDULER)
     if isinstance(scheduler, Scheduler):
         unsynced = sorted(cache.kind for cache in scheduler.informers.workers if not cache.has_synced)
         if unsynced:

@@ -14,7 +14,7 @@ from mockkube.client.protocol import Client
 from mockkube.explain.recorded_cluster import RecordedCluster
 from mockkube.explain.scheduling import SchedulingCase
 from mockkube.explore.harm import Harm
-from mockkube.explore.observation.observations import Observation
+from mockkube.explore.observation.observations import Observation, ObservationKind
 from mockkube.explore.observation.operator_intent import OperatorIntent, Workload
 from mockkube.explore.observation.stored_objects import PODS, StoredObjects
 from mockkube.explore.plans import invariants
@@ -26,8 +26,8 @@ from mockkube.scenario.matching import find_differences
 
 # Message for a pod without a PodScheduled condition.
 NEVER_TRIED: Final = "never tried by the scheduler"
-_COUNTED: Final = ("evicted", "rejected", "removed", "lost")
-_ENDINGS: Final = ("evicted", "rejected", "removed")
+_COUNTED: Final = (ObservationKind.EVICTED, ObservationKind.REJECTED, ObservationKind.REMOVED, ObservationKind.LOST)
+_ENDINGS: Final = (ObservationKind.EVICTED, ObservationKind.REJECTED, ObservationKind.REMOVED)
 # Part of the message when admission rejects, for example a quota: the changes of a plan do not affect that.
 _FORBIDDEN: Final = "forbidden"
 
@@ -70,8 +70,8 @@ class SchedulingContext:
 class HarmJudge:
     """Judges the moves on one cluster, and knows the pods that its rollback must keep."""
 
-    def __init__(self, plan: RolloutPlan, intent: OperatorIntent, mirror: StoredObjects) -> None:
-        self._plan, self._intent, self._mirror = plan, intent, mirror
+    def __init__(self, plan: RolloutPlan, intent: OperatorIntent, stored: StoredObjects) -> None:
+        self._plan, self._intent, self._stored = plan, intent, stored
         self._running: frozenset[str] = frozenset()
         # Harmed pods by uid.
         self._harmed: set[str] = set()
@@ -85,27 +85,31 @@ class HarmJudge:
     def start_move(self) -> None:
         """Record the running pods before a move."""
         self._running = frozenset(
-            pod["metadata"]["uid"] for pod in self._mirror.list_objects(PODS).values() if is_running(pod)
+            pod["metadata"]["uid"] for pod in self._stored.list_objects(PODS).values() if is_running(pod)
         )
 
     def start_rollback(self) -> None:
         """Record the running pods before the direction down; earlier harm is no harm of the direction down."""
         self._harmed.clear()
         self._refusals.clear()
-        running = [pod for pod in self._mirror.list_objects(PODS).values() if is_running(pod)]
+        running = [pod for pod in self._stored.list_objects(PODS).values() if is_running(pod)]
         owners = [(pod["metadata"]["uid"], self._intent.workload_of(pod)) for pod in running]
         self.running_before_down = {uid: owner.name for uid, owner in owners if owner is not None}
 
-    def record(self, seen: Iterable[Observation]) -> None:
+    def record(self, observations: Iterable[Observation]) -> None:
         """Record which pods ended, and whether an operator asked for that."""
-        for fact in seen:
-            if fact.harm == "refused":
-                self._refusals[fact.uid] = fact.reason
-            elif fact.harm in _ENDINGS:
-                (self._harmed if fact.is_harmful else self._excused).add(fact.uid)
-            elif fact.harm == "ended" and not fact.is_harmful and fact.uid not in self._harmed:
-                self._excused.add(fact.uid)
-        there = {pod["metadata"]["uid"] for pod in self._mirror.list_objects(PODS).values()}
+        for observation in observations:
+            if observation.kind is ObservationKind.REFUSED:
+                self._refusals[observation.uid] = observation.reason
+            elif observation.kind in _ENDINGS:
+                (self._harmed if observation.is_harmful else self._excused).add(observation.uid)
+            elif (
+                observation.kind is ObservationKind.ENDED
+                and not observation.is_harmful
+                and observation.uid not in self._harmed
+            ):
+                self._excused.add(observation.uid)
+        there = {pod["metadata"]["uid"] for pod in self._stored.list_objects(PODS).values()}
         # A harmed pod may be deleted by its owner later; that end does not excuse the harm.
         self._excused -= self._harmed
         self.running_before_down = {
@@ -118,30 +122,30 @@ class HarmJudge:
         """Return the harmed pods, for the identity of a state."""
         return sorted(
             self._workload_name(pod)
-            for pod in self._mirror.list_objects(PODS).values()
+            for pod in self._stored.list_objects(PODS).values()
             if pod["metadata"]["uid"] in self._harmed
         )
 
     def list_waiting(self) -> dict[str, ReadOnlyObject]:
         """Return the pods that wait for a node."""
-        return {name: pod for name, pod in self._mirror.list_objects(PODS).items() if _is_waiting(pod)}
+        return {name: pod for name, pod in self._stored.list_objects(PODS).items() if _is_waiting(pod)}
 
     async def find_missing_pods(
         self,
-        seen: Sequence[Observation],
+        observations: Sequence[Observation],
         failing: Sequence[ReadOnlyObject],
-        asking: SchedulingContext,
+        context: SchedulingContext,
         *,
         looping: bool = False,
     ) -> MissingPods:
         """Return the pods that are missing now.
 
-        `seen` are the observations of the move, `failing` the objects on which controllers keep failing.
+        `observations` are the observations of the move, `failing` the objects on which controllers keep failing.
         """
-        stuck = [] if looping else await self._find_stuck(asking)
+        stuck = [] if looping else await self._find_stuck(context)
         failed = {obj["metadata"].get("uid", ""): obj for obj in failing if self._is_rejected(obj)}
-        refused = [] if looping else [obj for obj in failed.values() if await self._would_run(obj, asking)]
-        lacking = await self._count_missing(seen, stuck, refused, asking)
+        refused = [] if looping else [obj for obj in failed.values() if await self._would_run(obj, context)]
+        lacking = await self._count_missing(observations, stuck, refused, context)
         return MissingPods(
             {pod["metadata"]["uid"]: (self._workload_name(pod), scheduling_message(pod)) for pod in stuck},
             {obj["metadata"]["uid"]: self._workload_name(obj) for obj in refused},
@@ -150,7 +154,7 @@ class HarmJudge:
 
     def judge(
         self,
-        seen: Sequence[Observation],
+        observations: Sequence[Observation],
         now: MissingPods,
         before: MissingPods,
         *,
@@ -164,11 +168,15 @@ class HarmJudge:
         """
         shortage = before | now
         missing = sum(shortage.counts.values())
-        harmful_loop = looping and _is_harmful_loop(seen)
-        counts = {**_count_harm(seen, looping=looping), "refused": len(shortage.refused), "stuck": len(shortage.stuck)}
+        harmful_loop = looping and _is_harmful_loop(observations)
+        counts = {
+            **_count_harm(observations, looping=looping),
+            "refused": len(shortage.refused),
+            "stuck": len(shortage.stuck),
+        }
         harm = Harm(**counts, loops=int(harmful_loop), missing=missing)
-        wanted = {demand.name for demand in self._plan.invariants}
-        found = [*self._find_fact_breaks(seen, looping=harmful_loop), *_make_stuck_breaks(now)]
+        wanted = {invariant.name for invariant in self._plan.invariants}
+        found = [*self._find_observed_breaks(observations, looping=harmful_loop), *_make_stuck_breaks(now)]
         found += [replace(one, is_temporary=True) for one in _make_stuck_breaks(before)]
         breaks = [one for one in found if one.invariant in wanted]
         # In the middle of an order a shortage follows from a break that is reported already; at its end it counts by
@@ -184,39 +192,39 @@ class HarmJudge:
             harm.restrict_to(wanted), deduplicate_breaks([*breaks, *(one for one in found if one.invariant in wanted)])
         )
 
-    def _find_fact_breaks(self, seen: Sequence[Observation], *, looping: bool) -> list[InvariantBreak]:
-        breaks = [InvariantBreak(invariants.NO_HOT_LOOP, _describe_loop(self._plan, seen))] if looping else []
-        for fact in seen:
-            invariant = invariants.INVARIANT_OF_FACT.get(fact.harm)
-            if invariant is not None and fact.is_harmful:
-                ran = fact.harm != "lost" and fact.uid in self._running
-                breaks.append(InvariantBreak(invariant, fact.describe(), fact.workload, ran))
+    def _find_observed_breaks(self, observations: Sequence[Observation], *, looping: bool) -> list[InvariantBreak]:
+        breaks = [InvariantBreak(invariants.NO_HOT_LOOP, _describe_loop(self._plan, observations))] if looping else []
+        for observation in observations:
+            invariant = invariants.INVARIANT_OF_OBSERVATION.get(observation.kind)
+            if invariant is not None and observation.is_harmful:
+                ran = observation.kind is not ObservationKind.LOST and observation.uid in self._running
+                breaks.append(InvariantBreak(invariant, observation.describe(), observation.workload, ran))
         return breaks
 
     # Pods that wait
 
-    async def _find_stuck(self, asking: SchedulingContext) -> list[ReadOnlyObject]:
+    async def _find_stuck(self, context: SchedulingContext) -> list[ReadOnlyObject]:
         """Return the pending pods that would be scheduled if all had changed, and will not be scheduled shortly."""
-        waiting = [pod for pod in self.list_waiting().values() if not self._intent.is_superseded(pod, self._mirror)]
+        waiting = [pod for pod in self.list_waiting().values() if not self._intent.is_superseded(pod, self._stored)]
         if not waiting:
             return []
         caps = self._intent.reference.scheduler_capabilities()
-        recording = await RecordedCluster.from_client(asking.client, caps, asking.clock)
+        recording = await RecordedCluster.from_client(context.client, caps, context.clock)
         found: list[ReadOnlyObject] = []
         for pod in waiting:
             others = recording.without("Pod", pod["metadata"].get("uid", ""))
-            if await SchedulingCase(self._intent.restore_intended(pod), others, caps, asking.clock).find_node():
+            if await SchedulingCase(self._intent.restore_intended(pod), others, caps, context.clock).find_node():
                 # one that the scheduler would place as it is only waits for its backoff to end
-                present = asking.scheduler_capabilities and SchedulingCase(
-                    pod, others, asking.scheduler_capabilities, asking.clock
+                present = context.scheduler_capabilities and SchedulingCase(
+                    pod, others, context.scheduler_capabilities, context.clock
                 )
                 if not present or not await present.find_node():
                     found.append(pod)
         return found
 
     def _workload_name(self, pod: ReadOnlyObject) -> str:
-        own = self._intent.workload_of(pod)
-        return own.name if own is not None else f"pod/{pod['metadata']['name']}"
+        workload = self._intent.workload_of(pod)
+        return workload.name if workload is not None else f"pod/{pod['metadata']['name']}"
 
     # Pods that are not there
 
@@ -225,79 +233,83 @@ class HarmJudge:
         said = self._refusals.get(obj["metadata"].get("uid", ""), "")
         return bool(said) and _FORBIDDEN not in said
 
-    async def _would_run(self, obj: ReadOnlyObject, asking: SchedulingContext) -> bool:
+    async def _would_run(self, obj: ReadOnlyObject, context: SchedulingContext) -> bool:
         """Return whether a pod of a workload would be scheduled if all components had changed."""
-        own = self._intent.workload_of(obj)
-        if own is None:
+        workload = self._intent.workload_of(obj)
+        if workload is None:
             return False
-        if own.manifest["kind"] == "DaemonSet":
-            return bool(self._intent.list_daemon_nodes(own, self._mirror))
+        if workload.manifest["kind"] == "DaemonSet":
+            return bool(self._intent.list_daemon_nodes(workload, self._stored))
         caps = self._intent.reference.scheduler_capabilities()
-        recording = await RecordedCluster.from_client(asking.client, caps, asking.clock)
-        namespace = own.manifest["metadata"].get("namespace", "default")
-        metadata = {"name": "wanted", "namespace": namespace, "labels": dict(own.labels)}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": own.spec}
-        return bool(await SchedulingCase(pod, recording, caps, asking.clock).find_node())
+        recording = await RecordedCluster.from_client(context.client, caps, context.clock)
+        namespace = workload.manifest["metadata"].get("namespace", "default")
+        metadata = {"name": "wanted", "namespace": namespace, "labels": dict(workload.labels)}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": workload.spec}
+        return bool(await SchedulingCase(pod, recording, caps, context.clock).find_node())
 
     async def _count_missing(
         self,
-        seen: Sequence[Observation],
+        observations: Sequence[Observation],
         stuck: Sequence[ReadOnlyObject],
         refused: Sequence[ReadOnlyObject],
-        asking: SchedulingContext,
+        context: SchedulingContext,
     ) -> Mapping[str, int]:
         """Return the number of missing pods by workload, where the pods would exist if all had changed."""
         objects = [
             *stuck,
             *refused,
-            *(pod for pod in self._mirror.list_objects(PODS).values() if self._is_failed_by_harm(pod)),
+            *(pod for pod in self._stored.list_objects(PODS).values() if self._is_failed_by_harm(pod)),
         ]
-        named = {own.name for obj in objects if (own := self._intent.workload_of(obj)) is not None}
-        named |= {fact.workload for fact in seen if fact.harm in _ENDINGS and fact.is_harmful}
+        named = {workload.name for obj in objects if (workload := self._intent.workload_of(obj)) is not None}
+        named |= {
+            observation.workload
+            for observation in observations
+            if observation.kind in _ENDINGS and observation.is_harmful
+        }
         lacking: Counter[str] = Counter()
-        for own in self._intent.workloads:
-            count = self._intent.count_missing(own, self._mirror)
-            if count and (own.name in named or await self._is_neglected(own, asking)):
-                lacking[own.name] += count
+        for workload in self._intent.workloads:
+            count = self._intent.count_missing(workload, self._stored)
+            if count and (workload.name in named or await self._is_neglected(workload, context)):
+                lacking[workload.name] += count
         return dict(lacking)
 
     def _is_failed_by_harm(self, pod: ReadOnlyObject) -> bool:
         """Return whether a pod without a controller is still Failed after harm."""
-        own, uid = self._intent.workload_of(pod), pod["metadata"]["uid"]
-        alone = own is not None and own.uid == uid
+        workload, uid = self._intent.workload_of(pod), pod["metadata"]["uid"]
+        alone = workload is not None and workload.uid == uid
         return alone and uid in self._harmed and (pod.get("status") or {}).get("phase") == "Failed"
 
-    async def _is_neglected(self, own: Workload, asking: SchedulingContext) -> bool:
+    async def _is_neglected(self, workload: Workload, context: SchedulingContext) -> bool:
         """Return whether the controller of a workload does not create pods that it should create."""
-        if self._intent.is_unobserved(own, self._mirror):
-            return await self._would_run(own.manifest, asking)
-        if own.manifest["kind"] != "DaemonSet" or _FORBIDDEN in self._refusals.get(own.uid, ""):
+        if self._intent.is_unobserved(workload, self._stored):
+            return await self._would_run(workload.manifest, context)
+        if workload.manifest["kind"] != "DaemonSet" or _FORBIDDEN in self._refusals.get(workload.uid, ""):
             return False
-        has = {_target_node(pod) for pod in self._intent.list_pods(own, self._mirror) if not _is_finished(pod)}
-        return any(node not in has for node in self._intent.list_daemon_nodes(own, self._mirror))
+        has = {_target_node(pod) for pod in self._intent.list_pods(workload, self._stored) if not _is_finished(pod)}
+        return any(node not in has for node in self._intent.list_daemon_nodes(workload, self._stored))
 
     def _find_final_breaks(self, ended: Direction | None) -> list[InvariantBreak]:
         """Return the breaks that show when all components have changed, and those of invariants for every step."""
         breaks = [
             found
-            for demand in self._plan.invariants
-            if (found := self._check_expected_object(demand, ended=ended is not None))
+            for invariant in self._plan.invariants
+            if (found := self._check_expected_object(invariant, ended=ended is not None))
         ]
         if ended is Direction.DOWN:
-            running = {pod["metadata"]["uid"] for pod in self._mirror.list_objects(PODS).values() if is_running(pod)}
+            running = {pod["metadata"]["uid"] for pod in self._stored.list_objects(PODS).values() if is_running(pod)}
             gone = sorted(owner for uid, owner in self.running_before_down.items() if uid not in running)
             text = "a pod is gone that ran before"
             breaks += [InvariantBreak(invariants.ROLLBACK_RESTORES, f"{owner}: {text}", owner) for owner in gone]
         return breaks
 
-    def _check_expected_object(self, demand: PlanInvariant, *, ended: bool) -> InvariantBreak | None:
-        if demand.expected is None or not (ended or demand.every_step):
+    def _check_expected_object(self, invariant: PlanInvariant, *, ended: bool) -> InvariantBreak | None:
+        if invariant.expected is None or not (ended or invariant.every_step):
             return None
-        found = self._mirror.find(demand.expected)
+        found = self._stored.find(invariant.expected)
         if found is None:
-            return InvariantBreak(demand.name, "there is no such object")
-        wrong = find_differences(demand.expected, dict(found), {})
-        return InvariantBreak(demand.name, "; ".join(map(str, wrong))) if wrong else None
+            return InvariantBreak(invariant.name, "there is no such object")
+        wrong = find_differences(invariant.expected, dict(found), {})
+        return InvariantBreak(invariant.name, "; ".join(map(str, wrong))) if wrong else None
 
 
 def _make_stuck_breaks(lacking: MissingPods) -> list[InvariantBreak]:
@@ -317,10 +329,12 @@ def _make_missing_breaks(short: MissingPods, explained: Collection[str]) -> list
     return [*breaks, *(InvariantBreak(invariants.REPLICAS_UP, f"{name}: {text}", name) for name in others)]
 
 
-def _count_harm(seen: Sequence[Observation], *, looping: bool) -> dict[str, int]:
+def _count_harm(observations: Sequence[Observation], *, looping: bool) -> dict[str, int]:
     """Return the number of harmful observations by kind; in a hot loop, the number of workloads."""
     found = Counter(
-        (fact.harm, fact.workload or fact.object) for fact in seen if fact.harm in _COUNTED and fact.is_harmful
+        (observation.kind, observation.workload or observation.object)
+        for observation in observations
+        if observation.kind in _COUNTED and observation.is_harmful
     )
     return {
         harm: sum(1 if looping else count for (name, _), count in found.items() if name == harm) for harm in _COUNTED
@@ -363,13 +377,13 @@ def _target_node(pod: ReadOnlyObject) -> str:
     return ""
 
 
-def _is_harmful_loop(seen: Sequence[Observation]) -> bool:
+def _is_harmful_loop(observations: Sequence[Observation]) -> bool:
     """Return whether a hot loop is harm: not if all its pods end as they would if all had changed."""
-    endings = [fact for fact in seen if fact.harm in _ENDINGS]
-    return any(fact.is_harmful for fact in seen) or not endings
+    endings = [observation for observation in observations if observation.kind in _ENDINGS]
+    return any(observation.is_harmful for observation in observations) or not endings
 
 
-def _describe_loop(plan: RolloutPlan, seen: Sequence[Observation]) -> str:
-    created = [fact for fact in seen if fact.harm == "created"]
-    owners = sorted({fact.workload or fact.object for fact in created})
+def _describe_loop(plan: RolloutPlan, observations: Sequence[Observation]) -> str:
+    created = [observation for observation in observations if observation.kind is ObservationKind.CREATED]
+    owners = sorted({observation.workload or observation.object for observation in created})
     return f"more than {plan.creations_max} pods made in one step: {', '.join(owners) or 'workers undo each other'}"

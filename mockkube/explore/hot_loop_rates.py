@@ -103,8 +103,8 @@ def count_created_pods(
     for step in steps:
         for write in step.writes:
             if write.resource == PODS and write.verb == "create":
-                own = intent.workload_of(write.load_object())
-                name = own.name if own is not None else write.name
+                workload = intent.workload_of(write.load_object())
+                name = workload.name if workload is not None else write.name
                 counts.setdefault(name, Counter())[min(int(step.at - began), window_seconds - 1)] += 1
     created = [
         CreatedPods(name, tuple((second, each[second]) for second in range(window_seconds)))

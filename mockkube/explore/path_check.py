@@ -31,9 +31,11 @@ class PathCheckResult:
     differences: tuple[PathDifference, ...]
 
 
-def check_paths(known: KnownMoves, ways: Sequence[Moves], play: PlayPaths, *, count: int, seed: int) -> PathCheckResult:
+def check_paths(
+    known: KnownMoves, paths: Sequence[Moves], play: PlayPaths, *, count: int, seed: int
+) -> PathCheckResult:
     """Play a random sample of the paths on clusters of their own; compare harm, breaks and states."""
-    drawn = random_for(seed, "check").sample(list(ways), min(count, len(ways)))
+    drawn = random_for(seed, "check").sample(list(paths), min(count, len(paths)))
     found = [
         one
         for played_path in play(drawn)
@@ -44,6 +46,6 @@ def check_paths(known: KnownMoves, ways: Sequence[Moves], play: PlayPaths, *, co
 
 def _find_difference(known: KnownMoves, moves: Moves, played: Sequence[MoveResult]) -> PathDifference | None:
     known_results = known.results_along(moves)
-    assert known_results is not None, "an exploration ends when every walk is known"
+    assert known_results is not None, "an exploration ends when every path is known"
     both = enumerate(zip(known_results, played, strict=True))
     return next((PathDifference(moves, at, one, other) for at, (one, other) in both if one != other), None)

@@ -71,7 +71,7 @@ class HotLoopChooser:
         self._trace, self._first, self._seen, self._made = trace, len(trace), len(trace), 0
 
     def choose(self, ready: Sequence[Worker]) -> Worker:
-        """Return the first worker; raise HotLoop after too many pods."""
+        """Return the first worker; raise HotLoopDetected after too many pods."""
         created = 0
         for step in self._trace[self._seen :]:
             created += sum(write.resource == PODS and write.verb == "create" for write in step.writes)
@@ -92,7 +92,7 @@ class MoveRecord:
     move: Move
     began: float
     ended: float
-    facts: tuple[Observation, ...]
+    observations: tuple[Observation, ...]
     # Rejections of users' requests and of disturbances.
     refused: tuple[str, ...]
     # Pending pods, with the scheduler's messages.
@@ -110,8 +110,8 @@ class PathRunner:
     def __init__(self, plan: RolloutPlan, *, explains: bool = False) -> None:
         self.plan = plan
         self._with_explanations = explains
-        self._journal = journal = OperatorRequests()
-        self.intent = OperatorIntent(plan, ReferenceCluster(plan, self._settings), journal)
+        self._requests = requests = OperatorRequests()
+        self.intent = OperatorIntent(plan, ReferenceCluster(plan, self._settings), requests)
         self.stored = StoredObjects()
         self._times = TaintTimes()
         self.judge = HarmJudge(plan, self.intent, self.stored)
@@ -124,7 +124,7 @@ class PathRunner:
         if plan.trains is not None:
             configuration = replace(configuration, release_trains=plan.trains)
         self.cluster = SimulatedCluster(SimulatedClusterConfig(configuration, seed=plan.seed))
-        self.world = OperatorWorld(self.cluster, RunContext({}, Path()), journal)
+        self.world = OperatorWorld(self.cluster, RunContext({}, Path()), requests)
         self._stack = AsyncExitStack()
         self._pending = list(plan.workload)
         self._done: dict[str, Direction] = {}
@@ -197,7 +197,7 @@ class PathRunner:
         self._paused = False
         self._chooser.start_counting(trace)
         self.judge.start_move()
-        waited, invalid = bool(self.judge.list_waiting()), self._journal.invalid_count
+        waited, invalid = bool(self.judge.list_waiting()), self._requests.invalid_count
         try:
             await self._play_move(move)
         # A loop ends the move early: nothing new would happen in it, and its pods would fill the trace.
@@ -215,8 +215,8 @@ class PathRunner:
             self.judge.start_rollback()
             self.recorder.record_turn()
         down = isinstance(move, ChangeMove | DisturbanceMove) and move.direction is Direction.DOWN
-        refusing = down and self._journal.invalid_count > invalid and any(map(is_api_server, self.plan.components))
-        taken = replace(
+        refusing = down and self._requests.invalid_count > invalid and any(map(is_api_server, self.plan.components))
+        results = replace(
             await self._make_result(move),
             exercised=self._find_exercised(steps, waited=waited, refused=refusing),
             is_eventful=has_events(steps) or refusing,
@@ -226,8 +226,8 @@ class PathRunner:
         ended, refused = self.cluster.clock.monotonic(), tuple(self._refused)
         stuck = tuple(f"{name}: {scheduling_message(pod)}" for name, pod in self.judge.list_waiting().items())
         why = await explain_harm(self.cluster, self.intent, self.stored, seen) if self._with_explanations else ()
-        self.records.append(MoveRecord(move, began, ended, seen, refused, stuck, taken, why, first))
-        return taken
+        self.records.append(MoveRecord(move, began, ended, seen, refused, stuck, results, why, first))
+        return results
 
     def _find_exercised(self, steps: Sequence[TraceStep], *, waited: bool, refused: bool) -> frozenset[str]:
         """Return the components that had to decide.
@@ -240,11 +240,11 @@ class PathRunner:
 
     async def _play_move(self, move: Move) -> None:
         match move:
-            case ChangeMove(phase, component):
-                await self._change_component(component, phase)
+            case ChangeMove(direction, component):
+                await self._change_component(component, direction)
                 await self._pass_step()
                 for one in self.plan.disturbances:
-                    if one.when is DisturbanceTiming.EVERY_STEP and phase in one.directions:
+                    if one.when is DisturbanceTiming.EVERY_STEP and direction in one.directions:
                         await self._play_disturbance(one.name, one.actions)
             case DisturbanceMove(_, name):
                 await self._play_disturbance(
@@ -263,10 +263,10 @@ class PathRunner:
                 for _ in range(RETRY_STEPS):
                     await self._pass_step()
 
-    async def _change_component(self, component: str, phase: Direction) -> None:
-        self._done[component] = phase
+    async def _change_component(self, component: str, direction: Direction) -> None:
+        self._done[component] = direction
         await self._apply_setting(
-            component, self.plan.find_change(component).setting_for(phase), f"{component} {phase}"
+            component, self.plan.find_change(component).setting_for(direction), f"{component} {direction}"
         )
 
     async def _apply_setting(self, component: str, setting: ComponentSetting, description: str = "") -> None:
@@ -316,7 +316,7 @@ class PathRunner:
     async def _pass_step(self) -> None:
         """Let a step's time pass; users retry what was not accepted."""
         await self._settle()
-        client, invalid = self.world.client(), self._journal.invalid_count
+        client, invalid = self.world.client(), self._requests.invalid_count
         # Users retry at every step: a workload that needs the new feature is accepted once the API server has changed.
         for manifest in list(self._pending):
             metadata = {"namespace": "default", **manifest["metadata"]}
@@ -325,7 +325,7 @@ class PathRunner:
                 await client.create(manifest["kind"], {**manifest, "metadata": metadata})
             except ApiError as error:
                 self._refused.append(f"{manifest['kind']}/{metadata['name']}: {error.message}")
-                self._journal.invalid_count = invalid  # it was never accepted, so this refusal says nothing new
+                self._requests.invalid_count = invalid  # it was never accepted, so this refusal says nothing new
             else:
                 self._pending.remove(manifest)
         await self.pass_time(self.plan.seconds)
@@ -357,9 +357,9 @@ class PathRunner:
 
     def _completed_direction(self, move: Move) -> Direction | None:
         """Return the direction in which all components have changed; None if some have not."""
-        phase = move.direction if isinstance(move, ChangeMove | DisturbanceMove) else Direction.UP
-        ended = len(self._done) == len(self.plan.changes) and set(self._done.values()) == {phase}
-        return phase if ended else None
+        direction = move.direction if isinstance(move, ChangeMove | DisturbanceMove) else Direction.UP
+        ended = len(self._done) == len(self.plan.changes) and set(self._done.values()) == {direction}
+        return direction if ended else None
 
     def state(self) -> State:
         """Return the identity of the cluster's state.
@@ -380,8 +380,8 @@ async def play_path(plan: RolloutPlan, moves: Moves) -> PlayedPath:
     """Make all moves on a new cluster."""
     async with PathRunner(plan) as runner:
         start = runner.state()
-        taken = [await runner.make_move(move) for move in moves]
-    return PlayedPath(moves, start, tuple(taken))
+        results = [await runner.make_move(move) for move in moves]
+    return PlayedPath(moves, start, tuple(results))
 
 
 async def replay_path(plan: RolloutPlan, moves: Moves, until: str = "") -> PathRunner:

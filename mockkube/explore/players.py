@@ -23,9 +23,9 @@ class SequentialPlayer:
     def __init__(self, plan: RolloutPlan) -> None:
         self._plan = plan
 
-    def __call__(self, ways: Sequence[Moves]) -> Iterator[PlayedPath]:
+    def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path."""
-        for moves in ways:
+        for moves in paths:
             yield asyncio.run(play_path(self._plan, moves))
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
@@ -47,9 +47,9 @@ class ParallelPlayer:
     def __exit__(self, *exc_info: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def __call__(self, ways: Sequence[Moves]) -> Iterator[PlayedPath]:
+    def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path, in their order: what is learned must not depend on which process is faster."""
-        yield from self._pool.map(_play_path, ways)
+        yield from self._pool.map(_play_path, paths)
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop, in their order."""

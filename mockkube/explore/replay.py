@@ -12,7 +12,7 @@ from mockkube.explore.conclusions import Conclusions
 from mockkube.explore.counterexample_scenario import render_counterexample
 from mockkube.explore.exploration import Counterexample, Exploration
 from mockkube.explore.hot_loop_rates import HotLoopRate
-from mockkube.explore.observation.observations import Observation
+from mockkube.explore.observation.observations import Observation, ObservationKind
 from mockkube.explore.observation.operator_intent import Workload
 from mockkube.explore.observation.stored_objects import PODS
 from mockkube.explore.path_runner import MoveRecord, PathRunner
@@ -26,7 +26,7 @@ from mockkube.scheduler.scheduler import Scheduler
 
 UNDISTURBED: Final = "undisturbed"
 """Name of the path down without disturbances, for `--trace` and for links."""
-_ENDS_POD: Final = ("evicted", "rejected", "removed")
+_ENDS_POD: Final = (ObservationKind.EVICTED, ObservationKind.REJECTED, ObservationKind.REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Replay:
 
     plan: RolloutPlan
     moves: Moves
-    steps: tuple[ReplayedMove, ...]
+    replayed_moves: tuple[ReplayedMove, ...]
     moments: tuple[TracedStep, ...]
     """Moments since the first move."""
     running: Mapping[str, str]
@@ -73,19 +73,19 @@ class Replay:
 
     def moments_of(self, index: int) -> tuple[TracedStep, ...]:
         """Return the moments of one step."""
-        end = self.steps[index + 1].moment if index + 1 < len(self.steps) else len(self.moments)
-        return self.moments[self.steps[index].moment : end]
+        end = self.replayed_moves[index + 1].moment if index + 1 < len(self.replayed_moves) else len(self.moments)
+        return self.moments[self.replayed_moves[index].moment : end]
 
     def lost_pods(self) -> Iterator[tuple[int, Observation]]:
         """Yield the index of the step and the fact for each pod that ran before the direction down and was ended."""
-        for index, step in enumerate(self.steps):
-            for fact in step.record.facts:
-                if fact.harm in _ENDS_POD and fact.uid in self.running:
-                    yield index, fact
+        for index, replayed in enumerate(self.replayed_moves):
+            for observation in replayed.record.observations:
+                if observation.kind in _ENDS_POD and observation.uid in self.running:
+                    yield index, observation
 
     def unharmed_workloads(self) -> list[str]:
         """Return the workloads that lost none of their running pods."""
-        harmed = {fact.workload for _, fact in self.lost_pods()}
+        harmed = {observation.workload for _, observation in self.lost_pods()}
         return [name for name in dict.fromkeys(self.running.values()) if name not in harmed]
 
 
@@ -134,12 +134,12 @@ def collect_evidence(result: Exploration) -> Evidence:
 def replay_undisturbed(result: Exploration) -> UndisturbedReplays:
     """Replay the example order up with the example order down and the prepared ones, without disturbances."""
     found = Conclusions(result)
-    calm = replace(result.plan, disturbances=())
+    undisturbed = replace(result.plan, disturbances=())
     example = (found.example_down.order, "")
     wanted = {example, *((one.order, one.prepares) for one in found.prepared())}
     replays = {
-        (path.down, path.prepares): _replay(calm, path.moves[:-1])
-        for path in list_paths(calm)
+        (path.down, path.prepares): _replay(undisturbed, path.moves[:-1])
+        for path in list_paths(undisturbed)
         if path.up == found.example_up.order and (path.down, path.prepares) in wanted
     }
     by_order = {key: one for key, (one, _) in replays.items()}
@@ -160,23 +160,23 @@ def _replay_counterexamples(result: Exploration) -> Iterator[Replay]:
             same.append(one)
     for moves, some in reversed(paths):
         examples = tuple(sorted(some, key=lambda one: len(one.moves)))
-        replayed, runner = _replay(result.plan, moves)
+        replay, runner = _replay(result.plan, moves)
         scenario = render_counterexample(result.plan, examples[-1], runner)
-        yield replace(replayed, examples=examples, shown=examples[-1], scenario=scenario, rates=result.rates)
+        yield replace(replay, examples=examples, shown=examples[-1], scenario=scenario, rates=result.rates)
 
 
-def _with_first_breaks(replayed: Replay, journey: PathRunner) -> Replay:
+def _with_first_breaks(replay: Replay, runner: PathRunner) -> Replay:
     """Return a replay without disturbances with each invariant as it breaks first."""
-    path = next(one for one in list_paths(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
+    path = next(one for one in list_paths(replay.plan) if one.moves[: len(replay.moves)] == replay.moves)
     first: dict[str, Counterexample] = {}
-    for index, step in enumerate(replayed.steps):
-        for one in step.record.result.breaks:
-            first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replayed.moves[: index + 1], path))
+    for index, replayed in enumerate(replay.replayed_moves):
+        for one in replayed.record.result.breaks:
+            first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replay.moves[: index + 1], path))
     # A scenario asserts at its end, so it can only show what is still broken there.
-    last = {one.invariant for one in replayed.steps[-1].record.result.breaks}
+    last = {one.invariant for one in replay.replayed_moves[-1].record.result.breaks}
     shown = next((first[name] for name in (ROLLBACK_RESTORES, REPLICAS_UP) if name in last), None)
-    scenario = render_counterexample(replayed.plan, shown, journey) if shown is not None else None
-    return replace(replayed, examples=tuple(first.values()), shown=shown, scenario=scenario, undisturbed=True)
+    scenario = render_counterexample(replay.plan, shown, runner) if shown is not None else None
+    return replace(replay, examples=tuple(first.values()), shown=shown, scenario=scenario, undisturbed=True)
 
 
 def _replay(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
@@ -185,7 +185,7 @@ def _replay(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
 
 
 async def _play(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
-    steps: list[ReplayedMove] = []
+    replayed_moves: list[ReplayedMove] = []
     running: dict[str, str] = {}
     async with PathRunner(plan, explains=True) as runner:
         trace = runner.cluster.trace
@@ -193,27 +193,27 @@ async def _play(plan: RolloutPlan, moves: Moves) -> tuple[Replay, PathRunner]:
         for move in moves:
             moment = len(trace.steps) - first
             await runner.make_move(move)
-            steps.append(ReplayedMove(runner.records[-1], moment, tuple(_unserved(runner)), ()))
+            replayed_moves.append(ReplayedMove(runner.records[-1], moment, tuple(_unserved(runner)), ()))
             if isinstance(move, TurnMove):
                 running = dict(_running(runner))
         moments = tuple(read_trace(trace))[first:]
     # Causes are looked up at the end, when every workload is known under its last manifest.
     workloads = runner.intent.workloads
-    for index, step in enumerate(steps):
-        steps[index] = replace(step, causes=_causes(plan, moves[: index + 1], step, workloads))
+    for index, replayed in enumerate(replayed_moves):
+        replayed_moves[index] = replace(replayed, causes=_causes(plan, moves[: index + 1], replayed, workloads))
     missing = {one.name: runner.intent.count_missing(one, runner.stored) for one in reversed(workloads)}
-    return Replay(plan, moves, tuple(steps), moments, running, missing), runner
+    return Replay(plan, moves, tuple(replayed_moves), moments, running, missing), runner
 
 
-def _running(journey: PathRunner) -> Iterator[tuple[str, str]]:
-    for pod in journey.stored.list_objects(PODS).values():
-        own = journey.intent.workload_of(pod)
-        if own is not None and (pod.get("status") or {}).get("phase") == "Running":
-            yield pod["metadata"]["uid"], own.name
+def _running(runner: PathRunner) -> Iterator[tuple[str, str]]:
+    for pod in runner.stored.list_objects(PODS).values():
+        workload = runner.intent.workload_of(pod)
+        if workload is not None and (pod.get("status") or {}).get("phase") == "Running":
+            yield pod["metadata"]["uid"], workload.name
 
 
-def _unserved(journey: PathRunner) -> Iterator[str]:
-    scheduler = journey.cluster.get_component(SCHEDULER)
+def _unserved(runner: PathRunner) -> Iterator[str]:
+    scheduler = runner.cluster.get_component(SCHEDULER)
     if not isinstance(scheduler, Scheduler):
         return
     for cache in scheduler.informers.workers:
@@ -223,22 +223,28 @@ def _unserved(journey: PathRunner) -> Iterator[str]:
             yield f"{known.plural}.{known.group}/{version}" if known.group else known.plural
 
 
-def _causes(plan: RolloutPlan, moves: Moves, step: ReplayedMove, workloads: list[Workload]) -> tuple[str, ...]:
+def _causes(plan: RolloutPlan, moves: Moves, replayed: ReplayedMove, workloads: list[Workload]) -> tuple[str, ...]:
     settings = compute_settings(plan, moves)
     causes: dict[str, None] = {}
-    for fact in step.record.facts:
-        own = next((one for one in workloads if fact.workload in (one.name, "") and _concerns(fact, one)), None)
-        if fact.harm != "created" and fact.component in settings:
-            causes[explain_component(plan, fact.component, settings[fact.component], own)] = None
-    stuck = step.record.stuck and not step.record.result.harm.loops
+    for observation in replayed.record.observations:
+        workload = next(
+            (one for one in workloads if observation.workload in (one.name, "") and _concerns(observation, one)), None
+        )
+        if observation.kind is not ObservationKind.CREATED and observation.component in settings:
+            causes[explain_component(plan, observation.component, settings[observation.component], workload)] = None
+    stuck = replayed.record.stuck and not replayed.record.result.harm.loops
     # A scheduler whose informers never fill schedules no pod at all: what pods ask for is no cause then.
-    if stuck and not step.unserved and SCHEDULER in settings:
+    if stuck and not replayed.unserved and SCHEDULER in settings:
         causes.update(
-            dict.fromkeys(sorted({explain_component(plan, SCHEDULER, settings[SCHEDULER], own) for own in workloads}))
+            dict.fromkeys(
+                sorted({explain_component(plan, SCHEDULER, settings[SCHEDULER], workload) for workload in workloads})
+            )
         )
     return tuple(text for text in causes if text)
 
 
-def _concerns(fact: Observation, workload: Workload) -> bool:
+def _concerns(observation: Observation, workload: Workload) -> bool:
     # An object that a controller creates for a workload carries the workload's name as prefix.
-    return bool(fact.workload) or fact.object.partition("/")[2].startswith(workload.manifest["metadata"]["name"])
+    return bool(observation.workload) or observation.object.partition("/")[2].startswith(
+        workload.manifest["metadata"]["name"]
+    )

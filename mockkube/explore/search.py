@@ -68,52 +68,52 @@ class KnownMoves:
     # Moves played on clusters, including those that were known already.
     played: int = 0
     # Moves that came out differently when played again: the identity of their state omits something that matters.
-    surprises: list[tuple[State, Move]] = field(default_factory=list)
-    # Number of surprises with other broken invariants.
-    doubts: int = 0
+    mismatches: list[tuple[State, Move]] = field(default_factory=list)
+    # Number of mismatches with other broken invariants.
+    verdict_mismatches: int = 0
 
     def results_along(self, moves: Moves) -> Sequence[MoveResult] | None:
         """Return the results of the moves one after the other; None if one is unknown."""
-        state, taken = self.start, []
+        state, results = self.start, []
         for move in moves:
-            step = self.results.get((state, move))
-            if step is None:
+            result = self.results.get((state, move))
+            if result is None:
                 return None
-            taken.append(step)
-            state = step.state
-        return taken
+            results.append(result)
+            state = result.state
+        return results
 
     def find_first_unknown(self, moves: Moves) -> tuple[State, int]:
         """Return the state after the known moves, and their number."""
         state = self.start
         for index, move in enumerate(moves):
-            step = self.results.get((state, move))
-            if step is None:
+            result = self.results.get((state, move))
+            if result is None:
                 return state, index
-            state = step.state
+            state = result.state
         return state, len(moves)
 
-    def add_path(self, moves: Moves, start: State, taken: Sequence[MoveResult]) -> None:
+    def add_path(self, moves: Moves, start: State, results: Sequence[MoveResult]) -> None:
         """Add the results of a played path."""
         state = self.start = start
-        for move, step in zip(moves, taken, strict=True):
-            known = self.results.setdefault((state, move), step)
-            if known != step:
-                self.surprises.append((state, move))
-                self.doubts += _broken_invariants(known) != _broken_invariants(step)
+        for move, result in zip(moves, results, strict=True):
+            known = self.results.setdefault((state, move), result)
+            if known != result:
+                self.mismatches.append((state, move))
+                self.verdict_mismatches += _broken_invariants(known) != _broken_invariants(result)
             # Continue from the state recorded first, so that paths with the same moves stay comparable after a
             # surprise.
             state = known.state
-        self.played += len(taken)
+        self.played += len(results)
 
     @property
     def states(self) -> int:
         """Number of different states."""
-        return len({self.start, *(step.state for step in self.results.values())})
+        return len({self.start, *(result.state for result in self.results.values())})
 
 
-def _broken_invariants(step: MoveResult) -> set[str]:
-    return {one.invariant for one in step.breaks}
+def _broken_invariants(result: MoveResult) -> set[str]:
+    return {one.invariant for one in result.breaks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,11 @@ PlayPaths = Callable[[Sequence[Moves]], Iterable[PlayedPath]]
 
 
 def explore_paths(
-    ways: Sequence[Moves], play: PlayPaths, on_progress: Callable[[int], None] = lambda left: None
+    paths: Sequence[Moves], play: PlayPaths, on_progress: Callable[[int], None] = lambda left: None
 ) -> KnownMoves:
     """Play until every path is known; `on_progress` is called with the number of paths that are not."""
     known = KnownMoves()
-    unknown: Sequence[Moves] = list(dict.fromkeys(ways))
+    unknown: Sequence[Moves] = list(dict.fromkeys(paths))
     batch = list(_covering_paths(unknown))
     while batch:
         for played_path in play(batch):
@@ -145,9 +145,9 @@ def explore_paths(
     return known
 
 
-def _covering_paths(ways: Sequence[Moves]) -> Iterator[Moves]:
+def _covering_paths(paths: Sequence[Moves]) -> Iterator[Moves]:
     """Yield paths that would suffice if the order of past moves did not matter, which is often nearly so."""
-    wanted = {moves: {(frozenset(moves[:index]), move) for index, move in enumerate(moves)} for moves in ways}
+    wanted = {moves: {(frozenset(moves[:index]), move) for index, move in enumerate(moves)} for moves in paths}
     left = set().union(*wanted.values())
     while left:
         # Greedy set cover: a few paths teach most moves, and the remaining ones are found by the frontier.
@@ -156,10 +156,10 @@ def _covering_paths(ways: Sequence[Moves]) -> Iterator[Moves]:
         yield best
 
 
-def _frontier_paths(known: KnownMoves, ways: Iterable[Moves]) -> Iterator[Moves]:
+def _frontier_paths(known: KnownMoves, paths: Iterable[Moves]) -> Iterator[Moves]:
     """Yield one path for each unknown (state, move) that is first on some path; earliest in the path first."""
     first_paths: dict[tuple[State, Move], tuple[int, Moves]] = {}
-    for moves in ways:
+    for moves in paths:
         state, at = known.find_first_unknown(moves)
         first_paths.setdefault((state, moves[at]), (at, moves))
     for _, moves in sorted(first_paths.values(), key=lambda one: one[0]):

@@ -56,15 +56,15 @@ class Answer(Conclusions):
         self._undisturbed = evidence.undisturbed.by_order if evidence is not None else {}
         self.undisturbed_harm = evidence.undisturbed.harm if evidence is not None else None
 
-    def rule(self, phase: Direction) -> Rule:
+    def rule(self, direction: Direction) -> Rule:
         """Return the rule that all safe orders have in common."""
-        return find_rule([one.order for one in self.safe(phase)], [one.order for one in self.unprepared(phase)])
+        return find_rule([one.order for one in self.safe(direction)], [one.order for one in self.unprepared(direction)])
 
-    def harm_groups(self, phase: Direction) -> list[HarmGroup]:
+    def harm_groups(self, direction: Direction) -> list[HarmGroup]:
         """Return the unsafe orders in groups of about equal harm, the least harmful group first."""
-        every = [one.order for one in self.unprepared(phase)]
+        every = [one.order for one in self.unprepared(direction)]
         return [HarmGroup(tuple(some), find_rule([one.order for one in some], every))
-                for some in self.group_by_harm(phase)]  # fmt: skip
+                for some in self.group_by_harm(direction)]  # fmt: skip
 
     @property
     def first_undisturbed(self) -> Replay | None:
@@ -73,17 +73,17 @@ class Answer(Conclusions):
 
     # In sentences
 
-    def answer_sentences(self, phase: Direction) -> Iterator[str]:
+    def answer_sentences(self, direction: Direction) -> Iterator[str]:
         """Yield the answer for one direction, the rule that safe orders follow first."""
         if changes_versions(self.plan):
-            yield from self._policy(phase)
-        yield from self._rule(phase)
-        if phase is Direction.DOWN:
+            yield from self._policy(direction)
+        yield from self._rule(direction)
+        if direction is Direction.DOWN:
             yield from self._prepared()
             yield from self._least_harm_down()
             yield from self._running_pods()
-        yield from self._claims(phase)
-        if phase is Direction.UP:
+        yield from self._claims(direction)
+        if direction is Direction.UP:
             yield from self._refused_meanwhile()
             yield from self._untested_pods()
 
@@ -92,12 +92,12 @@ class Answer(Conclusions):
         if self.all_workloads_need_change():
             yield "Pods that do not use it were not part of this test: all workloads here do."
 
-    def describe_mechanism(self, phase: Direction) -> str:
+    def describe_mechanism(self, direction: Direction) -> str:
         """Return in a line what orders have in common by the component that changes last (up) or first (down).
 
         Up, everything else has changed before the last component, so what is left is its own harm; down, the reverse.
         """
-        orders, (place, word) = self.unprepared(phase), (-1, "last") if phase is Direction.UP else (0, "first")
+        orders, (place, word) = self.unprepared(direction), (-1, "last") if direction is Direction.UP else (0, "first")
         always = set.intersection(*(set(broken_invariants(one)) for one in orders))
         names = sorted({one.order[place] for one in orders})
         found = sorted((_shared_harm([one for one in orders if one.order[place] == name], always), name)
@@ -110,26 +110,26 @@ class Answer(Conclusions):
             f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
         )
 
-    def _rule(self, phase: Direction) -> Iterator[str]:
-        plain, safe, rule = self.unprepared(phase), self.safe(phase), self.rule(phase)
+    def _rule(self, direction: Direction) -> Iterator[str]:
+        plain, safe, rule = self.unprepared(direction), self.safe(direction), self.rule(direction)
         whether = "Policy aside, to" if changes_versions(self.plan) else "To"
-        verb = f"{whether} {self.words.verb(phase)}"
-        untried, unsafe = self.untried(phase), self.unsafe(phase)
+        verb = f"{whether} {self.words.verb(direction)}"
+        untried, unsafe = self.untried(direction), self.unsafe(direction)
         if not safe and not unsafe:
             yield f"**{verb}: not tried.** {NOTHING_HAPPENED[:1].upper()}{NOTHING_HAPPENED[1:]}."
             return
         if not safe:
-            yield from self._no_safe_order(phase)
-            yield from self._not_tried(phase)
+            yield from self._no_safe_order(direction)
+            yield from self._not_tried(direction)
             return
         if len(safe) == len(plain):
             yield f"**{verb}: in any order.** Each of the {len(plain)} orders is safe: nothing broke."
-            yield from self._not_tried(phase)
+            yield from self._not_tried(direction)
             return
-        yield from self._not_tried(phase)
+        yield from self._not_tried(direction)
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
-            example = format_order((self.example_up if phase is Direction.UP else self.example_down).order)
+            example = format_order((self.example_up if direction is Direction.UP else self.example_down).order)
             # The advice is the strict rule; orders that follow it only by the exception are counted, not advised.
             if rule.needs_adjacent_changes:
                 strict = f"**{verb}: {rule.strict_text}.** For example {example}."
@@ -147,41 +147,41 @@ class Answer(Conclusions):
         if rule.needs_adjacent_changes:
             yield (
                 '"Right after it" is not shown to be safe: such an order passes through a mix in which others break, '
-                f"which was held here for {count_noun(1 + len(self._every_step(phase)), 'pause')} of "
+                f"which was held here for {count_noun(1 + len(self._every_step(direction)), 'pause')} of "
                 f"{self.plan.seconds} s of "
                 "virtual time and one course of events only. Do not stop in between; better take an order without it."
             )
 
-    def _not_tried(self, phase: Direction) -> Iterator[str]:
+    def _not_tried(self, direction: Direction) -> Iterator[str]:
         """Say which orders and which components were not tried."""
-        if untried := self.untried(phase):
+        if untried := self.untried(direction):
             were, them = ("was", "it") if len(untried) == 1 else ("were", "them")
             yield f"**{count_noun(len(untried), 'order')} {were} not tried:** in {them} {NOTHING_HAPPENED}."
-        if names := self.not_exercised(phase):
+        if names := self.not_exercised(direction):
             belong = "it belongs" if len(names) == 1 else "they belong"
             which = join_words(f"`{name}`" for name in names)
             yield f"**Not tried: {which}** ({NOT_EXERCISED}). Nothing here says where in an order {belong}."
 
-    def _every_step(self, phase: Direction) -> list[str]:
-        return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.directions]
+    def _every_step(self, direction: Direction) -> list[str]:
+        return [one.name for one in self.plan.disturbances if one.when == "every-step" and direction in one.directions]
 
-    def _no_safe_order(self, phase: Direction) -> Iterator[str]:
-        using = " while workloads use it" if phase is Direction.DOWN and self.words.gates else ""
-        plain, unsafe = self.unprepared(phase), self.unsafe(phase)
+    def _no_safe_order(self, direction: Direction) -> Iterator[str]:
+        using = " while workloads use it" if direction is Direction.DOWN and self.words.gates else ""
+        plain, unsafe = self.unprepared(direction), self.unsafe(direction)
         which = (
             f"Each of the {len(plain)} orders" if len(unsafe) == len(plain) else f"{len(unsafe)} of {len(plain)} orders"
         )
-        yield f"**To {self.words.verb(phase)}: no order is safe{using}.** {which} broke something."
-        if phase is Direction.UP:
-            yield from self._least_harm(phase)
+        yield f"**To {self.words.verb(direction)}: no order is safe{using}.** {which} broke something."
+        if direction is Direction.UP:
+            yield from self._least_harm(direction)
 
     def _least_harm_down(self) -> Iterator[str]:
         if self.unsafe(Direction.DOWN) and not self.safe(Direction.DOWN):
             yield from self._least_harm(Direction.DOWN)
 
-    def _least_harm(self, phase: Direction) -> Iterator[str]:
+    def _least_harm(self, direction: Direction) -> Iterator[str]:
         """Say which group of orders does least harm; within a group the difference is too small to count."""
-        plain, groups = self.unprepared(phase), self.harm_groups(phase)
+        plain, groups = self.unprepared(direction), self.harm_groups(direction)
         first, rest = groups[0], groups[1:]
         if not rest:
             yield f"**All {len(plain)} orders are about equal** (harm {first.span}; how it is counted stands below)."
@@ -198,9 +198,9 @@ class Answer(Conclusions):
             f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
         )
 
-    def _policy(self, phase: Direction) -> Iterator[str]:
-        plain = self.unprepared(phase)
-        good = [one for one in plain if self.is_supported(phase, one.order)]
+    def _policy(self, direction: Direction) -> Iterator[str]:
+        plain = self.unprepared(direction)
+        good = [one for one in plain if self.is_supported(direction, one.order)]
         if not good:
             yield "The version skew policy of Kubernetes supports none of these orders; it was not enforced here."
             return
@@ -211,22 +211,22 @@ class Answer(Conclusions):
             if safe == len(good)
             else f"{safe or 'none'} of them {'is' if safe == 1 else 'are'} safe"
         )
-        verb, storage = self.words.verb(phase), self._storage(phase)
+        verb, storage = self.words.verb(direction), self._storage(direction)
         yield (
             f"**To {verb}: {rule.text}.** So the mixes of versions stay within the version skew policy of Kubernetes "
             f"({len(good)} of the {len(plain)} orders), and {which}.{storage} The other orders were tried as well, the "
             "policy was not enforced: what is said of them is no advice to use them."
         )
 
-    def _storage(self, phase: Direction) -> str:
+    def _storage(self, direction: Direction) -> str:
         """Say that the skew policy does not cover stored objects, for the direction down."""
-        if phase is Direction.UP:
+        if direction is Direction.UP:
             return ""
         return " Whether what the newer API server has stored can be read by the older one, it does not say."
 
-    def _claims(self, phase: Direction) -> Iterator[str]:
+    def _claims(self, direction: Direction) -> Iterator[str]:
         for written, one in self.result.list_written():
-            if written.direction is phase and not written.prepare:
+            if written.direction is direction and not written.prepare:
                 yield self._claim(written, one)
 
     def _claim(self, written: WrittenOrder, one: OrderVerdict) -> str:
@@ -315,10 +315,10 @@ class Answer(Conclusions):
         if replay is None:
             return
         last, names = 0, dict[str, None]()
-        for index, step in enumerate(replay.steps):
-            if isinstance(step.record.move, TurnMove):
+        for index, replayed in enumerate(replay.replayed_moves):
+            if isinstance(replayed.record.move, TurnMove):
                 break
-            found = [text.partition(":")[0].lower() for text in step.record.refused]
+            found = [text.partition(":")[0].lower() for text in replayed.record.refused]
             names.update(dict.fromkeys(found))
             last = index + 1 if found else last
         if names:

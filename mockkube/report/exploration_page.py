@@ -34,7 +34,7 @@ def render(evidence: Evidence) -> str:
         places=replay_summary.number_invariants(evidence.replays),
         changes_versions=changes_versions(evidence.result.plan),
         figures=list(_figures(answer)),
-        tables=[table for phase in Direction for table in _tables(answer, phase)],
+        tables=[table for direction in Direction for table in _tables(answer, direction)],
         harm_map=_harm_map(answer),
         has_restarts=any(one.worker.startswith("restart: ") for replay in evidence.replays for one in replay.moments),
         Phase=Direction,
@@ -59,13 +59,13 @@ def render(evidence: Evidence) -> str:
 
 def _figures(answer: Answer) -> Iterator[tuple[int, int, str]]:
     """Yield the figures at the top of the page: a count, the total and a text."""
-    for phase in Direction:
-        verb, orders = answer.words.verb(phase), answer.unprepared(phase)
-        yield len(answer.safe(phase)), len(orders), f"orders to {verb} are safe"
-        if untried := answer.untried(phase):
+    for direction in Direction:
+        verb, orders = answer.words.verb(direction), answer.unprepared(direction)
+        yield len(answer.safe(direction)), len(orders), f"orders to {verb} are safe"
+        if untried := answer.untried(direction):
             yield len(untried), len(orders), f"orders to {verb} were not tried"
         if changes_versions(answer.plan):
-            good = [one for one in orders if answer.is_supported(phase, one.order)]
+            good = [one for one in orders if answer.is_supported(direction, one.order)]
             yield (
                 sum(one.is_safe for one in good),
                 len(good),
@@ -98,8 +98,8 @@ class _OrderTable:
     prepared: bool = False
 
 
-def _tables(answer: Answer, phase: Direction) -> Iterator[_OrderTable]:
-    if phase is Direction.UP:
+def _tables(answer: Answer, direction: Direction) -> Iterator[_OrderTable]:
+    if direction is Direction.UP:
         own = "Harm on the way up alone"
     elif answer.independent:
         own = "Harm on the way down alone; it was the same after every way up"
@@ -109,21 +109,21 @@ def _tables(answer: Answer, phase: Direction) -> Iterator[_OrderTable]:
         f"{own}. Safe orders first, then from least to most harm; bars of both tables have one scale. ★ an order that "
         "the document prescribes, if need be with the other components put last"
     )
-    yield _OrderTable(phase, caption, _rows(answer, phase, answer.unprepared(phase)))
-    if phase is Direction.DOWN and (prepared := answer.prepared()):
+    yield _OrderTable(direction, caption, _rows(answer, direction, answer.unprepared(direction)))
+    if direction is Direction.DOWN and (prepared := answer.prepared()):
         caption = "Harm after the preparation: not to be compared with the table above, and not counted with it"
-        yield _OrderTable(phase, caption, _rows(answer, phase, prepared), prepared=True)
+        yield _OrderTable(direction, caption, _rows(answer, direction, prepared), prepared=True)
 
 
-def _rows(answer: Answer, phase: Direction, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
+def _rows(answer: Answer, direction: Direction, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
     # One scale for all tables, so that bars can be compared between them.
     worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
-    verdicts = answer.result.list_verdicts(phase)
+    verdicts = answer.result.list_verdicts(direction)
     return [
         _OrderRow(
-            anchor=f"{phase}-{verdicts.index(one)}",
+            anchor=f"{direction}-{verdicts.index(one)}",
             verdict=one,
-            skew_policy=next(iter(find_unsupported(answer.plan, phase, one.order)), "").partition(":")[0],
+            skew_policy=next(iter(find_unsupported(answer.plan, direction, one.order)), "").partition(":")[0],
             bar_width=one.worst.harm.score * 6 / worst,
         )
         for one in orders

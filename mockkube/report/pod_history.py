@@ -76,9 +76,9 @@ def apply_merge_patch(old: Any, patch: Any) -> Any:
 def describe_state(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
     """Return the state of a pod: a text, its colour, and one word to count by."""
     status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName", "")
-    phase, at = status.get("phase", "Pending"), f" on {node}" if node else ""
+    direction, at = status.get("phase", "Pending"), f" on {node}" if node else ""
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
-    if phase == "Failed":
+    if direction == "Failed":
         return f"Failed{at}: {status.get('reason', '')}".rstrip(": "), "bad", "Failed"
     # Checked before the deletion timestamp: an evicted pod gets the condition first and is deleted right after.
     disrupted = conditions.get("DisruptionTarget", {})
@@ -87,8 +87,8 @@ def describe_state(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]
     if (pod.get("metadata") or {}).get("deletionTimestamp"):
         return f"being deleted{f' by {by}' if by else ''}{at}", "going", "being deleted"
     # Of a pod with a node, Pending means that its kubelet has not started it yet.
-    if phase == "Pending" and not node:
+    if direction == "Pending" and not node:
         scheduled = conditions.get("PodScheduled", {})
         text = "Pending: unschedulable" if scheduled.get("reason") == "Unschedulable" else "Pending"
         return text, "wait", "Pending"
-    return f"{phase}{at}", "good" if phase in ("Running", "Succeeded") else "wait", phase
+    return f"{direction}{at}", "good" if direction in ("Running", "Succeeded") else "wait", direction

@@ -8,6 +8,7 @@ from typing import Final
 
 from mockkube.cluster.execution.step_trace import OPERATOR
 from mockkube.explore.harm_judge import NEVER_TRIED
+from mockkube.explore.observation.observations import ObservationKind
 from mockkube.explore.path_runner import MoveRecord
 from mockkube.explore.plans.orders import ChangeMove
 from mockkube.explore.plans.plan import ComponentSetting, Direction
@@ -34,8 +35,8 @@ def number_invariants(replays: Sequence[Replay]) -> Mapping[str, int]:
 def find_other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
     """Yield the invariants that break besides the examples of a replay: name, step and text."""
     known = {one.invariant for one in replay.examples}
-    for number, step in enumerate(replay.steps, 1):
-        for one in step.record.result.breaks:
+    for number, replayed in enumerate(replay.replayed_moves, 1):
+        for one in replayed.record.result.breaks:
             if one.invariant not in known:
                 known.add(one.invariant)
                 yield one.invariant, number, one.text
@@ -44,25 +45,25 @@ def find_other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
 def format_orders(words: Wording, replay: Replay) -> str:
     """Return the orders of a replay in a line."""
     moves = [move for move in replay.moves if isinstance(move, ChangeMove)]
-    orders = {phase: [move.component for move in moves if move.direction is phase] for phase in Direction}
-    parts = [f"{words.verb(phase)} {format_order(tuple(names))}" for phase, names in orders.items() if names]
+    orders = {direction: [move.component for move in moves if move.direction is direction] for direction in Direction}
+    parts = [f"{words.verb(direction)} {format_order(tuple(names))}" for direction, names in orders.items() if names]
     return f"{', then '.join(parts)}{', with nobody touching anything' if replay.undisturbed else ''}"
 
 
 def list_causes(replay: Replay, index: int) -> list[str]:
     """Return the reasons for the harm of a step."""
-    step = replay.steps[index]
+    replayed = replay.replayed_moves[index]
     # The causes of a step are about tolerations; an API that is not served stops the scheduler for every pod.
-    if not step.unserved or not step.record.stuck or step.record.result.harm.loops:
-        return list(step.causes)
+    if not replayed.unserved or not replayed.record.stuck or replayed.record.result.harm.loops:
+        return list(replayed.causes)
     settings = compute_settings(replay.plan, replay.moves[: index + 1])
     scheduler, server = (
         (setting.version if (setting := settings.get(name)) else None) or str(replay.plan.version)
         for name in ("kube-scheduler", "kube-apiserver")
     )
     return [
-        *step.causes,
-        f"kube-scheduler {scheduler} lists and watches {join_words(step.unserved)} before it decides anything. "
+        *replayed.causes,
+        f"kube-scheduler {scheduler} lists and watches {join_words(replayed.unserved)} before it decides anything. "
         f"kube-apiserver {server} does not serve that, so its informers never fill: from its start on it schedules no "
         "pod at all, of any kind. What the pods ask for has nothing to do with it.",
     ]
@@ -74,8 +75,10 @@ def summarize_replay(answer: Answer, replay: Replay, places: Mapping[str, int]) 
         f"`{one.invariant}` in step {len(one.moves)} ({answer.words.reword(one.text.rstrip('.'))})"
         for one in replay.examples
     ]
-    besides = [f"`{name}` in step {step}, as in Way {places[name]}" for name, step, _ in find_other_breaks(replay)]
-    meant = join_words(describe_breaks(each for step in replay.steps for each in step.record.result.breaks))
+    besides = [f"`{name}` in step {number}, as in Way {places[name]}" for name, number, _ in find_other_breaks(replay)]
+    meant = join_words(
+        describe_breaks(each for replayed in replay.replayed_moves for each in replayed.record.result.breaks)
+    )
     return f"{format_orders(answer.words, replay)}: {meant}. Broken: {'; '.join([*broken, *besides])}."
 
 
@@ -100,20 +103,24 @@ class StepSummary:
 
 def summarize_step(words: Wording, replay: Replay, index: int) -> StepSummary:
     """Return what happened in a step, with random parts of names left out."""
-    step, record = replay.steps[index], replay.steps[index].record
+    replayed, record = replay.replayed_moves[index], replay.replayed_moves[index].record
     # A refusal is repeated in every step until it is over; its text is worth showing once.
-    before = {text for earlier in replay.steps[:index] for text in earlier.record.refused}
+    before = {text for earlier in replay.replayed_moves[:index] for text in earlier.record.refused}
     refused = list(dict.fromkeys(record.refused))
     return StepSummary(
         record,
         [words.reword(text) for text in list_causes(replay, index)],
-        sum(fact.harm == "created" for fact in record.facts),
+        sum(observation.kind is ObservationKind.CREATED for observation in record.observations),
         _deleted(replay, index),
-        Counter(_DRAWN.sub("-*", fact.describe()) for fact in record.facts if fact.harm != "created"),
-        _waiting(step),
+        Counter(
+            _DRAWN.sub("-*", observation.describe())
+            for observation in record.observations
+            if observation.kind is not ObservationKind.CREATED
+        ),
+        _waiting(replayed),
         [text for text in refused if text not in before],
         [text.partition(":")[0] for text in refused if text in before],
-        bool(record.explanations) and not step.unserved,
+        bool(record.explanations) and not replayed.unserved,
     )
 
 
@@ -157,8 +164,8 @@ class _PlanDescriber:
 def draw_timelines(words: Wording, replay: Replay, number: int) -> list[TimelineDrawing]:
     """Return the timelines of a replay."""
     boundaries = [
-        Boundary(step.moment, str(index), f"{index} {words.describe_move(step.record.move)}")
-        for index, step in enumerate(replay.steps, 1)
+        Boundary(replayed.moment, str(index), f"{index} {words.describe_move(replayed.record.move)}")
+        for index, replayed in enumerate(replay.replayed_moves, 1)
     ]
-    trials = build_timelines(replay.moments, boundaries, _PlanDescriber(words), replay.steps[-1].record.ended)
+    trials = build_timelines(replay.moments, boundaries, _PlanDescriber(words), replay.replayed_moves[-1].record.ended)
     return [TimelineDrawing(drawn, f"Timeline of way {number}") for drawn in trials]

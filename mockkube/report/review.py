@@ -39,7 +39,7 @@ def _bullets(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 
 def _head(answer: Answer) -> Iterator[str]:
     result = answer.result
-    yield f"<!-- mockkube explore {result.plan.name}: {result.walks} ways, seed {result.plan.seed} -->"
+    yield f"<!-- mockkube explore {result.plan.name}: {result.path_count} ways, seed {result.plan.seed} -->"
     yield f'Found with {trust.tool_name()} on a *simulated* cluster, see "How far to trust this" at the end.'
     yield ""
     yield "### Feature Enablement and Rollback"
@@ -101,27 +101,27 @@ def _answer_reenablement(answer: Answer) -> Iterator[str]:
     yield from _section(question, [answer.describe_retry()])
 
 
-def _answer_failures(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
+def _answer_failures(answer: Answer, replays: Sequence[Replay]) -> Iterator[str]:
     yield "### Rollout, Upgrade and Rollback Planning"
     yield ""
     question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
-    places = replay_summary.number_invariants(ways)
-    lines = [_format_replay(answer, number, replay, places) for number, replay in enumerate(ways, 1)]
+    places = replay_summary.number_invariants(replays)
+    lines = [_format_replay(answer, number, replay, places) for number, replay in enumerate(replays, 1)]
     yield from _section(question, lines or ["No invariant broke in any order."])
 
 
-def _format_replay(answer: Answer, number: int, way: Replay, places: Mapping[str, int]) -> str:
-    place = f'<a id="{UNDISTURBED}"></a>' if way.undisturbed else ""
-    lines = [f"- {place}**Way {number}.** {replay_summary.summarize_replay(answer, way, places)}"]
-    for index in range(len(way.steps)):
-        causes = [answer.words.reword(text) for text in replay_summary.list_causes(way, index)]
+def _format_replay(answer: Answer, number: int, replay: Replay, places: Mapping[str, int]) -> str:
+    place = f'<a id="{UNDISTURBED}"></a>' if replay.undisturbed else ""
+    lines = [f"- {place}**Way {number}.** {replay_summary.summarize_replay(answer, replay, places)}"]
+    for index in range(len(replay.replayed_moves)):
+        causes = [answer.words.reword(text) for text in replay_summary.list_causes(replay, index)]
         lines += [f"  - Step {index + 1}: {text}" for text in causes]
     return "\n".join(dict.fromkeys(lines))
 
 
-def _answer_metrics(ways: Sequence[Replay]) -> Iterator[str]:
+def _answer_metrics(replays: Sequence[Replay]) -> Iterator[str]:
     question = "###### What specific metrics should inform a rollback?"
-    if not ways:
+    if not replays:
         return
     head = [
         "Metrics were not looked at. What shows (virtual time, from the beginning of the step that does harm):",
@@ -129,14 +129,14 @@ def _answer_metrics(ways: Sequence[Replay]) -> Iterator[str]:
         "| way, step | from | what shows | how soon | how often | ask with |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    rows = [row for number, replay in enumerate(ways, 1) for row in _symptom_rows(number, replay)]
+    rows = [row for number, replay in enumerate(replays, 1) for row in _symptom_rows(number, replay)]
     yield from _section(question, [*head, *rows])
 
 
-def _symptom_rows(number: int, way: Replay) -> Iterator[str]:
-    for index, step in enumerate(way.steps):
-        if step.record.result.breaks or step.record.result.harm.refused:
-            for one in find_symptoms(way, index):
+def _symptom_rows(number: int, replay: Replay) -> Iterator[str]:
+    for index, replayed in enumerate(replay.replayed_moves):
+        if replayed.record.result.breaks or replayed.record.result.harm.refused:
+            for one in find_symptoms(replay, index):
                 where = f"{number}, {index + 1}"
                 cells = (where, one.source, _cell(one.text), one.delay, one.frequency, f"`{one.command}`")
                 yield f"| {' | '.join(cells)} |"
@@ -155,7 +155,8 @@ def _answer_tests(answer: Answer) -> Iterator[str]:
     yield from _section(
         question,
         [
-            f'The path "{path}" was, on a simulated cluster, in {answer.result.walks} combinations of orders.{gate}',
+            f'The path "{path}" was, on a simulated cluster, in {answer.result.path_count} combinations of '
+            f"orders.{gate}",
             f"Disturbed by: {'; '.join(one.name for one in plan.disturbances)}."
             if plan.disturbances
             else "Undisturbed.",
@@ -175,8 +176,8 @@ def _answer_skew(answer: Answer) -> Iterator[str]:
     )
     yield f"own way alone. {_independence(answer)}"
     yield ""
-    for phase in Direction:
-        yield from _orders(answer, phase)
+    for direction in Direction:
+        yield from _orders(answer, direction)
         yield ""
     yield from _bullets([f"`{name}` (weight {weight}): {text}" for name, weight, text in harm_terms.list_weights()])
     yield ""
@@ -190,31 +191,32 @@ def _independence(answer: Answer) -> str:
     return "The most over all ways that it was combined with."
 
 
-def _orders(answer: Answer, phase: Direction) -> Iterator[str]:
-    yield answer.describe_mechanism(phase)
+def _orders(answer: Answer, direction: Direction) -> Iterator[str]:
+    yield answer.describe_mechanism(direction)
     yield ""
-    yield from _order_head(answer, phase)
-    yield from _order_rows(answer, phase, answer.unprepared(phase))
-    if phase is Direction.DOWN and (ready := answer.prepared()):
+    yield from _order_head(answer, direction)
+    yield from _order_rows(answer, direction, answer.unprepared(direction))
+    if direction is Direction.DOWN and (ready := answer.prepared()):
         yield ""
         yield "Prepared, and so not comparable with the table above:"
         yield ""
-        yield from _order_head(answer, phase)
-        yield from _order_rows(answer, phase, ready)
+        yield from _order_head(answer, direction)
+        yield from _order_rows(answer, direction, ready)
 
 
-def _order_head(answer: Answer, phase: Direction) -> Iterator[str]:
+def _order_head(answer: Answer, direction: Direction) -> Iterator[str]:
     policy = changes_versions(answer.plan)
-    yield f"| order to {answer.words.verb(phase)} |{' skew policy |' if policy else ''} safe | harm | counts | breaks |"
+    skew = " skew policy |" if policy else ""
+    yield f"| order to {answer.words.verb(direction)} |{skew} safe | harm | counts | breaks |"
     yield f"| --- |{' --- |' if policy else ''} --- | --- | --- | --- |"
 
 
-def _order_rows(answer: Answer, phase: Direction, orders: Sequence[OrderVerdict]) -> Iterator[str]:
+def _order_rows(answer: Answer, direction: Direction, orders: Sequence[OrderVerdict]) -> Iterator[str]:
     policy = changes_versions(answer.plan)
     for one in orders:
         skew = ""
         if policy:
-            skew = " supported |" if answer.is_supported(phase, one.order) else " not supported |"
+            skew = " supported |" if answer.is_supported(direction, one.order) else " not supported |"
         breaks, harm = ", ".join(f"`{name}`" for name in broken_invariants(one)) or "-", one.worst.harm
         yield (
             f"| {_format_order_name(one)} |{skew} {_SAFE[one.verdict]}{_format_untried(one)} | {harm.score} | "
@@ -234,7 +236,7 @@ def _format_order_name(one: OrderVerdict) -> str:
     return f"{format_order(one.order)}{ready}{f' (written: {written})' if written else ''}"
 
 
-def _evidence(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
+def _evidence(answer: Answer, replays: Sequence[Replay]) -> Iterator[str]:
     yield "### How far to trust this"
     yield ""
     yield from _bullets(trust.list_caveats(answer))

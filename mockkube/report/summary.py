@@ -21,16 +21,16 @@ def render_table(result: Exploration) -> str:
     """Return the tables of orders and the counterexamples."""
     answer = Answer(result)
     lines = [result.plan.title, ""]
-    for phase in Direction:
-        lines += [*_format_direction(answer, phase), ""]
+    for direction in Direction:
+        lines += [*_format_direction(answer, direction), ""]
     lines += [to_plain(answer.describe_retry()), "", *_counterexamples(result)]
     lines.append(
-        f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
+        f"{result.path_count} walks, {result.states} different states, {result.distinct_moves} different steps, "
         f"{result.played} played; seed {result.plan.seed}"
     )
     lines += [f"never accepted: {name}: {reason}" for name, reason in result.never_accepted.items()]
-    if result.surprises:
-        lines.append(f"{result.surprises} steps came out otherwise when played again: counts of other ways may be off")
+    if result.mismatches:
+        lines.append(f"{result.mismatches} steps came out otherwise when played again: counts of other ways may be off")
     if result.checked is not None:
         lines.append(
             f"{result.checked.path_count} ways played from start to end: {len(result.checked.differences)} differ"
@@ -39,23 +39,23 @@ def render_table(result: Exploration) -> str:
     return "\n".join(lines)
 
 
-def _format_direction(answer: Answer, phase: Direction) -> Iterator[str]:
-    yield f"TO {answer.words.verb(phase).upper()}: {_format_count(answer, phase)}"
-    yield from _rows(answer.unprepared(phase))
-    if names := answer.not_exercised(phase):
+def _format_direction(answer: Answer, direction: Direction) -> Iterator[str]:
+    yield f"TO {answer.words.verb(direction).upper()}: {_format_count(answer, direction)}"
+    yield from _rows(answer.unprepared(direction))
+    if names := answer.not_exercised(direction):
         yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
-    if phase is Direction.DOWN and (ready := answer.prepared()):
+    if direction is Direction.DOWN and (ready := answer.prepared()):
         safe = sum(one.is_safe for one in ready)
         yield ""
-        yield f"TO {answer.words.verb(phase).upper()}, PREPARED: {safe} of {_orders(len(ready))} safe"
+        yield f"TO {answer.words.verb(direction).upper()}, PREPARED: {safe} of {_orders(len(ready))} safe"
         yield from _rows(ready)
 
 
-def _format_count(answer: Answer, phase: Direction) -> str:
-    every, safe, untried = answer.unprepared(phase), answer.safe(phase), answer.untried(phase)
+def _format_count(answer: Answer, direction: Direction) -> str:
+    every, safe, untried = answer.unprepared(direction), answer.safe(direction), answer.untried(direction)
     if len(untried) == len(every):
         return f"not tried: {NOTHING_HAPPENED}"
-    rule = answer.rule(phase)
+    rule = answer.rule(direction)
     which = (
         ("" if not safe else f": {to_plain(rule.text)}") if rule.exact else f"; they all have: {to_plain(rule.text)}"
     )
@@ -127,10 +127,10 @@ def to_json(result: Exploration) -> dict[str, Any]:
     return {
         "plan": result.plan.name,
         "seed": result.plan.seed,
-        "walks": result.walks,
+        "walks": result.path_count,
         "states": result.states,
-        "surprises": result.surprises,
-        "orders": [_order_json(one) for phase in Direction for one in result.list_verdicts(phase)],
+        "surprises": result.mismatches,
+        "orders": [_order_json(one) for direction in Direction for one in result.list_verdicts(direction)],
         "pairs": [
             {
                 "up": list(one.up),
@@ -147,7 +147,7 @@ def to_json(result: Exploration) -> dict[str, Any]:
             {"invariant": one.invariant, "text": one.text, "moves": [str(move) for move in one.moves]}
             for one in result.counterexamples
         ],
-        "notExercised": {str(phase): list(result.not_exercised(phase)) for phase in Direction},
+        "notExercised": {str(direction): list(result.not_exercised(direction)) for direction in Direction},
         "refuted": [written.name for written, _ in result.refuted_claims],
         "unconfirmed": [written.name for written, _ in result.unconfirmed_claims],
         "neverAccepted": dict(result.never_accepted),
@@ -178,8 +178,8 @@ def _order_json(one: OrderVerdict) -> dict[str, Any]:
     }
 
 
-def _way_json(way: DirectionResult) -> dict[str, Any]:
+def _way_json(result: DirectionResult) -> dict[str, Any]:
     return {
-        "harm": dict(way.harm.nonzero_counts()),
-        "breaks": [{"invariant": one.invariant, "text": one.text} for one in way.breaks],
+        "harm": dict(result.harm.nonzero_counts()),
+        "breaks": [{"invariant": one.invariant, "text": one.text} for one in result.breaks],
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.explore.observation.observations import ObservationKind
 from mockkube.explore.plans.invariants import REPLICAS_UP, ROLLBACK_RESTORES
 from mockkube.explore.replay import Replay, ReplayedMove
 from mockkube.report.events import EventSummary, annotate_message, merge_events, read_events
@@ -42,71 +43,85 @@ class Symptom:
 
 def find_symptoms(replay: Replay, index: int) -> list[Symptom]:
     """Return the symptoms of harm in one step of a replay."""
-    step = replay.steps[index]
+    replayed = replay.replayed_moves[index]
     events = [one for _, one in read_events(replay.moments_of(index)) if one.reason not in _ROUTINE]
-    found = [_describe_event(one, step) for one in merge_events(events, any_object=True)]
+    found = [_describe_event(one, replayed) for one in merge_events(events, any_object=True)]
     return [
         *found,
-        *_pod_symptoms(step),
-        *_workload_symptoms(step),
-        *_silent_symptoms(step, events),
+        *_pod_symptoms(replayed),
+        *_workload_symptoms(replayed),
+        *_silent_symptoms(replayed, events),
         *_hot_loop_symptoms(replay, index),
     ]
 
 
-def _describe_event(one: EventSummary, step: ReplayedMove) -> Symptom:
+def _describe_event(one: EventSummary, replayed: ReplayedMove) -> Symptom:
     message = _DRAWN.sub("-*", one.message)
     what = f"event `{one.reason}` on {one.object.partition('/')[0]}: {annotate_message(message)}"
     command = f"kubectl get events -A --field-selector reason={one.reason}"
-    return Symptom(one.reporter or "?", what, _format_delay(one.first, step), count_noun(one.times, "event"), command)
+    return Symptom(
+        one.reporter or "?", what, _format_delay(one.first, replayed), count_noun(one.times, "event"), command
+    )
 
 
-def _pod_symptoms(step: ReplayedMove) -> Iterator[Symptom]:
-    rejected = [fact for fact in step.record.facts if fact.harm == "rejected"]
+def _pod_symptoms(replayed: ReplayedMove) -> Iterator[Symptom]:
+    rejected = [
+        observation for observation in replayed.record.observations if observation.kind is ObservationKind.REJECTED
+    ]
     if rejected:
-        reasons = join_words(dict.fromkeys(f"`{fact.text.rpartition(': ')[2]}`" for fact in rejected))
+        reasons = join_words(dict.fromkeys(f"`{observation.text.rpartition(': ')[2]}`" for observation in rejected))
         what = f"pods with phase Failed, reason {reasons}"
-        yield Symptom("kubelet", what, _format_delay(rejected[0].at, step), count_noun(len(rejected), "pod"), _FAILED)
-    evicted = [fact for fact in step.record.facts if fact.harm == "evicted"]
+        yield Symptom(
+            "kubelet", what, _format_delay(rejected[0].at, replayed), count_noun(len(rejected), "pod"), _FAILED
+        )
+    evicted = [
+        observation for observation in replayed.record.observations if observation.kind is ObservationKind.EVICTED
+    ]
     if evicted:
         what = "condition `DisruptionTarget` with reason `DeletionByTaintManager`, just before the pod is deleted"
         command = _DISRUPTED
         yield Symptom(
             "kube-controller-manager",
             what,
-            _format_delay(evicted[0].at, step),
+            _format_delay(evicted[0].at, replayed),
             count_noun(len(evicted), "pod"),
             command,
         )
 
 
-def _workload_symptoms(step: ReplayedMove) -> Iterator[Symptom]:
-    removed = [fact for fact in step.record.facts if fact.harm == "removed"]
+def _workload_symptoms(replayed: ReplayedMove) -> Iterator[Symptom]:
+    removed = [
+        observation for observation in replayed.record.observations if observation.kind is ObservationKind.REMOVED
+    ]
     if removed:
         what = "event `SuccessfulDelete` on DaemonSet although nobody has changed it"
         command = "kubectl get events -A --field-selector reason=SuccessfulDelete"
         yield Symptom(
-            "daemonset-controller", what, _format_delay(removed[0].at, step), count_noun(len(removed), "pod"), command
+            "daemonset-controller",
+            what,
+            _format_delay(removed[0].at, replayed),
+            count_noun(len(removed), "pod"),
+            command,
         )
         # The controller lowers the desired number with the pods, so that nothing seems to be missing.
         what = "`DESIRED` of the DaemonSet falls too, so it looks healthy: compare it with what it was before"
         yield Symptom(
-            "status of the workloads", what, _format_delay(removed[0].at, step), "", "kubectl get daemonsets -A -w"
+            "status of the workloads", what, _format_delay(removed[0].at, replayed), "", "kubectl get daemonsets -A -w"
         )
-    broken = {one.invariant for one in step.record.result.breaks}
+    broken = {one.invariant for one in replayed.record.result.breaks}
     if broken & {REPLICAS_UP, ROLLBACK_RESTORES}:
         what = (
             "fewer pods ready than the manifests ask for, and it stays so; of a DaemonSet only against the `DESIRED` "
             "of before, for that falls too"
         )
-        often = f"{step.record.result.harm.missing} missing at the end of the step"
+        often = f"{replayed.record.result.harm.missing} missing at the end of the step"
         yield Symptom(
             "status of the workloads", what, "at the end of the step", often, "kubectl get deploy,rs,ds,pods -A"
         )
 
 
-def _silent_symptoms(step: ReplayedMove, events: Sequence[EventSummary]) -> Iterator[Symptom]:
-    record = step.record
+def _silent_symptoms(replayed: ReplayedMove, events: Sequence[EventSummary]) -> Iterator[Symptom]:
+    record = replayed.record
     if record.stuck and not record.result.harm.loops and not any(one.reason == "FailedScheduling" for one in events):
         # A scheduler that waits for its informers writes neither events nor conditions.
         what = "pods stay Pending with **no** event and no `PodScheduled` condition"
@@ -114,9 +129,9 @@ def _silent_symptoms(step: ReplayedMove, events: Sequence[EventSummary]) -> Iter
 
 
 def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
-    step = replay.steps[index]
-    if step.record.result.harm.loops:
-        created = sum(fact.harm == "created" for fact in step.record.facts)
+    replayed = replay.replayed_moves[index]
+    if replayed.record.result.harm.loops:
+        created = sum(observation.kind is ObservationKind.CREATED for observation in replayed.record.observations)
         # Where a loop is cut off is arbitrary, so a measured rate is better than the number of pods.
         rate = replay.rate(index)
         often = f"{created} pods, then the step was cut off" if rate is None else rate.describe()
@@ -124,6 +139,6 @@ def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
         yield Symptom("kube-controller-manager", what, "at once", often, "kubectl get pods -A -w")
 
 
-def _format_delay(at: float, step: ReplayedMove) -> str:
-    seconds = at - step.record.began
+def _format_delay(at: float, replayed: ReplayedMove) -> str:
+    seconds = at - replayed.record.began
     return "at once" if seconds < 1 else f"after {seconds:.0f} s"

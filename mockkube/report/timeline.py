@@ -264,11 +264,11 @@ class _TimelineBuilder:
         return self._made
 
 
-def _build_lanes(lives: Sequence[PodHistory], end: int) -> tuple[list[Lane], Counter[str]]:
+def _build_lanes(histories: Sequence[PodHistory], end: int) -> tuple[list[Lane], Counter[str]]:
     """Return a lane for each signature of pods, and counts of all pods by outcome."""
     counts: Counter[str] = Counter()
     lanes: dict[tuple[str, ...], Lane] = {}
-    for life in lives:
+    for life in histories:
         counts.update(life.count_outcomes())
         lane = lanes.get(life.signature)
         if lane is not None:

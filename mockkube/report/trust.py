@@ -45,7 +45,7 @@ def _versions(answer: Answer) -> str:
     plan = answer.plan
     versions = {
         str(plan.version),
-        *(one.setting_for(phase).version or str(plan.version) for one in plan.changes for phase in Direction),
+        *(one.setting_for(direction).version or str(plan.version) for one in plan.changes for direction in Direction),
     }
     return join_words(sorted(versions, key=Version.parse))
 
@@ -73,7 +73,7 @@ def _tried(answer: Answer) -> str:
     )
     return (
         f"**Tried:** {what}; every order to {words.verb(Direction.UP)} ({ups}) followed by every order to "
-        f"{words.verb(Direction.DOWN)} ({downs}{prepared}): {answer.result.walks} ways, with the workloads and "
+        f"{words.verb(Direction.DOWN)} ({downs}{prepared}): {answer.result.path_count} ways, with the workloads and "
         "disturbances "
         f"below, one seed ({plan.seed})."
     )
@@ -116,24 +116,25 @@ def _pace(answer: Answer) -> str:
 def _sharing(answer: Answer) -> str:
     result = answer.result
     text = (
-        f"**Not played {result.walks} times from the start:** ways that come to the same state of the cluster "
+        f"**Not played {result.path_count} times from the start:** ways that come to the same state of the cluster "
         "share what "
-        f"follows ({result.states} states, {result.steps} different steps, {result.played} played). "
+        f"follows ({result.states} states, {result.distinct_moves} different steps, {result.played} played). "
     )
     return f"{text}{_played_again(answer)}{_checked(answer)}"
 
 
 def _played_again(answer: Answer) -> str:
     result = answer.result
-    if not result.surprises:
+    if not result.mismatches:
         return "No step that was played again came out otherwise."
-    other = "step that was played again came out" if result.surprises == 1 else "steps that were played again came out"
+    other = "step that was played again came out" if result.mismatches == 1 else "steps that were played again came out"
     verdicts = (
         "None of them broke another invariant: no verdict is touched, a count may be off."
-        if not result.doubts
-        else f"{result.doubts} of them broke other invariants: verdicts of orders that share such a step are in doubt."
+        if not result.verdict_mismatches
+        else f"{result.verdict_mismatches} of them broke other invariants: verdicts of orders that share such a step "
+        "are in doubt."
     )
-    return f"{result.surprises} {other} otherwise. {verdicts}"
+    return f"{result.mismatches} {other} otherwise. {verdicts}"
 
 
 def _checked(answer: Answer) -> str:
@@ -148,9 +149,9 @@ def _checked(answer: Answer) -> str:
 def _untried(answer: Answer) -> str:
     gate = "" if answer.words.is_upgrade else "a change of version (here a gate changes, nothing else), "
     idle = "".join(
-        f"{join_words(f'`{name}`' for name in names)} on the path {phase} ({NOT_EXERCISED}), "
-        for phase in Direction
-        if (names := answer.not_exercised(phase))
+        f"{join_words(f'`{name}`' for name in names)} on the path {direction} ({NOT_EXERCISED}), "
+        for direction in Direction
+        if (names := answer.not_exercised(direction))
     )
     return (
         f"**Not tried:** {idle}{gate}several API servers of which only some have changed, kubelets node by node, a "

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mockkube.explore.observation.observations import ObservationKind
 from mockkube.explore.plans.plan import Direction, Order, RolloutPlan
 from mockkube.explore.replay import UNDISTURBED, Replay
 from mockkube.report.wording import Wording, format_order, join_words
 
 _DONE_BY: Final = {
-    "evicted": "evicted by the taint eviction of `kube-controller-manager`",
-    "removed": "removed by the DaemonSet controller of `kube-controller-manager`",
-    "rejected": "rejected by their `kubelet`",
+    ObservationKind.EVICTED: "evicted by the taint eviction of `kube-controller-manager`",
+    ObservationKind.REMOVED: "removed by the DaemonSet controller of `kube-controller-manager`",
+    ObservationKind.REJECTED: "rejected by their `kubelet`",
 }
 
 
@@ -38,9 +39,9 @@ def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
     """Yield for each workload how many running pods it lost, why and when, and whether they were replaced."""
     owned = list(replay.running.values())
     grouped: dict[tuple[str, str, int], list[float]] = {}
-    for index, fact in replay.lost_pods():
-        key = fact.workload, _DONE_BY[fact.harm], index
-        grouped.setdefault(key, []).append(fact.at - replay.steps[index].record.began)
+    for index, observation in replay.lost_pods():
+        key = observation.workload, _DONE_BY[observation.kind], index
+        grouped.setdefault(key, []).append(observation.at - replay.replayed_moves[index].record.began)
     for (name, done, index), waits in sorted(grouped.items()):
         soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
         step = words.describe_move(replay.moves[index])
@@ -55,8 +56,13 @@ def _describe_end(replay: Replay, name: str, index: int) -> str:
         return "and others take their place"
     # Events of a refused creation name the pod, which begins with the name of its workload.
     short = name.rpartition("/")[2].removesuffix("*")
-    later = (fact for step in replay.steps[index:] for fact in step.record.facts if fact.harm == "refused")
-    refused = any(fact.object.partition("/")[2].startswith(short) for fact in later)
+    later = (
+        observation
+        for step in replay.replayed_moves[index:]
+        for observation in step.record.observations
+        if observation.kind is ObservationKind.REFUSED
+    )
+    refused = any(observation.object.partition("/")[2].startswith(short) for observation in later)
     return f"{missing} missing at the end{': `kube-apiserver` refuses new ones' if refused else ''}"
 
 

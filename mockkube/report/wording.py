@@ -60,7 +60,7 @@ class Wording:
         """True if only gates change."""
         return not any(one.after.version for one in self.plan.changes)
 
-    def verb(self, phase: Direction) -> str:
+    def verb(self, direction: Direction) -> str:
         """Return the verb of a direction: `enable`, `downgrade`."""
         verbs = (
             ("upgrade", "downgrade")
@@ -69,12 +69,12 @@ class Wording:
             if self._changes_only_gates
             else ("go", "go back")
         )
-        return verbs[phase is Direction.DOWN]
+        return verbs[direction is Direction.DOWN]
 
-    def gerund(self, phase: Direction) -> str:
+    def gerund(self, direction: Direction) -> str:
         """Return the noun of a direction: `enabling`, `downgrading`."""
         # Only "enable" and "disable" are regular: they drop their e.
-        verb = self.verb(phase)
+        verb = self.verb(direction)
         return {"upgrade": "upgrading", "downgrade": "downgrading", "go": "the way up", "go back": "the way back"}.get(
             verb, f"{verb[:-1]}ing"
         )
@@ -94,9 +94,9 @@ class Wording:
             return f"Upgrade {self.subject}, and downgrade: in which order?"
         return f"{self.verb(Direction.UP).capitalize()} and {self.verb(Direction.DOWN)} {self.subject}: in which order?"
 
-    def describe_state(self, change: PlannedChange, phase: Direction) -> str:
+    def describe_state(self, change: PlannedChange, direction: Direction) -> str:
         """Describe a component after its change in a direction."""
-        return self.describe_setting(change.component, change.setting_for(phase))
+        return self.describe_setting(change.component, change.setting_for(direction))
 
     def describe_setting(self, component: str, setting: ComponentSetting) -> str:
         """Describe a component with a setting."""
@@ -121,12 +121,12 @@ class Wording:
     def describe_move(self, move: Move) -> str:
         """Describe a move in a line."""
         match move:
-            case ChangeMove(phase, component):
+            case ChangeMove(direction, component):
                 change = self.plan.find_change(component)
-                before = change.setting_for(Direction.DOWN if phase is Direction.UP else Direction.UP)
+                before = change.setting_for(Direction.DOWN if direction is Direction.UP else Direction.UP)
                 # A gate has two states, so that the one before is clear; of a version it is not.
                 was = f" (was {self.describe_setting(component, before)})" if not self._changes_only_gates else ""
-                return f"{component}: {self.describe_state(change, phase)}{was}"
+                return f"{component}: {self.describe_state(change, direction)}{was}"
             case DisturbanceMove(_, name):
                 return name
             case TurnMove(prepares):

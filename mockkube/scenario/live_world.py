@@ -28,8 +28,8 @@ _NOT_MOCKKUBE: Final = "this cluster is none of mockkube's, so its components ca
 class LiveWorld(World):
     """A cluster reached over the network. Its components never stop working, so it is never at rest."""
 
-    def __init__(self, client: HttpClient, kubeconfig: Path, clock: Clock, scene: RunContext) -> None:
-        super().__init__(scene)
+    def __init__(self, client: HttpClient, kubeconfig: Path, clock: Clock, context: RunContext) -> None:
+        super().__init__(context)
         self._client, self._kubeconfig, self._clock = client, kubeconfig, clock
         self._began = clock.monotonic()
         self._components: dict[str, Object] = {}

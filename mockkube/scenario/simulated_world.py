@@ -30,9 +30,9 @@ _CLOCKS: Final = f"Clock.{GROUP}"
 class SimulatedWorld(World):
     """A simulated cluster as steps act on it."""
 
-    def __init__(self, laboratory: SimulatedCluster, scene: RunContext) -> None:
-        super().__init__(scene)
-        self.cluster = laboratory
+    def __init__(self, cluster: SimulatedCluster, context: RunContext) -> None:
+        super().__init__(context)
+        self.cluster = cluster
 
     @property
     def clock(self) -> Clock:

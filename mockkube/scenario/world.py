@@ -54,8 +54,8 @@ class RunContext:
 class World(ABC):
     """A cluster and its time. An unsupported operation raises StepNotSupported, which skips the step."""
 
-    def __init__(self, scene: RunContext) -> None:
-        self.context = scene
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
         # Cleared before each step: a step shows only its own warnings of the API.
         self.warnings: list[str] = []
         """What the API warned of in the step at hand."""

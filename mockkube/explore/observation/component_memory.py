@@ -42,45 +42,51 @@ _PERIODIC_WORKERS: Final = ("/node-lifecycle-controller/monitor", "/pod-garbage-
 MemoryItem = Sequence[Any]
 
 
-def read_memory(laboratory: SimulatedCluster, mirror: StoredObjects, step_seconds: float) -> list[MemoryItem]:
+def read_memory(cluster: SimulatedCluster, stored: StoredObjects, step_seconds: float) -> list[MemoryItem]:
     """Return the memory of all components, in an order that does not depend on the past.
 
     Times are given as steps from now: within a step, which worker is due first does not change its end.
     """
-    looking = _MemoryReader(laboratory, mirror, step_seconds)
-    parts = [laboratory.get_component(component) for component in sorted(laboratory.get_component_specs())]
-    return sorted((one for part in parts if part is not None for one in looking.read_component(part)), key=repr)
+    reader = _MemoryReader(cluster, stored, step_seconds)
+    components = [cluster.get_component(name) for name in sorted(cluster.get_component_specs())]
+    return sorted(
+        (one for component in components if component is not None for one in reader.read_component(component)), key=repr
+    )
 
 
-def find_failing_objects(laboratory: SimulatedCluster, mirror: StoredObjects) -> list[ReadOnlyObject]:
+def find_failing_objects(cluster: SimulatedCluster, stored: StoredObjects) -> list[ReadOnlyObject]:
     """Return the objects that controllers keep failing on."""
-    looking, part = _MemoryReader(laboratory, mirror, 1.0), laboratory.get_component(CONTROLLER_MANAGER)
-    workers = [worker for worker in (part.workers if part is not None else ()) if isinstance(worker, ControllerWorker)]
-    return [obj for worker in workers for _, obj, _ in looking.list_failed_objects(worker)]
+    reader, component = _MemoryReader(cluster, stored, 1.0), cluster.get_component(CONTROLLER_MANAGER)
+    workers = [
+        worker
+        for worker in (component.workers if component is not None else ())
+        if isinstance(worker, ControllerWorker)
+    ]
+    return [obj for worker in workers for _, obj, _ in reader.list_failed_objects(worker)]
 
 
 @dataclass(frozen=True, slots=True)
 class _MemoryReader:
     """Reads the memory of components."""
 
-    laboratory: SimulatedCluster
-    mirror: StoredObjects
+    cluster: SimulatedCluster
+    stored: StoredObjects
     step_seconds: float
 
-    def read_component(self, part: Component) -> Iterator[MemoryItem]:
+    def read_component(self, component: Component) -> Iterator[MemoryItem]:
         """Yield what a component holds."""
-        for worker in part.workers:
+        for worker in component.workers:
             yield from self._read_worker(worker)
             if isinstance(worker, ControllerWorker):
                 yield from self.read_failures(worker)
-        if isinstance(part, Scheduler):
-            yield from self._read_queue(part)
+        if isinstance(component, Scheduler):
+            yield from self._read_queue(component)
 
     def _read_worker(self, worker: Worker) -> Iterator[MemoryItem]:
         """Yield when a worker's timer fires."""
         at = worker.wake_at()
         if at is not None and not worker.name.endswith((*_IGNORED_WORKERS, *_PERIODIC_WORKERS)):
-            yield (worker.name, self._to_steps(at - self.laboratory.clock.monotonic()))
+            yield (worker.name, self._to_steps(at - self.cluster.clock.monotonic()))
 
     def read_failures(self, worker: ControllerWorker) -> Iterator[MemoryItem]:
         """Yield the keys that a controller failed on, with the number of failures."""
@@ -89,15 +95,15 @@ class _MemoryReader:
 
     def list_failed_objects(self, worker: ControllerWorker) -> Iterator[tuple[str, ReadOnlyObject, int]]:
         """Yield resource, object and number of failures of each object that a controller failed on."""
-        for resource in self.mirror.list_resources():
-            for obj in self.mirror.list_objects(resource).values():
+        for resource in self.stored.list_resources():
+            for obj in self.stored.list_objects(resource).values():
                 if failures := worker.controller.work_queue.num_requeues(key_of(obj)):
                     yield resource, obj, failures
 
     def _read_queue(self, scheduler: Scheduler) -> Iterator[MemoryItem]:
         """Yield the pods in the scheduling queue: attempts, rejecting plugins and remaining backoff."""
-        now = self.laboratory.clock.now().timestamp()
-        for pod in self.mirror.list_objects(PODS).values():
+        now = self.cluster.clock.now().timestamp()
+        for pod in self.stored.list_objects(PODS).values():
             queued = scheduler.queue.get(pod["metadata"].get("uid", ""))
             if queued is not None:
                 waits = self._to_steps(scheduler.configuration.backoff.ends_at(queued) - now)

@@ -14,13 +14,13 @@ _RESTART = "restart: "
 
 
 def find_exercised(
-    components: Iterable[str], steps: Sequence[TraceStep], mirror: StoredObjects, *, waited: bool
+    components: Iterable[str], steps: Sequence[TraceStep], stored: StoredObjects, *, waited: bool
 ) -> frozenset[str]:
     """Return the components that decided about a pod, or about a write of a pod or workload.
 
-    `mirror` is the cluster at the end of the move; `waited` says whether pods were pending when it began.
+    `stored` is the cluster at the end of the move; `waited` says whether pods were pending when it began.
     """
-    return frozenset(component for component in components if _is_exercised(component, steps, mirror, waited=waited))
+    return frozenset(component for component in components if _is_exercised(component, steps, stored, waited=waited))
 
 
 def has_events(steps: Iterable[TraceStep]) -> bool:
@@ -36,7 +36,7 @@ def _is_event(step: TraceStep, write: TraceWrite) -> bool:
     return step.worker == OPERATOR and write.resource == NODES
 
 
-def _is_exercised(component: str, steps: Sequence[TraceStep], mirror: StoredObjects, *, waited: bool) -> bool:
+def _is_exercised(component: str, steps: Sequence[TraceStep], stored: StoredObjects, *, waited: bool) -> bool:
     family, _, node = component.partition(".")
     writes = list(_list_workload_writes(steps))
     if family == API_SERVER:
@@ -45,9 +45,9 @@ def _is_exercised(component: str, steps: Sequence[TraceStep], mirror: StoredObje
         return waited or any(step.worker.startswith(SCHEDULER) and write.resource == PODS for step, write in writes)
     if family == CONTROLLER_MANAGER:
         decided = any(step.worker.startswith(CONTROLLER_MANAGER) and _is_decision(write) for step, write in writes)
-        return decided or _has_pods_on_tainted_nodes(mirror) or bool(mirror.list_objects("apps/daemonsets"))
+        return decided or _has_pods_on_tainted_nodes(stored) or bool(stored.list_objects("apps/daemonsets"))
     admitted = any(step.worker.startswith(KUBELET) and write.resource == PODS for step, write in writes)
-    return family == KUBELET and (admitted or any(_is_on(pod, node) for pod in mirror.list_objects(PODS).values()))
+    return family == KUBELET and (admitted or any(_is_on(pod, node) for pod in stored.list_objects(PODS).values()))
 
 
 def _list_workload_writes(steps: Iterable[TraceStep]) -> Iterator[tuple[TraceStep, TraceWrite]]:
@@ -76,11 +76,11 @@ def _is_deleted(write: TraceWrite) -> bool:
     return bool(write.load_object()["metadata"].get("deletionTimestamp"))
 
 
-def _has_pods_on_tainted_nodes(mirror: StoredObjects) -> bool:
+def _has_pods_on_tainted_nodes(stored: StoredObjects) -> bool:
     """Return whether pods are on nodes with NoExecute taints."""
-    nodes = mirror.list_objects(NODES)
+    nodes = stored.list_objects(NODES)
     tainted = {name for name, node in nodes.items() if next(evicting_taints(node), None) is not None}
-    return any(pod["spec"].get("nodeName") in tainted for pod in mirror.list_objects(PODS).values())
+    return any(pod["spec"].get("nodeName") in tainted for pod in stored.list_objects(PODS).values())
 
 
 def _is_on(pod: ReadOnlyObject, node: str) -> bool:

@@ -6,6 +6,7 @@ would end in the same way if every component had changed.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
@@ -29,12 +30,29 @@ _ENDED: Final = ("Failed", "Succeeded")
 _EARLY_SECONDS: Final = 0.5
 
 
+class ObservationKind(StrEnum):
+    """What happened to an object."""
+
+    CREATED = "created"
+    # Deleted or finished, for whatever reason; follows an eviction, rejection or removal, too.
+    ENDED = "ended"
+    # Evicted by the taint eviction of kube-controller-manager.
+    EVICTED = "evicted"
+    # Set to Failed by a kubelet that does not admit it.
+    REJECTED = "rejected"
+    # Deleted by the DaemonSet controller.
+    REMOVED = "removed"
+    # A field that was written is not stored.
+    LOST = "lost"
+    # The API server rejects a pod that a controller creates.
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One observation about one object."""
 
-    # The count of `Harm` it adds to, or `created`, `ended`.
-    harm: str
+    kind: ObservationKind
     # Name of the object, with generated parts.
     object: str
     # Workload of the object.
@@ -47,7 +65,7 @@ class Observation:
     uid: str = ""
     # Reason of a kubelet's rejection; for a lost field, its path.
     reason: str = ""
-    kind: str = "Pod"
+    object_kind: str = "Pod"
 
     def describe(self) -> str:
         """Return the observation without generated names, so that it is the same on each path."""
@@ -55,16 +73,16 @@ class Observation:
 
 
 def observe(
-    steps: Iterable[TraceStep], intent: OperatorIntent, mirror: StoredObjects, times: TaintTimes
+    steps: Iterable[TraceStep], intent: OperatorIntent, stored: StoredObjects, times: TaintTimes
 ) -> Iterator[Observation]:
     """Yield observations in order, while bringing intent, stored objects and times up to date."""
-    observer = _Observer(intent, mirror, times)
+    observer = _Observer(intent, stored, times)
     for step in steps:
         times.record_step(step)
         for write in step.writes:
             yield from observer.observe_write(step, write)
         # After its writes were observed: they are judged by what was stored before the step.
-        mirror.apply_steps((step,))
+        stored.apply_steps((step,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +90,7 @@ class _Observer:
     """Observes writes with the intent of operators, the stored objects and the times of taints."""
 
     intent: OperatorIntent
-    mirror: StoredObjects
+    stored: StoredObjects
     times: TaintTimes
 
     def observe_write(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
@@ -109,52 +127,56 @@ class _Observer:
     def _make_lost_field(
         self, step: TraceStep, write: TraceWrite, obj: ReadOnlyObject, text: str, path: str
     ) -> Observation:
-        own = self.intent.workload_of(obj)
-        name, uid = own.name if own is not None else "", obj["metadata"].get("uid", "")
+        workload = self.intent.workload_of(obj)
+        name, uid = workload.name if workload is not None else "", obj["metadata"].get("uid", "")
         component = step.worker.partition("/")[0]
-        return Observation("lost", write.name, name, component, step.at, text, True, uid, path, obj["kind"])
+        return Observation(
+            ObservationKind.LOST, write.name, name, component, step.at, text, True, uid, path, obj["kind"]
+        )
 
     def _observe_pod(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
         pod, before = write.load_object(), write.load_previous()
-        own = self.intent.workload_of(pod)
+        workload = self.intent.workload_of(pod)
         component = step.worker.partition("/")[0]
-        name, of, uid = write.name, own.name if own is not None else "", pod["metadata"].get("uid", "")
+        name, of, uid = write.name, workload.name if workload is not None else "", pod["metadata"].get("uid", "")
 
-        def fact(harm: str, text: str, *, harmful: bool = False, reason: str = "") -> Observation:
-            return Observation(harm, name, of, component, step.at, text, harmful, uid, reason)
+        def observation(kind: ObservationKind, text: str, *, harmful: bool = False, reason: str = "") -> Observation:
+            return Observation(kind, name, of, component, step.at, text, harmful, uid, reason)
 
         if write.verb == "create":
-            yield fact("created", "made")
-            if own is not None and own.uid != uid:
+            yield observation(ObservationKind.CREATED, "made")
+            if workload is not None and workload.uid != uid:
                 lacking = [f"toleration {_format_toleration(one)}" for one in self.intent.find_lost_tolerations(pod)]
                 for what in [*lacking, *self.intent.find_lost_paths(pod)]:
-                    yield fact("lost", f"made without {what}", harmful=True, reason=what)
+                    yield observation(ObservationKind.LOST, f"made without {what}", harmful=True, reason=what)
             return
         if before is None:
             return
         over = _is_terminating(before) or _is_finished(before)
         if _is_evicted_by_taint(pod) and not _is_evicted_by_taint(before) and not over:
             text = f"evicted from its node{_format_evicting_taints(self._node_of(pod))}"
-            yield fact("evicted", text, harmful=self._is_harmful_eviction(pod, step.at))
+            yield observation(ObservationKind.EVICTED, text, harmful=self._is_harmful_eviction(pod, step.at))
         if _is_rejected(pod) and not _is_rejected(before) and component.startswith("kubelet"):
             reason = pod["status"].get("reason", "")
             harmful = not over and reason not in _RUNTIME_REASONS and self._would_be_admitted(pod)
-            yield fact("rejected", f"rejected by its kubelet: {reason}", harmful=harmful, reason=reason)
+            yield observation(
+                ObservationKind.REJECTED, f"rejected by its kubelet: {reason}", harmful=harmful, reason=reason
+            )
         going = _is_terminating(pod, write) and not over
         if "daemonset-controller" in step.worker and going:
             harmful = self._is_harmful_removal(pod)
-            yield fact("removed", "taken away by the daemonset controller", harmful=harmful)
+            yield observation(ObservationKind.REMOVED, "taken away by the daemonset controller", harmful=harmful)
         if going or (_is_finished(pod) and not _is_finished(before)):
             unasked = going and any(worker in step.worker for worker in _JUDGED_WORKERS)
-            yield fact("ended", "over", harmful=unasked)
+            yield observation(ObservationKind.ENDED, "over", harmful=unasked)
 
     def _node_of(self, pod: ReadOnlyObject) -> ReadOnlyObject | None:
-        return self.mirror.list_objects(NODES).get(pod["spec"].get("nodeName", ""))
+        return self.stored.list_objects(NODES).get(pod["spec"].get("nodeName", ""))
 
     def _is_harmful_eviction(self, pod: ReadOnlyObject, at: float) -> bool:
         """Return whether an evicted pod should stay, or stay longer."""
         node = self._node_of(pod)
-        if node is None or self.intent.is_superseded(pod, self.mirror):
+        if node is None or self.intent.is_superseded(pod, self.stored):
             return False
         until = [
             self.times.tainted_since(pod, node, taint) + self.intent.toleration_seconds(pod, taint)
@@ -167,17 +189,17 @@ class _Observer:
         """Return whether a removed daemon should stay."""
         node = self._node_of(pod)
         wanted = node is not None and self.intent.keeps_daemon(pod, node)
-        return wanted and not self.intent.is_superseded(pod, self.mirror)
+        return wanted and not self.intent.is_superseded(pod, self.stored)
 
     def _would_be_admitted(self, pod: ReadOnlyObject) -> bool:
         """Return whether the kubelet would admit a pod after its change."""
-        if self.intent.is_superseded(pod, self.mirror):
+        if self.intent.is_superseded(pod, self.stored):
             return False
         where, uid = pod["spec"].get("nodeName", ""), pod["metadata"].get("uid", "")
         rules = self.intent.reference.admission_rules(where)
         others = [
             AdmittedPod.from_object(other, rules.requests)
-            for other in self.mirror.list_objects(PODS).values()
+            for other in self.stored.list_objects(PODS).values()
             if other["spec"].get("nodeName") == where
             and other["metadata"].get("uid") != uid
             and not _is_finished(other)
@@ -192,7 +214,9 @@ def _observe_event(step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
         name = f"{about.get('namespace', '')}/{about.get('name', '')}"
         message = str(event.get("message", ""))
         uid = about.get("uid", "")
-        yield Observation("refused", name, "", "kube-apiserver", step.at, "a pod of it is refused", False, uid, message)
+        yield Observation(
+            ObservationKind.REFUSED, name, "", "kube-apiserver", step.at, "a pod of it is refused", False, uid, message
+        )
 
 
 def _format_evicting_taints(node: ReadOnlyObject | None) -> str:

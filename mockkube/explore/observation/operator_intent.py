@@ -92,10 +92,10 @@ class OperatorIntent:
     """Workloads that operators want, and what their pods would tolerate if every component had changed."""
 
     def __init__(
-        self, plan: RolloutPlan, reference: ReferenceCluster | None = None, journal: OperatorRequests | None = None
+        self, plan: RolloutPlan, reference: ReferenceCluster | None = None, requests: OperatorRequests | None = None
     ) -> None:
         self.reference = reference or ReferenceCluster(plan)
-        self._journal = journal or OperatorRequests()
+        self._requests = requests or OperatorRequests()
         # Those of the plan first, accepted or not, then all later ones.
         self.workloads = [found for obj in plan.workload if (found := _make_workload(obj)) is not None]
         # Controller of each object, by uid.
@@ -131,7 +131,7 @@ class OperatorIntent:
         return self._record_edit(write, obj, by_operator=by_operator)
 
     def _record_creation(self, write: TraceWrite, obj: ReadOnlyObject, owner: str) -> list[str]:
-        request = self._journal.find(write.event.entry.revision)
+        request = self._requests.find(write.event.entry.revision)
         # An orphan keeps the template of its former owner: the operator wrote no spec for it.
         if owner and (former := self._root_workload(owner)) is not None:
             part = scheduling_fields.pod_spec(obj)
@@ -140,60 +140,68 @@ class OperatorIntent:
             spec = restore_missing(part.value, template.spec)
         else:
             spec = compute_intended_spec(obj, request, None)
-        own = Workload(_with_spec(obj, spec), (make_template(obj, spec),), obj["metadata"]["uid"])
-        place = next(
-            (at for at, one in enumerate(self.workloads) if one.name == own.name and self._is_replaceable(one)), None
+        workload = Workload(_with_spec(obj, spec), (make_template(obj, spec),), obj["metadata"]["uid"])
+        index = next(
+            (at for at, one in enumerate(self.workloads) if one.name == workload.name and self._is_replaceable(one)),
+            None,
         )
-        if place is None:
-            place = len(self.workloads)
-            self.workloads.append(own)
-        self.workloads[place] = own
-        self._indexes[own.uid] = place
+        if index is None:
+            index = len(self.workloads)
+            self.workloads.append(workload)
+        self.workloads[index] = workload
+        self._indexes[workload.uid] = index
         return _find_lost_paths(spec, obj)
 
-    def _is_replaceable(self, own: Workload) -> bool:
+    def _is_replaceable(self, workload: Workload) -> bool:
         """Return whether a workload is not accepted yet, or was deleted."""
-        return not own.uid or own.uid in self._deleted
+        return not workload.uid or workload.uid in self._deleted
 
     def _record_edit(self, write: TraceWrite, obj: ReadOnlyObject, *, by_operator: bool) -> list[str]:
         if not by_operator:
             return []
         uid = obj["metadata"]["uid"]
-        own, previous = self.workloads[self._indexes[uid]], write.load_previous()
-        request = self._journal.find(write.event.entry.revision)
-        spec = compute_intended_spec(obj, request, own.manifest)
+        workload, previous = self.workloads[self._indexes[uid]], write.load_previous()
+        request = self._requests.find(write.event.entry.revision)
+        spec = compute_intended_spec(obj, request, workload.manifest)
         self._edits += 1
         wanted = make_template(obj, spec)
-        same = next((one for one in own.templates if one == wanted), None)
+        same = next((one for one in workload.templates if one == wanted), None)
         template = same or replace(wanted, since=self._edits)
         # A pod is its own template: a former one has no pods.
-        others = () if obj["kind"] == "Pod" else tuple(one for one in own.templates if one != template)
-        self.workloads[self._indexes[uid]] = replace(own, manifest=_with_spec(obj, spec), templates=(*others, template))
-        known = _find_lost_paths(own.spec, previous) if previous is not None else []
+        others = () if obj["kind"] == "Pod" else tuple(one for one in workload.templates if one != template)
+        self.workloads[self._indexes[uid]] = replace(
+            workload, manifest=_with_spec(obj, spec), templates=(*others, template)
+        )
+        known = _find_lost_paths(workload.spec, previous) if previous is not None else []
         return [path for path in _find_lost_paths(spec, obj) if path not in known]
 
-    def drop_unused_templates(self, mirror: StoredObjects) -> None:
+    def drop_unused_templates(self, stored: StoredObjects) -> None:
         """Drop former templates from which no present pod was created."""
         used: dict[str, list[PodTemplate]] = {}
-        for pod in mirror.list_objects(PODS).values():
-            own = self.workload_of(pod)
-            if own is not None and len(own.templates) > 1:
-                used.setdefault(own.uid, []).append(self._find_template(own, pod))
-        for place, own in enumerate(self.workloads):
-            if len(own.templates) > 1:
-                used_templates = used.get(own.uid, ())
-                templates = (*(one for one in own.templates[:-1] if one in used_templates), own.templates[-1])
-                self.workloads[place] = replace(own, templates=templates)
+        for pod in stored.list_objects(PODS).values():
+            workload = self.workload_of(pod)
+            if workload is not None and len(workload.templates) > 1:
+                used.setdefault(workload.uid, []).append(self._find_template(workload, pod))
+        for index, workload in enumerate(self.workloads):
+            if len(workload.templates) > 1:
+                used_templates = used.get(workload.uid, ())
+                templates = (*(one for one in workload.templates[:-1] if one in used_templates), workload.templates[-1])
+                self.workloads[index] = replace(workload, templates=templates)
 
-    def list_unstored(self, mirror: StoredObjects) -> list[list[str]]:
+    def list_unstored(self, stored: StoredObjects) -> list[list[str]]:
         """Return the intent that is not stored, for the identity of a state."""
         found: list[list[str]] = []
-        for own in self.workloads:
-            stored = _find_stored(own, mirror) if own.uid not in self._deleted else None
-            if stored is not None and (own.templates[1:] or _find_lost_paths(own.spec, stored)):
-                made_of = [own.templates.index(self._find_template(own, pod)) for pod in self.list_pods(own, mirror)]
-                former = [*map(repr, own.templates[:-1]), *map(str, sorted(made_of))] if own.templates[1:] else []
-                found.append([own.name, *former, *_find_lost_paths(own.spec, stored)])
+        for workload in self.workloads:
+            obj = _find_stored(workload, stored) if workload.uid not in self._deleted else None
+            if obj is not None and (workload.templates[1:] or _find_lost_paths(workload.spec, obj)):
+                made_of = [
+                    workload.templates.index(self._find_template(workload, pod))
+                    for pod in self.list_pods(workload, stored)
+                ]
+                former = (
+                    [*map(repr, workload.templates[:-1]), *map(str, sorted(made_of))] if workload.templates[1:] else []
+                )
+                found.append([workload.name, *former, *_find_lost_paths(workload.spec, obj)])
         return sorted(found)
 
     # Pods and their workloads
@@ -201,52 +209,56 @@ class OperatorIntent:
     def _root_workload(self, uid: str) -> Workload | None:
         while uid in self._owners:
             uid = self._owners[uid]
-        place = self._indexes.get(uid)
-        own = self.workloads[place] if place is not None else None
-        return own if own is not None and own.uid == uid else None
+        index = self._indexes.get(uid)
+        workload = self.workloads[index] if index is not None else None
+        return workload if workload is not None and workload.uid == uid else None
 
     def workload_of(self, obj: ReadOnlyObject) -> Workload | None:
         """Return the workload of a pod, or of an object between both."""
         uid = obj["metadata"].get("uid", "")
         return self._root_workload(_controller_uid(obj) or uid)
 
-    def _find_template(self, own: Workload, pod: ReadOnlyObject) -> PodTemplate:
-        return own.find_template(pod, self._edits_at_creation.get(pod["metadata"].get("uid", ""), self._edits))
+    def _find_template(self, workload: Workload, pod: ReadOnlyObject) -> PodTemplate:
+        return workload.find_template(pod, self._edits_at_creation.get(pod["metadata"].get("uid", ""), self._edits))
 
-    def _pod_spec(self, own: Workload, pod: ReadOnlyObject) -> ReadOnlyObject:
-        return own.pod_spec(self._find_template(own, pod))
+    def _pod_spec(self, workload: Workload, pod: ReadOnlyObject) -> ReadOnlyObject:
+        return workload.pod_spec(self._find_template(workload, pod))
 
-    def list_pods(self, own: Workload, mirror: StoredObjects) -> list[ReadOnlyObject]:
+    def list_pods(self, workload: Workload, stored: StoredObjects) -> list[ReadOnlyObject]:
         """Return the pods of a workload."""
-        return [pod for pod in mirror.list_objects(PODS).values() if own.uid and self.workload_of(pod) is own]
+        return [pod for pod in stored.list_objects(PODS).values() if workload.uid and self.workload_of(pod) is workload]
 
-    def is_superseded(self, pod: ReadOnlyObject, mirror: StoredObjects) -> bool:
+    def is_superseded(self, pod: ReadOnlyObject, stored: StoredObjects) -> bool:
         """Return whether the operator no longer wants a pod: its owner is deleted, or rolls out another template."""
         uid = _controller_uid(pod)
         while uid:
             if uid in self._deleted:
                 return True
             uid = self._owners.get(uid, "")
-        own = self.workload_of(pod)
-        if own is None or len(own.templates) == 1 or self._find_template(own, pod) is own.templates[-1]:
+        workload = self.workload_of(pod)
+        if (
+            workload is None
+            or len(workload.templates) == 1
+            or self._find_template(workload, pod) is workload.templates[-1]
+        ):
             return False
-        stored = _find_stored(own, mirror)
-        return stored is not None and _replaces_pods(stored)
+        obj = _find_stored(workload, stored)
+        return obj is not None and _replaces_pods(obj)
 
     def restore_intended(self, pod: ReadOnlyObject) -> ReadOnlyObject:
         """Return a pod with everything that its operator wrote, stored or not."""
-        own = self.workload_of(pod)
-        return pod if own is None else {**pod, "spec": restore_missing(pod["spec"], self._pod_spec(own, pod))}
+        workload = self.workload_of(pod)
+        return pod if workload is None else {**pod, "spec": restore_missing(pod["spec"], self._pod_spec(workload, pod))}
 
     def find_lost_tolerations(self, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the tolerations that a pod should have and lacks."""
-        own = self.workload_of(pod)
-        return [] if own is None else find_lost_tolerations(self._pod_spec(own, pod), pod["spec"])
+        workload = self.workload_of(pod)
+        return [] if workload is None else find_lost_tolerations(self._pod_spec(workload, pod), pod["spec"])
 
     def find_lost_paths(self, pod: ReadOnlyObject) -> list[str]:
         """Return the other fields that a pod should have and lacks."""
-        own = self.workload_of(pod)
-        return [] if own is None else list(find_lost_fields(self._pod_spec(own, pod), pod["spec"], "spec"))
+        workload = self.workload_of(pod)
+        return [] if workload is None else list(find_lost_fields(self._pod_spec(workload, pod), pod["spec"], "spec"))
 
     # Taints
 
@@ -262,52 +274,52 @@ class OperatorIntent:
 
     def keeps_daemon(self, pod: ReadOnlyObject, node: ReadOnlyObject) -> bool:
         """Return whether the daemon set of a pod wants it to stay on its node."""
-        own = self.workload_of(pod)
-        return own is not None and self._fits_daemon(own, node, _EVICTING)
+        workload = self.workload_of(pod)
+        return workload is not None and self._fits_daemon(workload, node, _EVICTING)
 
-    def _fits_daemon(self, own: Workload, node: ReadOnlyObject, effects: Sequence[str]) -> bool:
-        tolerations = [*own.tolerations, *_DAEMON_TOLERATIONS]
+    def _fits_daemon(self, workload: Workload, node: ReadOnlyObject, effects: Sequence[str]) -> bool:
+        tolerations = [*workload.tolerations, *_DAEMON_TOLERATIONS]
         compiled = taints.compile_tolerations(tolerations, self.reference.taint_rules())
         if taints.find_untolerated(node["spec"].get("taints") or (), compiled, effects) is not None:
             return False
-        affinity = compile_required_node_affinity(own.spec, self.reference.selector_operators())
-        named = own.spec.get("nodeName") in (None, "", node["metadata"]["name"])
+        affinity = compile_required_node_affinity(workload.spec, self.reference.selector_operators())
+        named = workload.spec.get("nodeName") in (None, "", node["metadata"]["name"])
         return named and affinity.matches(node["metadata"].get("labels") or {}, node["metadata"]["name"])
 
     # Replicas
 
-    def count_missing(self, own: Workload, mirror: StoredObjects) -> int:
+    def count_missing(self, workload: Workload, stored: StoredObjects) -> int:
         """Return how many pods should be ready and are not; 0 for a workload that does not exist."""
-        stored = _find_stored(own, mirror)
-        if stored is None:
+        obj = _find_stored(workload, stored)
+        if obj is None:
             return 0
-        pods = [pod for pod in self.list_pods(own, mirror) if not self.is_superseded(pod, mirror)]
-        match stored["kind"]:
+        pods = [pod for pod in self.list_pods(workload, stored) if not self.is_superseded(pod, stored)]
+        match obj["kind"]:
             case "DaemonSet":
                 has = {pod["spec"].get("nodeName") for pod in pods if is_ready(pod)}
-                return sum(name not in has for name in self.list_daemon_nodes(own, mirror))
+                return sum(name not in has for name in self.list_daemon_nodes(workload, stored))
             case "Job":
-                return _count_missing_in_job(stored, pods)
+                return _count_missing_in_job(obj, pods)
             case "CronJob":
-                jobs = [job for job in mirror.list_objects("batch/jobs").values() if self.workload_of(job) is own]
+                jobs = [job for job in stored.list_objects("batch/jobs").values() if self.workload_of(job) is workload]
                 return sum(
                     _count_missing_in_job(job, [pod for pod in pods if _is_controlled_by(pod, job)]) for job in jobs
                 )
             case "Pod":
-                return int(not is_ready(stored))
-        return max(0, self.count_wanted(own, mirror) - sum(map(is_ready, pods)))
+                return int(not is_ready(obj))
+        return max(0, self.count_wanted(workload, stored) - sum(map(is_ready, pods)))
 
-    def list_daemon_nodes(self, own: Workload, mirror: StoredObjects) -> list[str]:
+    def list_daemon_nodes(self, workload: Workload, stored: StoredObjects) -> list[str]:
         """Return the nodes on which a daemon set wants a pod."""
-        nodes = mirror.list_objects(NODES).values()
-        return [node["metadata"]["name"] for node in nodes if self._fits_daemon(own, node, _REPELLING)]
+        nodes = stored.list_objects(NODES).values()
+        return [node["metadata"]["name"] for node in nodes if self._fits_daemon(workload, node, _REPELLING)]
 
-    def count_wanted(self, own: Workload, mirror: StoredObjects) -> int:
+    def count_wanted(self, workload: Workload, stored: StoredObjects) -> int:
         """Return how many pods there should be."""
-        spec = (_find_stored(own, mirror) or own.manifest).get("spec") or {}
-        match own.manifest["kind"]:
+        spec = (_find_stored(workload, stored) or workload.manifest).get("spec") or {}
+        match workload.manifest["kind"]:
             case "DaemonSet":
-                return len(self.list_daemon_nodes(own, mirror))
+                return len(self.list_daemon_nodes(workload, stored))
             case "Job":
                 return int(spec.get("parallelism", 1))
             case "Pod":
@@ -316,13 +328,13 @@ class OperatorIntent:
                 return 0
         return int(spec.get("replicas", 1))
 
-    def is_unobserved(self, own: Workload, mirror: StoredObjects) -> bool:
+    def is_unobserved(self, workload: Workload, stored: StoredObjects) -> bool:
         """Return whether the controller of a workload has not observed its last change."""
-        stored = _find_stored(own, mirror)
-        if stored is None or stored["kind"] not in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
+        obj = _find_stored(workload, stored)
+        if obj is None or obj["kind"] not in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
             return False
-        seen = (stored.get("status") or {}).get("observedGeneration", 0)
-        return bool(stored["metadata"].get("generation", 0) > seen)
+        seen = (obj.get("status") or {}).get("observedGeneration", 0)
+        return bool(obj["metadata"].get("generation", 0) > seen)
 
 
 def is_ready(pod: ReadOnlyObject) -> bool:
@@ -369,9 +381,9 @@ def _replaces_pods(stored: ReadOnlyObject) -> bool:
     return False
 
 
-def _find_stored(own: Workload, mirror: StoredObjects) -> ReadOnlyObject | None:
-    found = mirror.find(own.manifest)
-    return found if found is not None and found["metadata"].get("uid") == own.uid else None
+def _find_stored(workload: Workload, stored: StoredObjects) -> ReadOnlyObject | None:
+    found = stored.find(workload.manifest)
+    return found if found is not None and found["metadata"].get("uid") == workload.uid else None
 
 
 def _controller_uid(obj: ReadOnlyObject) -> str:

@@ -56,20 +56,20 @@ class OperatorRequests:
 class OperatorWorld(SimulatedWorld):
     """Simulated world that records the writes of operators."""
 
-    def __init__(self, laboratory: SimulatedCluster, scene: RunContext, journal: OperatorRequests) -> None:
-        super().__init__(laboratory, scene)
-        self._journal = journal
+    def __init__(self, cluster: SimulatedCluster, context: RunContext, requests: OperatorRequests) -> None:
+        super().__init__(cluster, context)
+        self._requests = requests
 
     def client(self, options: RequestOptions = ADMINISTRATOR) -> Client:
         """Return a client with this identity, which records its writes."""
-        return cast("Client", _RecordingClient(super().client(options), self._journal))
+        return cast("Client", _RecordingClient(super().client(options), self._requests))
 
 
 class _RecordingClient:
     """Client that records its writes."""
 
-    def __init__(self, client: Client, journal: OperatorRequests) -> None:
-        self._client, self._journal = client, journal
+    def __init__(self, client: Client, requests: OperatorRequests) -> None:
+        self._client, self._requests = client, requests
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         return await self._client.get(kind, key)
@@ -105,7 +105,7 @@ class _RecordingClient:
 
     def _record(self, answer: ReadOnlyObject, request: OperatorRequest) -> ReadOnlyObject:
         if isinstance(answer, Mapping):
-            self._journal.record(answer, request)
+            self._requests.record(answer, request)
         return answer
 
     @contextmanager
@@ -114,5 +114,5 @@ class _RecordingClient:
             yield
         except Invalid:
             # In the direction down, users notice a disabled gate by such rejections: the API server had to decide.
-            self._journal.invalid_count += kind.partition(".")[0] in POD_SPEC_PATHS
+            self._requests.invalid_count += kind.partition(".")[0] in POD_SPEC_PATHS
             raise

@@ -47,15 +47,15 @@ class ReferenceCluster:
         return self._settings(component).capabilities()
 
     def _settings(self, component: str) -> ComponentSettings:
-        own, change = self._present(component), self._find_change(component)
+        workload, change = self._present(component), self._find_change(component)
         if change is not None:
-            return _with_setting(own, change.after.version, change.after.gates)
+            return _with_setting(workload, change.after.version, change.after.gates)
         if component == API_SERVER:
-            return own
+            return workload
         server = self._settings(API_SERVER)
-        promised = _with_setting(own, str(max(own.version, server.version)), server.feature_gates)
+        promised = _with_setting(workload, str(max(workload.version, server.version)), server.feature_gates)
         # A gate of the API server may not exist at the version of the other component.
-        return promised if _is_valid(promised) else own
+        return promised if _is_valid(promised) else workload
 
     def _find_change(self, component: str) -> PlannedChange | None:
         """Return the change of a component, or of the group of kubelets or API servers that it belongs to."""
@@ -79,10 +79,12 @@ class ReferenceCluster:
         return _admission_rules(self.capabilities(f"{KUBELET}.{node}"))
 
 
-def _with_setting(own: ComponentSettings, version: str | None, gates: Mapping[str, bool | None]) -> ComponentSettings:
-    all_gates = {**own.feature_gates, **gates}
+def _with_setting(
+    workload: ComponentSettings, version: str | None, gates: Mapping[str, bool | None]
+) -> ComponentSettings:
+    all_gates = {**workload.feature_gates, **gates}
     known = {gate: on for gate, on in all_gates.items() if on is not None}
-    return replace(own, version=Version.parse(version) if version else own.version, feature_gates=known)
+    return replace(workload, version=Version.parse(version) if version else workload.version, feature_gates=known)
 
 
 def _is_valid(settings: ComponentSettings) -> bool:

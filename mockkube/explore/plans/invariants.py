@@ -24,14 +24,14 @@ INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
         REPLICAS_UP: "No workload lacks pods at the end of a step that it would have if every component had changed.",
     }
 )
-# Invariant that an observed fact breaks.
-INVARIANT_OF_FACT: Final[Mapping[str, str]] = MappingProxyType(
+# Invariant that an observation of harm breaks, by its kind.
+INVARIANT_OF_OBSERVATION: Final[Mapping[str, str]] = MappingProxyType(
     {"evicted": TOLERATED_STAY, "removed": TOLERATED_STAY, "rejected": BOUND_RUN, "lost": FIELDS_KEPT}
 )
 # Invariant that each count of harm belongs to.
 INVARIANT_OF_COUNT: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **INVARIANT_OF_FACT,
+        **INVARIANT_OF_OBSERVATION,
         "loops": NO_HOT_LOOP,
         "refused": REPLICAS_UP,
         "missing": REPLICAS_UP,

@@ -158,12 +158,12 @@ class _PlanReader:
         at: SourceLocation,
     ) -> None:
         """Reject gates and versions that the component's binary would reject."""
-        own = self._read_version(setting.version, "change", name) if setting.version else version
+        workload = self._read_version(setting.version, "change", name) if setting.version else version
         gates = {gate: on for gate, on in setting.gates.items() if on is not None}
         try:
-            ComponentSettings(name, own, gates, trains).validate()
+            ComponentSettings(name, workload, gates, trains).validate()
         except FlagError as error:
-            raise at.error(f"{name} {own} does not start with {setting}: {error}") from None
+            raise at.error(f"{name} {workload} does not start with {setting}: {error}") from None
 
     def _read_object(self, obj: Any, *way: str | int) -> Any:
         at = self._locate(*way)
@@ -183,7 +183,7 @@ class _PlanReader:
         return tuple(self._read_disturbance(entry, index) for index, entry in enumerate(spec.disturbances))
 
     def _read_disturbance(self, entry: DisturbanceEntry, index: int) -> Disturbance:
-        phases = frozenset(Direction(phase) for phase in entry.phases)
+        phases = frozenset(Direction(direction) for direction in entry.phases)
         # Before the direction down it is already too late for the direction up.
         if DisturbanceTiming(entry.when) is DisturbanceTiming.BEFORE_DOWN and Direction.DOWN not in phases:
             at = self._locate("disturbances", index, "phases")

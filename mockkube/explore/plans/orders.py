@@ -87,15 +87,15 @@ def _prepared_orders(plan: RolloutPlan) -> list[WrittenOrder]:
 
 def _list_paths_of(plan: RolloutPlan, up: Order, down: Order, prepares: str) -> Iterator[RolloutPath]:
     combinations = product(_place_disturbances(plan, Direction.UP, up), _place_disturbances(plan, Direction.DOWN, down))
-    for rising, falling in combinations:
-        yield RolloutPath(up, down, (*rising, TurnMove(prepares), *falling, RetryMove()), prepares)
+    for up_moves, down_moves in combinations:
+        yield RolloutPath(up, down, (*up_moves, TurnMove(prepares), *down_moves, RetryMove()), prepares)
 
 
-def _place_disturbances(plan: RolloutPlan, phase: Direction, order: Order) -> list[Moves]:
+def _place_disturbances(plan: RolloutPlan, direction: Direction, order: Order) -> list[Moves]:
     """Return the move sequences of an order, with each once-only disturbance at each of its places."""
-    once = [one for one in plan.disturbances if one.when is DisturbanceTiming.ONCE and phase in one.directions]
+    once = [one for one in plan.disturbances if one.when is DisturbanceTiming.ONCE and direction in one.directions]
     return [
-        _make_moves(phase, order, list(zip(once, places, strict=True)))
+        _make_moves(direction, order, list(zip(once, places, strict=True)))
         for places in _list_places(len(order), len(once))
     ]
 
@@ -105,10 +105,10 @@ def _list_places(steps: int, disturbances: int) -> Iterator[tuple[int, ...]]:
     return product(range(steps), repeat=disturbances)
 
 
-def _make_moves(phase: Direction, order: Order, places: Sequence[tuple[Disturbance, int]]) -> Moves:
+def _make_moves(direction: Direction, order: Order, places: Sequence[tuple[Disturbance, int]]) -> Moves:
     """Return the moves of an order with disturbances at these places."""
     moves: list[Move] = []
     for index, component in enumerate(order):
-        moves.append(ChangeMove(phase, component))
-        moves += [DisturbanceMove(phase, one.name) for one, place in places if place == index]
+        moves.append(ChangeMove(direction, component))
+        moves += [DisturbanceMove(direction, one.name) for one, place in places if place == index]
     return tuple(moves)

@@ -61,9 +61,9 @@ class PlannedChange:
     before: ComponentSetting
     after: ComponentSetting
 
-    def setting_for(self, phase: Direction) -> ComponentSetting:
+    def setting_for(self, direction: Direction) -> ComponentSetting:
         """Return the settings that the component gets in this direction."""
-        return self.after if phase is Direction.UP else self.before
+        return self.after if direction is Direction.UP else self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,6 @@ class RolloutPlan:
         """Return the change of a component."""
         return next(change for change in self.changes if change.component == component)
 
-    def list_written_orders(self, phase: Direction) -> tuple[WrittenOrder, ...]:
+    def list_written_orders(self, direction: Direction) -> tuple[WrittenOrder, ...]:
         """Return the written orders of a direction."""
-        return tuple(order for order in self.orders if order.direction is phase)
+        return tuple(order for order in self.orders if order.direction is direction)

@@ -57,40 +57,40 @@ class ExpectWhyCheck(ScenarioStep):
         case = await record_case(world.client(), key, settings.capabilities(), world.clock)
         return await add_remedies(case, await explain(case), dict(settings.feature_gates))
 
-    def _find_differences(self, told: SchedulingExplanation) -> list[str]:
+    def _find_differences(self, explanation: SchedulingExplanation) -> list[str]:
         wrong = []
-        if self.state not in told.state:
-            wrong.append(f"state: {told.state!r} lacks {self.state!r}")
-        if self.decision not in told.decision:
-            wrong.append(f"decision: {told.decision!r} lacks {self.decision!r}")
-        if self.node is not None and told.node != self.node:
-            wrong.append(f"node: {told.node or 'none'} instead of {self.node or 'none'}")
-        if (self.refused_by or self.reason or self.on) and not self._has_rejection(told):
+        if self.state not in explanation.state:
+            wrong.append(f"state: {explanation.state!r} lacks {self.state!r}")
+        if self.decision not in explanation.decision:
+            wrong.append(f"decision: {explanation.decision!r} lacks {self.decision!r}")
+        if self.node is not None and explanation.node != self.node:
+            wrong.append(f"node: {explanation.node or 'none'} instead of {self.node or 'none'}")
+        if (self.refused_by or self.reason or self.on) and not self._has_rejection(explanation):
             wrong.append(f"no node is refused by {self.refused_by or 'any plugin'} for {self.reason!r}")
-        said = "\n".join(_format_lines(told))
+        said = "\n".join(_format_lines(explanation))
         wrong += [f"nothing is said of {text!r}" for text in self.contains if text not in said]
-        wrong += [f"it would not help: {one}" for one in self.what_if if not _is_remedy(one, told)]
-        wrong += [f"it would help: {one}" for one in self.not_if if _is_remedy(one, told)]
+        wrong += [f"it would not help: {one}" for one in self.what_if if not _is_remedy(one, explanation)]
+        wrong += [f"it would help: {one}" for one in self.not_if if _is_remedy(one, explanation)]
         return wrong
 
-    def _has_rejection(self, told: SchedulingExplanation) -> bool:
+    def _has_rejection(self, explanation: SchedulingExplanation) -> bool:
         return any(
             self.refused_by in ("", answer.status.plugin)
             and self.on in ("", answer.node)
             and self.reason in f"{answer.status.message}\n{answer.detail}"
-            for answer in told.refused
+            for answer in explanation.refused
         )
 
 
-def _is_remedy(remedy: ExpectedRemedy, told: SchedulingExplanation) -> bool:
+def _is_remedy(remedy: ExpectedRemedy, explanation: SchedulingExplanation) -> bool:
     return any(
         remedy.kind in ("", one.kind) and remedy.component in ("", one.component) and remedy.change in one.change
-        for one in told.what_if
+        for one in explanation.what_if
     )
 
 
-def _format_lines(told: SchedulingExplanation) -> list[str]:
+def _format_lines(explanation: SchedulingExplanation) -> list[str]:
     """Return the explanation as lines."""
-    refusals = [f"{one.node}: {one.status.plugin}: {one.status.message} {one.detail}" for one in told.refused]
-    remedies = [f"it would help: {one.kind} {one.component} {one.change}" for one in told.what_if]
-    return [told.state, told.decision, *(line.rstrip() for line in refusals), *remedies]
+    refusals = [f"{one.node}: {one.status.plugin}: {one.status.message} {one.detail}" for one in explanation.refused]
+    remedies = [f"it would help: {one.kind} {one.component} {one.change}" for one in explanation.what_if]
+    return [explanation.state, explanation.decision, *(line.rstrip() for line in refusals), *remedies]

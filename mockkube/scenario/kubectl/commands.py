@@ -54,18 +54,18 @@ def _field_manager(verb: str) -> str:
     return "kubectl-client-side-apply" if verb == "apply" else f"kubectl-{verb}"
 
 
-async def _run_get(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--selector", "--field-selector", "--ignore-not-found", "--no-headers", "--server")
+async def _run_get(command: KubectlCommand) -> list[str]:
+    command.line.check_flags("--selector", "--field-selector", "--ignore-not-found", "--no-headers", "--server")
     found = []
-    for meant in await asked.find_objects(asked.line.words):
-        obj = await asked.get_if_exists(meant)
-        if obj is None and not asked.line.is_on("--ignore-not-found"):
+    for meant in await command.find_objects(command.line.words):
+        obj = await command.get_if_exists(meant)
+        if obj is None and not command.line.is_on("--ignore-not-found"):
             raise NotFound.for_object(meant.resource_kind.group, meant.resource_kind.plural, meant.key.name)
         if obj is not None:
             found.append((meant, obj))
     # kubectl prints a List for several objects or a whole kind, the object itself if exactly one is named.
-    single = len(asked.line.words) == 2 or (len(asked.line.words) == 1 and "/" in asked.line.words[0])
-    return _format_output(asked.line.flag("--output"), found, single=single)
+    single = len(command.line.words) == 2 or (len(command.line.words) == 1 and "/" in command.line.words[0])
+    return _format_output(command.line.flag("--output"), found, single=single)
 
 
 def _format_output(output: str, found: list[tuple[TargetObject, ReadOnlyObject]], *, single: bool) -> list[str]:
@@ -105,87 +105,91 @@ def _render_jsonpath(template: str, whole: Any) -> str:
         raise StepFailed(f"error: error parsing jsonpath {template}, {error}") from None
 
 
-async def _run_create(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--filename", "--dry-run", "--validate")
-    if asked.line.words:
-        return [await _create_object(asked, *_generate_object(asked))]
-    return [await _create_object(asked, named, obj) for named, obj in await asked.read_manifests()]
+async def _run_create(command: KubectlCommand) -> list[str]:
+    command.line.check_flags("--filename", "--dry-run", "--validate")
+    if command.line.words:
+        return [await _create_object(command, *_generate_object(command))]
+    return [await _create_object(command, named, obj) for named, obj in await command.read_manifests()]
 
 
-def _generate_object(asked: KubectlCommand) -> tuple[ResourceKind, Object]:
+def _generate_object(command: KubectlCommand) -> tuple[ResourceKind, Object]:
     """Return the kind and object of `create namespace NAME` or `create serviceaccount NAME`."""
-    match asked.line.words:
+    match command.line.words:
         case ("namespace" | "ns", name):
             return ResourceKind("", "Namespace", "namespaces", False), {"metadata": {"name": name}}
         case ("serviceaccount" | "sa", name):
-            metadata = {"name": name, "namespace": asked.namespace}
+            metadata = {"name": name, "namespace": command.namespace}
             return ResourceKind("", "ServiceAccount", "serviceaccounts", True), {"metadata": metadata}
         case _:
-            raise StepFailed(f"kubectl create {' '.join(asked.line.words)} is not built in: give a manifest with -f")
+            raise StepFailed(f"kubectl create {' '.join(command.line.words)} is not built in: give a manifest with -f")
 
 
-async def _create_object(asked: KubectlCommand, named: ResourceKind, obj: Object) -> str:
-    created = await asked.client.create(named.name, obj)
+async def _create_object(command: KubectlCommand, named: ResourceKind, obj: Object) -> str:
+    created = await command.client.create(named.name, obj)
     return f"{TargetObject(named, key_of_kind(created, named))} created"
 
 
-async def _run_apply(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--filename", "--server-side", "--force-conflicts", "--dry-run", "--validate", "--selector")
+async def _run_apply(command: KubectlCommand) -> list[str]:
+    command.line.check_flags(
+        "--filename", "--server-side", "--force-conflicts", "--dry-run", "--validate", "--selector"
+    )
     lines = []
-    for named, obj in await asked.read_manifests():
+    for named, obj in await command.read_manifests():
         meant = TargetObject(named, key_of_kind(obj, named))
-        if asked.line.is_on("--server-side"):
-            await asked.client.patch(named.name, meant.key, obj, media=PatchType.APPLY)
+        if command.line.is_on("--server-side"):
+            await command.client.patch(named.name, meant.key, obj, media=PatchType.APPLY)
             lines.append(f"{meant} serverside-applied")
             continue
         # Client-side apply: kubectl reads the object and sends only the difference, so an unchanged object is not
         # written.
-        present = await asked.get_if_exists(meant)
+        present = await command.get_if_exists(meant)
         if present is None:
-            await asked.client.create(named.name, with_last_applied(obj))
+            await command.client.create(named.name, with_last_applied(obj))
             lines.append(f"{meant} created")
             continue
         patch = make_patch(obj, present)
         if patch:
-            await asked.client.patch(named.name, meant.key, patch, media=PatchType.MERGE)
+            await command.client.patch(named.name, meant.key, patch, media=PatchType.MERGE)
         lines.append(f"{meant} {'configured' if patch else 'unchanged'}")
     return lines
 
 
-async def _run_delete(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags(
+async def _run_delete(command: KubectlCommand) -> list[str]:
+    command.line.check_flags(
         "--filename", "--selector", "--all", "--grace-period", "--force", "--now", "--cascade", "--wait",
         "--ignore-not-found",
     )  # fmt: skip
-    if "--filename" in asked.line.flags:
-        targets = [TargetObject(named, key_of_kind(obj, named)) for named, obj in await asked.read_manifests()]
+    if "--filename" in command.line.flags:
+        targets = [TargetObject(named, key_of_kind(obj, named)) for named, obj in await command.read_manifests()]
     else:
-        targets = await asked.find_objects(asked.line.words)
+        targets = await command.find_objects(command.line.words)
     lines = []
     for meant in targets:
         try:
-            await asked.client.delete(meant.resource_kind.name, meant.key, _delete_options(asked))
+            await command.client.delete(meant.resource_kind.name, meant.key, _delete_options(command))
         except NotFound:
-            if not asked.line.is_on("--ignore-not-found"):
+            if not command.line.is_on("--ignore-not-found"):
                 raise
             continue
         lines.append(f'{meant.resource_kind.kind.lower()} "{meant.key.name}" deleted')
 
     async def gone() -> bool:
-        return not [meant for meant in targets if await asked.get_if_exists(meant) is not None]
+        return not [meant for meant in targets if await command.get_if_exists(meant) is not None]
 
     # kubectl waits for finalizers by default; here virtual time has to pass meanwhile.
-    if asked.line.flag("--wait", "true") != "false":
-        await asked.world.wait_until(gone, asked.world.context.deletion_timeout)
+    if command.line.flag("--wait", "true") != "false":
+        await command.world.wait_until(gone, command.world.context.deletion_timeout)
     return lines
 
 
-def _delete_options(asked: KubectlCommand) -> Deletion:
+def _delete_options(command: KubectlCommand) -> Deletion:
     """Return the delete options of the flags."""
-    grace = asked.line.flag("--grace-period")
+    grace = command.line.flag("--grace-period")
     # kubectl's --now is a grace period of 1 second; --force without a period deletes with 0.
-    seconds = int(grace) if grace else 1 if asked.line.is_on("--now") else 0 if asked.line.is_on("--force") else None
-    cascade = asked.line.flag("--cascade", "background").capitalize()
+    seconds = (
+        int(grace) if grace else 1 if command.line.is_on("--now") else 0 if command.line.is_on("--force") else None
+    )
+    cascade = command.line.flag("--cascade", "background").capitalize()
     try:
         return Deletion(grace_seconds=seconds, propagation=Propagation(cascade))
     except ValueError:
@@ -194,15 +198,15 @@ def _delete_options(asked: KubectlCommand) -> Deletion:
         ) from None
 
 
-async def _run_patch(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--type", "--patch", "--subresource", "--dry-run")
-    kind = asked.line.flag("--type", "strategic")
+async def _run_patch(command: KubectlCommand) -> list[str]:
+    command.line.check_flags("--type", "--patch", "--subresource", "--dry-run")
+    kind = command.line.flag("--type", "strategic")
     if kind not in _PATCH_TYPES:
         raise StepFailed(f"kubectl patch: --type={kind}: give json, merge or strategic")
-    patch = yaml.safe_load(asked.line.flag("--patch"))
-    for meant in (found := await asked.find_objects(asked.line.words)):
-        below = asked.line.flag("--subresource")
-        await asked.client.patch(
+    patch = yaml.safe_load(command.line.flag("--patch"))
+    for meant in (found := await command.find_objects(command.line.words)):
+        below = command.line.flag("--subresource")
+        await command.client.patch(
             meant.resource_kind.name, meant.key, patch, media=_PATCH_TYPES[kind], subresource=below
         )
     return [f"{meant} patched" for meant in found]
@@ -211,23 +215,23 @@ async def _run_patch(asked: KubectlCommand) -> list[str]:
 def _make_metadata_command(member: str, told: str) -> CommandFunction:
     """Return the command that sets or removes entries of a map in the metadata."""
 
-    async def change(asked: KubectlCommand) -> list[str]:
-        asked.line.check_flags("--overwrite", "--selector", "--all")
-        words = [word for word in asked.line.words if not _is_pair(word)]
-        pairs = [word for word in asked.line.words if _is_pair(word)]
+    async def change(command: KubectlCommand) -> list[str]:
+        command.line.check_flags("--overwrite", "--selector", "--all")
+        words = [word for word in command.line.words if not _is_pair(word)]
+        pairs = [word for word in command.line.words if _is_pair(word)]
         entries: dict[str, str | None] = {word.removesuffix("-"): None for word in pairs if "=" not in word}
         entries |= {key: value for key, equals, value in (word.partition("=") for word in pairs) if equals}
-        found = await asked.find_objects(words)
+        found = await command.find_objects(words)
         for meant in found:
-            present = (await asked.client.get(meant.resource_kind.name, meant.key))["metadata"].get(member) or {}
+            present = (await command.client.get(meant.resource_kind.name, meant.key))["metadata"].get(member) or {}
             # kubectl rejects a changed value without --overwrite; setting the same value again is fine.
             clash = [key for key, value in entries.items() if value is not None and present.get(key, value) != value]
-            if clash and not asked.line.is_on("--overwrite"):
+            if clash and not command.line.is_on("--overwrite"):
                 raise StepFailed(
                     f"error: '{clash[0]}' already has a value ({present[clash[0]]}), and --overwrite is false"
                 )
             patch = {"metadata": {member: entries}}
-            await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
+            await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
         return [f"{meant} {told}" for meant in found]
 
     return change
@@ -237,9 +241,9 @@ def _is_pair(word: str) -> bool:
     return "=" in word or (word.endswith("-") and len(word) > 1)
 
 
-async def _run_taint(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--overwrite", "--selector", "--all")
-    words = list(asked.line.words)
+async def _run_taint(command: KubectlCommand) -> list[str]:
+    command.line.check_flags("--overwrite", "--selector", "--all")
+    words = list(command.line.words)
     if words[:1] and words[0] in ("node", "nodes", "no"):
         del words[0]
     taints = [word for word in words if ":" in word or word.endswith("-")]
@@ -248,8 +252,8 @@ async def _run_taint(asked: KubectlCommand) -> list[str]:
     for node in nodes or [""]:
         for text in taints:
             arguments = TaintStep.adapt(f"x {text}")
-            step = TaintStep(**{**arguments, "node": node, "selector": asked.line.flag("--selector")})
-            await step.play(asked.world)
+            step = TaintStep(**{**arguments, "node": node, "selector": command.line.flag("--selector")})
+            await step.play(command.world)
         lines.append(f"node/{node or 'all'} {'untainted' if all(text.endswith('-') for text in taints) else 'tainted'}")
     return lines
 
@@ -257,43 +261,43 @@ async def _run_taint(asked: KubectlCommand) -> list[str]:
 def _make_cordon_command(unschedulable: bool, told: str) -> CommandFunction:
     """Return the command that sets `unschedulable` of nodes."""
 
-    async def change(asked: KubectlCommand) -> list[str]:
-        asked.line.check_flags("--selector")
-        words = asked.line.words
-        found = await asked.find_objects(["node", *words] if words else ["nodes"])
+    async def change(command: KubectlCommand) -> list[str]:
+        command.line.check_flags("--selector")
+        words = command.line.words
+        found = await command.find_objects(["node", *words] if words else ["nodes"])
         patch = {"spec": {"unschedulable": True if unschedulable else None}}
         for meant in found:
-            await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
+            await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
         return [f"{meant} {told}" for meant in found]
 
     return change
 
 
-async def _run_drain(asked: KubectlCommand) -> list[str]:
+async def _run_drain(command: KubectlCommand) -> list[str]:
     # upstream 1.36: kubectl/pkg/cmd/drain/drain.go, kubectl/pkg/drain/filters.go
-    asked.line.check_flags(
+    command.line.check_flags(
         "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--grace-period", "--timeout", "--selector",
         "--pod-selector", "--disable-eviction",
     )  # fmt: skip
-    words = asked.line.words
-    nodes = await asked.find_objects(["node", *words] if words else ["nodes"])
+    words = command.line.words
+    nodes = await command.find_objects(["node", *words] if words else ["nodes"])
     lines = []
     for node in nodes:
-        await asked.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
+        await command.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
         lines.append(f"{node} cordoned")
     for node in nodes:
-        on_node = Selection("", asked.line.flag("--pod-selector"), f"spec.nodeName={node.key.name}")
-        pods = (await asked.client.list("Pod", on_node)).items
+        on_node = Selection("", command.line.flag("--pod-selector"), f"spec.nodeName={node.key.name}")
+        pods = (await command.client.list("Pod", on_node)).items
         # kubectl checks all pods of a node before it evicts the first one; the node stays cordoned after an error.
-        if wrong := list(_find_drain_errors(asked, pods)):
+        if wrong := list(_find_drain_errors(command, pods)):
             raise StepFailed(f'error: unable to drain node "{node.key.name}" due to error: {", ".join(wrong)}')
         going = [pod for pod in pods if not _is_daemon_set_pod(pod)]
-        lines += [line for pod in going for line in await _evict_pod(asked, pod)]
+        lines += [line for pod in going for line in await _evict_pod(command, pod)]
         lines.append(f"{node} drained")
     return lines
 
 
-def _find_drain_errors(asked: KubectlCommand, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
+def _find_drain_errors(command: KubectlCommand, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
     """Yield the reasons why drain refuses pods, in kubectl's words."""
     finished = ("Succeeded", "Failed")
     alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in finished]
@@ -304,7 +308,7 @@ def _find_drain_errors(asked: KubectlCommand, pods: Iterable[ReadOnlyObject]) ->
         ("Pods with local storage", "--delete-emptydir-data to override", local),
     )
     for what, remedy, found in kinds:
-        if found and not asked.line.is_on(remedy.partition(" ")[0]):
+        if found and not command.line.is_on(remedy.partition(" ")[0]):
             names = ", ".join(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in found)
             yield f"cannot delete {what} (use {remedy}): {names}"
 
@@ -319,23 +323,23 @@ def _is_daemon_set_pod(pod: ReadOnlyObject) -> bool:
     return _controller_kind(pod) == "DaemonSet"
 
 
-async def _evict_pod(asked: KubectlCommand, pod: ReadOnlyObject) -> list[str]:
+async def _evict_pod(command: KubectlCommand, pod: ReadOnlyObject) -> list[str]:
     """Evict a pod and wait until it is gone; a PodDisruptionBudget may allow later what it forbids now."""
     metadata = pod["metadata"]
     key = Key(metadata["namespace"], metadata["name"])
     body: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": key.name}}
     body["metadata"]["namespace"] = key.namespace
-    grace = asked.line.flag("--grace-period")
+    grace = command.line.flag("--grace-period")
     if grace:
         body["deleteOptions"] = {"gracePeriodSeconds": int(grace)}
     refusals: list[str] = []
 
     async def evicted() -> bool:
         try:
-            if asked.line.is_on("--disable-eviction"):
-                await asked.client.delete("Pod", key, Deletion(grace_seconds=int(grace) if grace else None))
+            if command.line.is_on("--disable-eviction"):
+                await command.client.delete("Pod", key, Deletion(grace_seconds=int(grace) if grace else None))
             else:
-                await asked.client.create("Pod", body, subresource="eviction", name=key.name)
+                await command.client.create("Pod", body, subresource="eviction", name=key.name)
         except NotFound:
             return True
         except ApiError as error:
@@ -348,63 +352,65 @@ async def _evict_pod(asked: KubectlCommand, pod: ReadOnlyObject) -> list[str]:
 
     async def gone() -> bool:
         try:
-            present = await asked.client.get("Pod", key)
+            present = await command.client.get("Pod", key)
         except NotFound:
             return True
         return bool(present["metadata"]["uid"] != metadata["uid"])
 
-    patience = asked.world.context.deletion_timeout
-    if not (await asked.world.wait_until(evicted, patience) and await asked.world.wait_until(gone, patience)):
+    patience = command.world.context.deletion_timeout
+    if not (await command.world.wait_until(evicted, patience) and await command.world.wait_until(gone, patience)):
         why = f": {refusals[-1]}" if refusals else ""
         raise StepFailed(f'error: timed out waiting for pod "{key.name}" to be evicted{why}')
     return [f"evicting pod {key.namespace}/{key.name}", f"pod/{key.name} evicted"]
 
 
-async def _run_scale(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--replicas", "--selector", "--all")
-    count = asked.line.flag("--replicas")
+async def _run_scale(command: KubectlCommand) -> list[str]:
+    command.line.check_flags("--replicas", "--selector", "--all")
+    count = command.line.flag("--replicas")
     if not count.isdigit():
         raise StepFailed("kubectl scale: give --replicas=N")
-    for meant in (found := await asked.find_objects(asked.line.words)):
+    for meant in (found := await command.find_objects(command.line.words)):
         patch = {"spec": {"replicas": int(count)}}
-        await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE, subresource="scale")
+        await command.client.patch(
+            meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE, subresource="scale"
+        )
     return [f"{meant} scaled" for meant in found]
 
 
-async def _run_rollout(asked: KubectlCommand) -> list[str]:
-    asked.line.check_flags("--timeout", "--selector")
-    match asked.line.words:
+async def _run_rollout(command: KubectlCommand) -> list[str]:
+    command.line.check_flags("--timeout", "--selector")
+    match command.line.words:
         case ("restart", *words):
-            return await _restart_rollout(asked, words)
+            return await _restart_rollout(command, words)
         case ("status", *words):
-            return await _wait_for_rollout(asked, words)
+            return await _wait_for_rollout(command, words)
         case ("pause" | "resume" as verb, *words):
-            return await _pause_rollout(asked, verb, words)
-    raise StepFailed(f"kubectl rollout {' '.join(asked.line.words)} is not built in: play it with --kubectl PATH")
+            return await _pause_rollout(command, verb, words)
+    raise StepFailed(f"kubectl rollout {' '.join(command.line.words)} is not built in: play it with --kubectl PATH")
 
 
-async def _restart_rollout(asked: KubectlCommand, words: list[str]) -> list[str]:
-    now = render_time(asked.world.clock.now())
+async def _restart_rollout(command: KubectlCommand, words: list[str]) -> list[str]:
+    now = render_time(command.world.clock.now())
     patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED_AT: now}}}}}
-    for meant in (found := await asked.find_objects(words)):
-        await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.STRATEGIC)
+    for meant in (found := await command.find_objects(words)):
+        await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.STRATEGIC)
     return [f"{meant} restarted" for meant in found]
 
 
-async def _pause_rollout(asked: KubectlCommand, verb: str, words: list[str]) -> list[str]:
+async def _pause_rollout(command: KubectlCommand, verb: str, words: list[str]) -> list[str]:
     patch = {"spec": {"paused": True if verb == "pause" else None}}
-    for meant in (found := await asked.find_objects(words)):
-        await asked.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
+    for meant in (found := await command.find_objects(words)):
+        await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
     return [f"{meant} {verb}d" for meant in found]
 
 
-async def _wait_for_rollout(asked: KubectlCommand, words: list[str]) -> list[str]:
-    found = await asked.find_objects(words)
+async def _wait_for_rollout(command: KubectlCommand, words: list[str]) -> list[str]:
+    found = await command.find_objects(words)
 
     async def done() -> bool:
-        return all([_is_rolled_out(await asked.client.get(meant.resource_kind.name, meant.key)) for meant in found])
+        return all([_is_rolled_out(await command.client.get(meant.resource_kind.name, meant.key)) for meant in found])
 
-    if not await asked.world.wait_until(done, _ROLLOUT_SECONDS):
+    if not await command.world.wait_until(done, _ROLLOUT_SECONDS):
         raise StepFailed(f"error: timed out waiting for {', '.join(map(str, found))}")
     return [f'{meant.resource_kind.kind.lower()} "{meant.key.name}" successfully rolled out' for meant in found]
 

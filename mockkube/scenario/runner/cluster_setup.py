@@ -67,11 +67,11 @@ def build_cluster(scenario: Scenario, setup: ClusterSetup, seed: int) -> Simulat
     return SimulatedCluster(SimulatedClusterConfig(make_configuration(setup), flags, seed), chooser=chooser)
 
 
-async def apply_late_settings(laboratory: SimulatedCluster, setup: ClusterSetup) -> None:
+async def apply_late_settings(cluster: SimulatedCluster, setup: ClusterSetup) -> None:
     """Apply the component settings that can only be changed after the start."""
     # The configuration file has no such settings: they belong to the control API, which exists only once the cluster
     # runs.
     for name, one in setup.components.items():
         if one.server or not one.running:
-            await laboratory.change_component(name, running=one.running, server=one.server or None)
-    await laboratory.settle()
+            await cluster.change_component(name, running=one.running, server=one.server or None)
+    await cluster.settle()

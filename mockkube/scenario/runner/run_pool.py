@@ -53,18 +53,18 @@ def replay_command(result: RunResult) -> str:
     return shlex.join(["mockkube", *proposals, "test", result.file, *which, *result.options])
 
 
-def play_all(runs: Sequence[ScenarioRun], manner: RunOptions, jobs: int) -> Iterator[tuple[int, RunResult]]:
+def play_all(runs: Sequence[ScenarioRun], options: RunOptions, jobs: int) -> Iterator[tuple[int, RunResult]]:
     """Play runs in several processes; yield index and result of each as it ends."""
     if jobs <= 1 or len(runs) == 1:
         _set_gc_thresholds()
         for index, run in enumerate(runs):
-            yield index, play_one(run, manner)
+            yield index, play_one(run, options)
         return
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
     gc.collect()
     gc.freeze()  # what is loaded is shared with the processes, as long as nobody writes to it
     with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_initialize_process) as pool:
-        futures = {pool.submit(_play_in_process, run, manner): index for index, run in enumerate(runs)}
+        futures = {pool.submit(_play_in_process, run, options): index for index, run in enumerate(runs)}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -87,17 +87,17 @@ def _initialize_process() -> None:
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(_EXIT_INTERRUPTED))
 
 
-def _play_in_process(run: ScenarioRun, manner: RunOptions) -> RunResult:
+def _play_in_process(run: ScenarioRun, options: RunOptions) -> RunResult:
     """Play one run in a process of the pool; on SIGINT stop its cluster, then end the process."""
     waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return play_one(run, manner)
+        return play_one(run, options)
     except KeyboardInterrupt:
         os._exit(_EXIT_INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, waiting)
 
 
-def play_one(run: ScenarioRun, manner: RunOptions) -> RunResult:
+def play_one(run: ScenarioRun, options: RunOptions) -> RunResult:
     """Play one run in an event loop of its own."""
-    return asyncio.run(play(run, manner))
+    return asyncio.run(play(run, options))

@@ -110,7 +110,7 @@ async def play(
     return replace(result, real_seconds=clock.monotonic() - began)
 
 
-def _initial_result(run: ScenarioRun, manner: RunOptions) -> RunResult:
+def _initial_result(run: ScenarioRun, options: RunOptions) -> RunResult:
     """Return the result of a run before its first step."""
     scenario = run.scenario
     return RunResult(
@@ -124,16 +124,16 @@ def _initial_result(run: ScenarioRun, manner: RunOptions) -> RunResult:
     )
 
 
-async def _play_simulated(run: ScenarioRun, manner: RunOptions, told: StepListener, result: RunResult) -> RunResult:
+async def _play_simulated(run: ScenarioRun, options: RunOptions, on_step: StepListener, result: RunResult) -> RunResult:
     """Run on a simulated cluster, in virtual time."""
-    context = make_context(run, manner)
+    context = make_context(run, options)
     setup = read_setup(run.scenario, context.bindings)
     cluster = build_cluster(run.scenario, setup, run.seed)
     async with cluster:
         await apply_late_settings(cluster, setup)
         world = SimulatedWorld(cluster, context)
         settings = {name: world.settings(name) for name in cluster.get_component_specs()}
-        play = ScenarioRunner(world, run.scenario, told)
+        play = ScenarioRunner(world, run.scenario, on_step)
         await play.play()
         steps = tuple(play.steps)
         result = replace(
@@ -143,21 +143,21 @@ async def _play_simulated(run: ScenarioRun, manner: RunOptions, told: StepListen
             steps=steps,
             initial_components=_initial_components(settings, steps),
         )
-        return _with_trace(result, cluster, manner)
+        return _with_trace(result, cluster, options)
 
 
-async def _play_live(run: ScenarioRun, manner: RunOptions, told: StepListener, result: RunResult) -> RunResult:
+async def _play_live(run: ScenarioRun, options: RunOptions, on_step: StepListener, result: RunResult) -> RunResult:
     """Run in real time: on a cluster of its own, or on a running one."""
-    context, clock = make_context(run, manner), RealClock()
+    context, clock = make_context(run, options), RealClock()
     async with AsyncExitStack() as stack:
-        path = Path(manner.against)
-        if not manner.against:
+        path = Path(options.against)
+        if not options.against:
             configuration = make_real_configuration(read_setup(run.scenario, context.bindings))
             path = (await stack.enter_async_context(run_temporary_cluster(configuration))).kubeconfig
         client = await stack.enter_async_context(HttpClient(read_kubeconfig(path), "mockkube-scenario", clock=clock))
         world = LiveWorld(client, path.resolve(), clock, context)
         await world.list_components()
-        play = ScenarioRunner(world, run.scenario, told)
+        play = ScenarioRunner(world, run.scenario, on_step)
         await play.play()
         return replace(
             result, outcome=play.outcome, message=play.message, steps=tuple(play.steps), virtual_seconds=world.now
@@ -176,19 +176,19 @@ def _initial_components(
     )
 
 
-def _with_trace(result: RunResult, laboratory: SimulatedCluster, manner: RunOptions) -> RunResult:
+def _with_trace(result: RunResult, cluster: SimulatedCluster, options: RunOptions) -> RunResult:
     """Return a result with time, digest and trace of the simulated cluster."""
     return replace(
         result,
-        virtual_seconds=laboratory.clock.monotonic(),
-        worker_steps=laboratory.steps,
-        digest=laboratory.trace.compute_digest(),
-        traced_steps=tuple(read_trace(laboratory.trace)) if manner.keeps_traced_steps else (),
-        trace=laboratory.trace.render() if manner.keeps_trace else "",
+        virtual_seconds=cluster.clock.monotonic(),
+        worker_steps=cluster.steps,
+        digest=cluster.trace.compute_digest(),
+        traced_steps=tuple(read_trace(cluster.trace)) if options.keeps_traced_steps else (),
+        trace=cluster.trace.render() if options.keeps_trace else "",
     )
 
 
-def make_context(run: ScenarioRun, manner: RunOptions) -> RunContext:
+def make_context(run: ScenarioRun, options: RunOptions) -> RunContext:
     """Return the context of a run, with variables and matrix cell bound."""
     scenario = run.scenario
     bindings = {**dict(scenario.variables), **dict(run.cell.values)}
@@ -203,18 +203,18 @@ def make_context(run: ScenarioRun, manner: RunOptions) -> RunContext:
         namespace=scenario.namespace,
         timeout=scenario.timeout,
         deletion_timeout=scenario.deletion_timeout,
-        kubectl=manner.kubectl,
+        kubectl=options.kubectl,
     )
 
 
 class ScenarioRunner:
     """Plays the steps of one scenario in a world."""
 
-    def __init__(self, world: World, scenario: Scenario, told: StepListener = _ignore_result) -> None:
+    def __init__(self, world: World, scenario: Scenario, on_step: StepListener = _ignore_result) -> None:
         self.outcome = RunOutcome.PASSED
         self.message = ""
         self.steps: list[StepResult] = []
-        self._world, self._scenario, self._on_step = world, scenario, told
+        self._world, self._scenario, self._on_step = world, scenario, on_step
 
     async def play(self) -> None:
         """Play all blocks until one fails."""

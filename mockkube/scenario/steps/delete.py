@@ -82,15 +82,15 @@ class DeleteStep(ScenarioStep):
         ]
         return [(named, key_of_kind(obj, named)) for named, obj in manifests]
 
-    async def _wait_until_gone(self, world: World, going: list[tuple[ResourceKind, Key]]) -> None:
+    async def _wait_until_gone(self, world: World, remaining: list[tuple[ResourceKind, Key]]) -> None:
         """Wait until the objects are gone; Failure with those left at the timeout."""
 
         async def gone() -> bool:
-            return not [key for named, key in going if await exists(world.client(), named, key)]
+            return not [key for named, key in remaining if await exists(world.client(), named, key)]
 
         seconds = world.context.deletion_timeout if self.timeout is None else self.timeout
         if not await world.wait_until(gone, seconds):
-            left = [f"{named.kind} {key}" for named, key in going if await exists(world.client(), named, key)]
+            left = [f"{named.kind} {key}" for named, key in remaining if await exists(world.client(), named, key)]
             raise StepFailed(f"still there after {seconds:g} s: {', '.join(left)}")
 
 

@@ -52,4 +52,4 @@ def test_states_that_hide_something_do_not_keep_the_search_from_ending() -> None
 
     known = explore_paths(WAYS, play)
     assert all(known.results_along(way) is not None for way in WAYS)
-    assert known.surprises
+    assert known.mismatches

@@ -153,7 +153,9 @@ def test_what_mockkube_why_says_stands_at_the_step(page: str) -> None:
 
 
 def test_what_mockkube_why_says_is_about_the_harm_at_which_it_stands(evidence: Evidence) -> None:
-    told = [one for replay in evidence.counterexamples for step in replay.steps for one in step.record.explanations]
+    told = [
+        one for replay in evidence.counterexamples for step in replay.replayed_moves for one in step.record.explanations
+    ]
     assert told
     words = {"evicted": "evicted it", "rejected": "refused it", "stuck": "kube-scheduler"}
     assert [one.harm for one in told if words[one.harm] not in one.describe()] == []
