@@ -136,6 +136,7 @@ def test_readme_works_as_pasted_without_kubectl(place: Path, environment: dict[s
     [
         ("commands.md", "## mockkube test"),
         ("commands.md", "## mockkube examples"),
+        ("testing.md", ""),
         pytest.param("commands.md", "## mockkube explore", marks=pytest.mark.slow),
         pytest.param("tutorial.md", "", marks=pytest.mark.slow),
         *[(f"how-to/{stem}.md", "") for stem in HOW_TO],

@@ -73,9 +73,7 @@ class TestApply:
         _, created = kube.apply([config_map("c"), namespace], namespace="team")
         assert created["metadata"]["namespace"] == "team"
 
-    def test_applying_again_removes_what_the_manifest_said_before(
-        self, kube: MockKube, core: Any
-    ) -> None:
+    def test_applying_again_removes_what_the_manifest_said_before(self, kube: MockKube, core: Any) -> None:
         kube.apply(config_map("c", a="1", b="2"))
         core.patch_namespaced_config_map("c", "default", {"data": {"a": "other", "mine": "x"}})
         (changed,) = kube.apply(config_map("c", a="3"))
