@@ -8,7 +8,7 @@ from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.dependencies import KubeletDependencies
 from mockkube.kubelet.nodes.node_leases import NodeLeases
 from mockkube.kubelet.nodes.node_rules import NodeRules, NodeStatusInput

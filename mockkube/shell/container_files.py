@@ -49,14 +49,15 @@ def build_files(
 
 
 def _kubelet_files(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> dict[str, File]:
-    """Return the files that the kubelet and the container runtime mount into every container."""
+    """Return the files that the kubelet and the container runtime mount, and those known to be in the image."""
     files = {
         "/etc/hostname": File(f"{get_hostname(pod)}\n"),
         "/etc/hosts": File(render_hosts(pod)),
         "/etc/resolv.conf": File(render_resolv_conf(pod, start.lookup)),
     }
     path = container.get("terminationMessagePath") or MESSAGE_PATH
-    return files | {path: File(mode=_MESSAGE_MODE)}
+    own = {path: File(text) for path, text in find_image(container.get("image", "")).files}
+    return own | files | {path: File(mode=_MESSAGE_MODE)}
 
 
 def find_user(pod: ReadOnlyObject, container: ReadOnlyObject) -> User:

@@ -18,6 +18,8 @@ class ImageConfig:
     uid: int = 0
     gid: int = 0
     is_user_known: bool = False
+    files: tuple[tuple[str, str], ...] = ()
+    """Paths and texts of files that are known to be in the image."""
 
 
 _UNKNOWN_IMAGE: Final = ImageConfig()
@@ -26,6 +28,9 @@ _IMAGES: Final = {
     AGNHOST: ImageConfig((AGNHOST,), ("pause",), is_user_known=True),
     "busybox": ImageConfig(is_user_known=True),
     "pause": ImageConfig((PAUSE,), uid=65535, gid=65535, is_user_known=True),
+    "httpd": ImageConfig(
+        files=(("/usr/local/apache2/htdocs/index.html", "<html><body><h1>It works!</h1></body></html>\n"),)
+    ),
     "nonroot": ImageConfig(uid=1234, is_user_known=True),
 }
 
@@ -37,6 +42,10 @@ def has_command(container: ReadOnlyObject) -> bool:
 
 def find_image(image: str) -> ImageConfig:
     """Return the configuration of a known image, else an empty one."""
+    return _IMAGES.get(short_name(image), _UNKNOWN_IMAGE)
+
+
+def short_name(image: str) -> str:
+    """Return the last part of the name of an image, without tag and digest."""
     # Digest, registry and tag are cut off in this order: a registry may have a port, a digest contains a colon.
-    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    return _IMAGES.get(name, _UNKNOWN_IMAGE)
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]

@@ -159,7 +159,9 @@ class FileSystem:
         # The longest path first: a mount may lie below another.
         self._mounts = sorted(mounts, key=lambda one: -len(one.path))
         self._volumes = {mount.volume.name: mount.volume for mount in mounts} | {"": self._root}
-        self._pending = sorted(pending, key=lambda one: one.at)
+        self.initial_pending = tuple(sorted(pending, key=lambda one: one.at))
+        """Writes of others, in order of time."""
+        self._pending = list(self.initial_pending)
         self.journal: list[FileWrite] = []
         """Writes by this container, in order; the volume of its own root file system has an empty name."""
         self.now = 0.0

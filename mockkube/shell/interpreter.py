@@ -82,6 +82,17 @@ def find_files(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerS
     return machine.files
 
 
+def find_change_times(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> list[float]:
+    """Return when files of a container change, in seconds after its start, as far as its command is known."""
+    try:
+        machine = _PodInterpreter(pod, start, ENDLESS).make_run(container)
+    except (ConfigError, VolumeError):
+        return []
+    if has_command(container):
+        _interpret_command(container, machine)
+    return sorted({one.at for one in (*machine.files.journal, *machine.files.initial_pending)})
+
+
 class _PodInterpreter:
     """Interprets one container of a pod, and others as far as they write files that it sees."""
 

@@ -34,6 +34,17 @@ def parse_flags(
     return flags
 
 
+def parse_known_flags(words: Sequence[str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of these flags, whatever the others are."""
+    flags, rest = dict(defaults), [require_known(word) for word in words]
+    for index, word in enumerate(rest):
+        name, assigned, value = word.partition("=")
+        key = name.removeprefix("--")
+        if word.startswith("--") and key in flags:
+            flags[key] = value if assigned else "".join(rest[index + 1 : index + 2])
+    return flags
+
+
 def parse_duration(text: str) -> float:
     """Return a Go duration in seconds; raise Unsupported if it is none."""
     duration = parse_go_duration(text)

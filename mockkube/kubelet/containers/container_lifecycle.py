@@ -12,6 +12,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_exits import FindExit
 from mockkube.kubelet.containers.images import ImagePullError, find_pull_error, image_id, make_digest
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
+from mockkube.kubelet.containers.prober import NO_PROBES, PodProber, ProbeResults, has_probes
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
 from mockkube.kubelet.containers.start_checks import find_config_error
 from mockkube.shell.container_start import ContainerStart
@@ -21,17 +23,6 @@ _PULL_ERROR_SHOWN: Final = timedelta(seconds=10)
 # Time after which a container that could not be configured is tried again (upstream: backOffPeriod of pod workers).
 _CONFIG_RETRY: Final = timedelta(seconds=10)
 _RESTARTING_MESSAGE: Final = "The container is removed because RestartAllContainers in place"
-
-
-@dataclass(frozen=True, slots=True)
-class KubeletEvent:
-    """Event about a pod, a node or a stage, in upstream's words."""
-
-    type: str
-    reason: str
-    message: str
-    # Name of the container that the event is about; the event's field path refers to it.
-    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +52,7 @@ class ContainerSyncInput:
     unpullable_images: tuple[str, ...] = ()
     # What containers know about other objects when they start.
     start: ContainerStart = field(default_factory=ContainerStart)
+    prober: PodProber = field(default_factory=PodProber)
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
@@ -128,9 +120,9 @@ def _start(
         "imageID": image_id(image),
         "containerID": identity,
         "state": {"running": {"startedAt": render_time(sync_input.now)}},
-        "ready": sync_input.behavior.is_ready(name),
+        "ready": sync_input.behavior.is_ready(name) and "readinessProbe" not in container,
         "restartCount": restarts,
-        "started": True,
+        "started": "startupProbe" not in container,
     }
     status |= _allocated_resources(container)
     notes = (
@@ -212,17 +204,45 @@ def _advance_running(
     # Resources that need a restart are compared first: the restarted container gets all new resources together.
     if sync_input.applies_resources and _needs_restart_to_resize(container, status):
         return _restart_for_resize(container, status, sync_input, find_exit)
-    shown = {**status, "ready": sync_input.behavior.is_ready(container["name"])}
+    probes = _probe(container, status, since, sync_input) if has_probes(container) else NO_PROBES
+    is_ready = sync_input.behavior.is_ready(container["name"]) and probes.ready
+    shown = {**status, "ready": is_ready, "started": probes.started}
     if sync_input.applies_resources:
         shown |= _allocated_resources(container)
     end = find_exit(status["restartCount"], since)
-    if end is None:
-        return ContainerProgress(shown)
-    due = since + timedelta(seconds=end.after_seconds)
+    due = None if end is None else since + timedelta(seconds=end.after_seconds)
+    # Whatever comes first: a failed probe, or the end of its command.
+    if probes.failed_at is not None and (due is None or probes.failed_at < due):
+        return _kill_unhealthy(container, status, probes, sync_input)
+    if end is None or due is None:
+        return ContainerProgress(shown, probes.next_at, probes.notes)
     if due > sync_input.now:
-        return ContainerProgress(shown, due)
+        return ContainerProgress(shown, due if probes.next_at is None else min(due, probes.next_at), probes.notes)
     again = sync_input.restart_rules.may_restart(container, sync_input.pod, end.code)
-    return ContainerProgress(terminated_status(status, end.code, due, end.message), sync_input.now if again else None)
+    ended = terminated_status(status, end.code, due, end.message)
+    return ContainerProgress(ended, sync_input.now if again else None, probes.notes)
+
+
+def _probe(
+    container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, sync_input: ContainerSyncInput
+) -> ProbeResults:
+    """Take the probes of a running container that are due."""
+    start = replace(sync_input.start, run=status["restartCount"], began=since)
+    return sync_input.prober.probe(sync_input.pod, container, status, start, sync_input.now)
+
+
+def _kill_unhealthy(
+    container: ReadOnlyObject, status: ReadOnlyObject, probes: ProbeResults, sync_input: ContainerSyncInput
+) -> ContainerProgress:
+    """Kill a container whose liveness or startup probe failed; it restarts if its policy says so."""
+    assert probes.failed is not None, "the caller has found a failed probe"
+    assert probes.failed_at is not None, "the caller has found a failed probe"
+    again = sync_input.restart_rules.may_restart(container, sync_input.pod, LOST_EXIT_CODE)
+    # upstream 1.36: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions)
+    text = f"Container {container['name']} failed {probes.failed.lower()} probe"
+    note = KubeletEvent("Normal", "Killing", f"{text}, will be restarted" if again else text, container["name"])
+    ended = terminated_status(status, LOST_EXIT_CODE, probes.failed_at)
+    return ContainerProgress(ended, sync_input.now if again else None, (*probes.notes, note))
 
 
 def _needs_restart_to_resize(container: ReadOnlyObject, status: ReadOnlyObject) -> bool:

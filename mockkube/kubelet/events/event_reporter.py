@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
 from mockkube.features.versions import Version
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.node_events import NodeEvents
 from mockkube.kubelet.events.rejection_loops import RejectionLoops
 from mockkube.runtime.clock import Clock

@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.client.protocol import Key
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
+from mockkube.kubelet.containers.prober import PodProber
 
 _FIRST_HOST_NUMBER: Final = 2
 _HOST_NUMBERS: Final = 253
@@ -23,6 +24,7 @@ class KubeletState:
     deferred_resizes: dict[str, Key] = field(default_factory=dict)
     images: dict[str, None] = field(default_factory=dict)
     allocated_count: int = 0
+    probers: dict[str, PodProber] = field(default_factory=dict)
 
     def other_pods(self, uid: str) -> Sequence[AdmittedPod]:
         """Return admitted pods except one."""
@@ -48,6 +50,7 @@ class KubeletState:
     def remove_pod(self, uid: str) -> bool:
         """Remove a terminated or deleted pod; return whether that freed resources."""
         self.pod_ips.pop(uid, None)
+        self.probers.pop(uid, None)
         self.deferred_resizes.pop(uid, None)
         was_doomed = self.preempted_pods.pop(uid, None) is not None
         return self.admitted_pods.pop(uid, None) is not None or was_doomed

@@ -14,11 +14,11 @@ from mockkube.kubelet.containers.container_exits import FindExit, make_exit_find
 from mockkube.kubelet.containers.container_lifecycle import (
     ContainerProgress,
     ContainerSyncInput,
-    KubeletEvent,
     advance_container,
     is_sidecar,
     restarting_status,
 )
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.pods.api_pod_status import build_status, get_container_statuses, keep_if_changed
 from mockkube.kubelet.pods.mount_errors import find_mount_error
 from mockkube.kubelet.pods.pod_status import PENDING, TERMINAL_PHASES, PodStatusFacts, compute_phase, is_initialized
@@ -59,6 +59,7 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
         sync_input.applies_resources,
         sync_input.unpullable_images,
         sync_input.start,
+        sync_input.prober,
     )
     return _sync_containers(pod, sync_input, containers, deadline)
 

@@ -13,8 +13,9 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import AdmissionRules, PodAdmitResult, admit_pod
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
 from mockkube.kubelet.containers.images import parse_patterns
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
+from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.nodes.node_status import NodeNumbers, get_internal_ip, get_pod_network
 from mockkube.kubelet.pods import resize
@@ -161,6 +162,7 @@ class PodSyncer:
             self._rules.names_container_in_events,
             unpullable_images=parse_patterns(node),
             start=self._referenced_objects.make_start(),
+            prober=state.probers.setdefault(uid, PodProber()),
         )
 
     def _sync_admitted(

@@ -16,7 +16,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import AdmissionRules, Rejection
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 
 INFEASIBLE: Final = "Infeasible"
 DEFERRED: Final = "Deferred"

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.types import Object
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
+from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_status import PodStatusRules
 from mockkube.shell.container_start import ContainerStart
 
@@ -26,6 +27,7 @@ class PodSyncInput:
     unpullable_images: tuple[str, ...] = ()
     # What containers know about other objects when they start.
     start: ContainerStart = field(default_factory=ContainerStart)
+    prober: PodProber = field(default_factory=PodProber)
 
 
 @dataclass(frozen=True, slots=True)

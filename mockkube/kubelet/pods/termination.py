@@ -11,7 +11,8 @@ from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.admission import preemption
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent, is_sidecar, terminated_status, unknown_status
+from mockkube.kubelet.containers.container_lifecycle import is_sidecar, terminated_status, unknown_status
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE
 from mockkube.kubelet.pods.api_pod_status import CONTAINER_LISTS, build_status, get_container_statuses
 from mockkube.kubelet.pods.pod_status import (

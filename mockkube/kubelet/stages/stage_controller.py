@@ -11,7 +11,7 @@ from typing import Any, Final
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, key_of
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.stages.stage import Stage, StageError, StagePatch, StageStep, apply_finalizers
 from mockkube.kubelet.stages.stage_cache import StageCache

@@ -8,7 +8,7 @@ from mockkube.api.errors import ApiError, Unavailable
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType
-from mockkube.kubelet.containers.container_lifecycle import KubeletEvent
+from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.stages.stage import STAGE_KIND
 from mockkube.runtime.clock import Clock
