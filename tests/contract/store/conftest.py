@@ -21,6 +21,7 @@ from mockkube_storage.store import Store
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 SHARED = "shared"  # remote, beside another client
 Serve = Callable[..., AbstractAsyncContextManager[str]]
+AnswerWith = Callable[[Callable[[], bytes | None]], AbstractAsyncContextManager[str]]
 SKIP_POSTGRES = "MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied"
 
 
@@ -73,6 +74,44 @@ async def _serve(store: ServedStore, *, port: int = 0, limits: ServerLimits = DE
         await server.close()
         running.cancel()
         await asyncio.wait([running])
+
+
+@pytest.fixture
+def answer_with() -> AnswerWith:
+    """Starts a server that answers the first bytes of a client: `async with answer_with(make_answer) as url`."""
+    return _answer_with
+
+
+class _Answering(asyncio.Protocol):
+    """Connection that answers once and ends; without an answer it stays open."""
+
+    def __init__(self, make_answer: Callable[[], bytes | None], opened: list[asyncio.Transport]) -> None:
+        self._make_answer = make_answer
+        self._opened = opened
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._opened.append(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if (answer := self._make_answer()) is not None:
+            self._transport.write(answer)
+            self._transport.close()
+
+
+@asynccontextmanager
+async def _answer_with(make_answer: Callable[[], bytes | None]) -> AsyncIterator[str]:
+    opened: list[asyncio.Transport] = []
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Answering(make_answer, opened), "127.0.0.1", 0)
+    try:
+        yield f"mockkube-store://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for transport in opened:
+            transport.abort()
+        await asyncio.sleep(0.01)
 
 
 @pytest.fixture

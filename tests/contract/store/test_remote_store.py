@@ -1,6 +1,6 @@
 """The remote engine: connections that break, servers that restart, clients that stop or read too slowly."""
 
-# ruff: noqa: ASYNC110, ASYNC240, PT017, SIM117 - these tests move small files, and poll what has no event
+# ruff: noqa: ASYNC110, PT017, SIM117 - these tests move processes, and poll what has no event
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
 
 if TYPE_CHECKING:
-    from tests.contract.store.conftest import Serve
+    from tests.contract.store.conftest import AnswerWith, Serve
 
 SERVER = Path(__file__).with_name("server.py")
 READER = Path(__file__).with_name("reader.py")
@@ -56,16 +56,10 @@ async def test_the_first_address_that_answers_is_used(directory: str, serve: "Se
             assert await served.get("/a") == entry
 
 
-async def test_a_server_of_something_else_is_unavailable() -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        with pytest.raises(Unavailable, match="'HTTP/1.1 400 Bad Request' in the place of 101"):
-            await open_store(f"mockkube-store://127.0.0.1:{port}").start()
+async def test_a_server_of_something_else_is_unavailable(answer_with: "AnswerWith") -> None:
+    async with answer_with(lambda: b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as url:
+        with pytest.raises(Unavailable, match=r"'HTTP/1\.1 400 Bad Request' in the place of 101"):
+            await open_store(url).start()
 
 
 async def test_a_client_of_another_protocol_version_is_refused(
@@ -412,19 +406,12 @@ async def test_writes_of_one_moment_conflict_with_what_was_before_them(directory
 
 
 async def test_a_server_that_is_silent_is_taken_for_dead(
-    directory: str, serve: "Serve", monkeypatch: pytest.MonkeyPatch
+    directory: str, serve: "Serve", answer_with: "AnswerWith", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "CHECK_SECONDS", 0.01)
-
-    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            await reader.read()
-        writer.close()
-
-    async with await asyncio.start_server(swallow, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+    async with answer_with(lambda: None) as url:
         with pytest.raises(Unavailable, match="does not answer"):
-            await open_store(f"mockkube-store://127.0.0.1:{port}").start()
+            await open_store(url).start()
     async with LogStore(directory) as served, serve(served) as url, open_store(url) as store:
         await asyncio.sleep(0.1)  # an idle server owes nothing
         assert store.problem == ""

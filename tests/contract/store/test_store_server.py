@@ -20,7 +20,7 @@ from mockkube_storage.remote.messages import Answer, Request, frame
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.contract.store.conftest import Serve
+    from tests.contract.store.conftest import AnswerWith, Serve
 
 SEEDS = range(300)
 HELLO = frame(Request.HELLO, messages.HELLO.pack(messages.PROTOCOL_VERSION, messages.NO_STORE_ID, 0))
@@ -178,13 +178,11 @@ async def test_the_server_survives_what_it_cannot_read(url: str) -> None:
             assert (await other.list("")).entries == (await store.list("")).entries
 
 
-async def test_a_client_survives_what_it_cannot_read(served: LogStore) -> None:
+async def test_a_client_survives_what_it_cannot_read(answer_with: "AnswerWith") -> None:
     """A server that sends anything makes a store unavailable, and nothing else."""
-    welcome = frame(Answer.WELCOME, messages.WELCOME.pack(b"s" * 16, 5, 0, 1))
-    entries = frame(Answer.ENTRIES, encode_entry(Entry("/a", b"1", 5, 5)))
     answers = [
-        welcome,
-        entries,
+        frame(Answer.WELCOME, messages.WELCOME.pack(b"s" * 16, 5, 0, 1)),
+        frame(Answer.ENTRIES, encode_entry(Entry("/a", b"1", 5, 5))),
         frame(Answer.COMMIT, b"\1" + bytes(24)),
         frame(Answer.COMMIT, bytes([messages.Outcome.DONE]) + bytes(8)),
         frame(Answer.LIVE, messages.REVISION.pack(5)),
@@ -195,21 +193,15 @@ async def test_a_client_survives_what_it_cannot_read(served: LogStore) -> None:
     ]
     generator = random.Random(1)
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(http._SWITCH)
-            sent = [generator.choice(answers) for _ in range(generator.randint(0, 6))]
-            data = bytearray(b"".join(sent))
-            for _ in range(generator.randint(0, 3) if data else 0):
-                data[generator.randrange(len(data))] = generator.randrange(256)
-            writer.write(bytes(data))
-            writer.close()
-            await writer.wait_closed()
+    def make_answer() -> bytes:
+        data = bytearray(b"".join(generator.choice(answers) for _ in range(generator.randint(0, 6))))
+        for _ in range(generator.randint(0, 3) if data else 0):
+            data[generator.randrange(len(data))] = generator.randrange(256)
+        return http._SWITCH + data
 
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+    async with answer_with(make_answer) as url:
         for _ in SEEDS:
-            store = open_store(f"mockkube-store://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            store = open_store(url)
             with suppress(Unavailable):
                 await store.start()
                 with suppress(Unavailable):
