@@ -144,7 +144,15 @@ class _AssetServer:
             dependencies,
             self._build_api_server,
             lambda faults: (
-                ListenerFactory(listening, options.bind_address, lambda: tls, faults, clock, clock).make_listener
+                ListenerFactory(
+                    listening,
+                    options.bind_address,
+                    lambda: tls,
+                    faults,
+                    clock,
+                    clock,
+                    http2=not options.values["disable-http2-serving"],
+                ).make_listener
             ),
         )
         await control_plane.start(stack)
