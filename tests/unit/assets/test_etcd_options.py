@@ -150,7 +150,7 @@ def test_a_configuration_file_replaces_flags_and_variables(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(None, "cannot be read"), ("{", "cannot be read"), ("- x", "no mapping")]
+    ("content", "said"), [(None, "cannot be read"), ("{", "cannot be read"), ("- x", "is not a YAML mapping")]
 )
 def test_a_configuration_file_that_cannot_be_read_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
     path = tmp_path / "etcd.yaml"
