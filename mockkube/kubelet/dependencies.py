@@ -11,6 +11,7 @@ from mockkube.kubelet.stages.stage_cache import StageCache
 from mockkube.kubelet.stages.stage_controller import StageController
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
+from mockkube.shell.container_states import ContainerStates
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class KubeletDependencies:
     node_numbers: NodeNumbers
     stage_cache: StageCache
     events: EventReporter
+    # Changes to containers by exec and attach.
+    container_states: ContainerStates
 
     def make_stage_controller(self, kind: str) -> StageController:
         """Return a new stage controller for objects of a kind."""

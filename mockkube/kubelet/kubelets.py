@@ -23,12 +23,14 @@ from mockkube.proposals.component_extensions import make_taint_rules
 from mockkube.proposals.expression_metrics import make_measured_cache
 from mockkube.runtime.component import Component, ComponentDependencies
 from mockkube.runtime.steps import Worker
+from mockkube.shell.container_states import ContainerStates
 
 
 class Kubelets:
     """Kubelets of all nodes without one of their own (`kubelet`), or of one node (`kubelet.NODE`)."""
 
-    def __init__(self, dependencies: ComponentDependencies[Client, Capabilities]) -> None:
+    def __init__(self, dependencies: ComponentDependencies[Client, Capabilities], states: ContainerStates) -> None:
+        self._container_states = states
         client, clock, owner = dependencies.client, dependencies.clock, dependencies.component
         node = owner.partition(".")[2]
         self._informers = InformerFactory(client, clock, owner=owner, hot_loops=dependencies.hot_loops)
@@ -77,12 +79,15 @@ class Kubelets:
             node_numbers=node_numbers,
             stage_cache=stage_cache,
             events=reporter,
+            container_states=self._container_states,
         )
         cache = make_measured_cache(dependencies.metrics, "kubelet_toleration_cel_cache")
         taints = make_taint_rules(
             dependencies.capabilities, cache.compile_expression, dependencies.log.error_logger(clock.monotonic)
         )
-        pod_worker = PodWorkers(kubelet_dependencies, KubeletRules.from_capabilities(dependencies.capabilities, taints))
+        pod_worker = self._pod_workers = PodWorkers(
+            kubelet_dependencies, KubeletRules.from_capabilities(dependencies.capabilities, taints)
+        )
         node_leases = NodeLeases(client, clock, dependencies.owns, owner=owner, bad_objects=self._informers.bad)
         node_rules = NodeRules.from_capabilities(dependencies.capabilities)
         node_worker = NodeStatusWorker(kubelet_dependencies, node_rules, pod_workers=pod_worker, leases=node_leases)
@@ -122,10 +127,13 @@ class Kubelets:
 
     async def stop(self) -> None:
         """Close all watches."""
+        self._pod_workers.close()
         await self._stage_cache.close()
         await self._informers.close()
 
 
-def build_kubelets(dependencies: ComponentDependencies[Client, Capabilities]) -> Component:
-    """Return the kubelets of a component."""
-    return Kubelets(dependencies)
+def build_kubelets(
+    dependencies: ComponentDependencies[Client, Capabilities], states: ContainerStates | None = None
+) -> Component:
+    """Return the kubelets of a component; the states are what API servers let clients change in containers."""
+    return Kubelets(dependencies, states or ContainerStates())

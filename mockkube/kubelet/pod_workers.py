@@ -43,8 +43,14 @@ class PodWorkers:
         self._queue: WorkQueue[Key] = WorkQueue(dependencies.clock, signal=self.signal)
         bells = RequeueCallbacks(self._queue.add, lambda node: self.on_image_pulled(node))
         self._referenced_objects = ReferencedObjects(
-            dependencies.client, dependencies.clock, dependencies.nodes, dependencies.services
+            dependencies.client,
+            dependencies.clock,
+            dependencies.nodes,
+            dependencies.services,
+            dependencies.container_states,
         )
+        self._container_states = dependencies.container_states
+        dependencies.container_states.listeners[self._enqueue_changed] = None
         self._pod_syncer = PodSyncer(
             rules, dependencies.node_numbers, dependencies.events, bells, self._referenced_objects
         )
@@ -83,6 +89,16 @@ class PodWorkers:
         if self._initial_pods is None:
             for key in self._pods.objects:
                 self._queue.add(key)
+
+    def _enqueue_changed(self, pod: ReadOnlyObject) -> None:
+        """Queue a pod whose containers a client has changed, if it is one of this kubelet."""
+        key = key_of(pod)
+        if self._initial_pods is None and self._pods.get(key) is not None:
+            self._queue.add(key)
+
+    def close(self) -> None:
+        """Stop listening to changes of containers."""
+        self._container_states.listeners.pop(self._enqueue_changed, None)
 
     def enqueue_node(self, name: str) -> None:
         """Queue all pods of a node that is new, or that this component took over."""

@@ -1,13 +1,17 @@
-"""Files that commands of exec have changed in running containers, and files that pods have left on their nodes."""
+"""Changes to running containers from outside: files that commands of exec have changed, and input of attached clients.
+
+Pods also leave files here that outlive them on their nodes.
+"""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.file_system import FileWrite
+from mockkube.shell.standard_input import StandardInput
 
 PLACES_MAX: Final = 1000
 """Containers and volumes whose changes are kept; those of the one that was changed longest ago are forgotten."""
@@ -37,6 +41,27 @@ class ContainerStates:
 
     def __init__(self) -> None:
         self._changes: OrderedDict[tuple[str, ...], _Changes] = OrderedDict()
+        self._inputs: OrderedDict[str, StandardInput] = OrderedDict()
+        self.listeners: dict[Callable[[ReadOnlyObject], None], None] = {}
+        """Called with a pod whose containers have changed."""
+
+    def open_input(self, pod: ReadOnlyObject, container: str, run: int) -> StandardInput:
+        """Return the input of a run of a container, to write to."""
+        name = name_run(pod, container, run)
+        self._inputs.setdefault(name, StandardInput())
+        self._inputs.move_to_end(name)
+        if len(self._inputs) > PLACES_MAX:
+            self._inputs.popitem(last=False)
+        return self._inputs[name]
+
+    def find_input(self, pod: ReadOnlyObject, container: str, run: int) -> StandardInput:
+        """Return the input of a run of a container, to read from; it is open and empty if no client has attached."""
+        return self._inputs.get(name_run(pod, container, run)) or StandardInput()
+
+    def notify(self, pod: ReadOnlyObject) -> None:
+        """Tell the kubelets that containers of a pod have changed."""
+        for listener in tuple(self.listeners):
+            listener(pod)
 
     def record(
         self,

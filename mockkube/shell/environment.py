@@ -91,6 +91,7 @@ def build_environment(pod: ReadOnlyObject, container: ReadOnlyObject, start: Con
         hostname=hostname,
         started_at=start.began,
         stdin=bool(container.get("stdin")),
+        tty=bool(container.get("tty")),
         seed=f"{metadata.get('uid', '')}/{container['name']}/{start.run}",
     )
 

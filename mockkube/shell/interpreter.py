@@ -23,6 +23,7 @@ from mockkube.shell.file_system import UNKNOWN, FileError, FileSystem, FileWrite
 from mockkube.shell.machine import ENDLESS, ContainerRun, Endless, PastHorizon, PrintedLine
 from mockkube.shell.programs import find_executable, find_program
 from mockkube.shell.shell import ControlFlow, Shell, ShellExit, sort_by_time
+from mockkube.shell.standard_input import InputPending, InputReader
 from mockkube.shell.syntax import Unsupported
 from mockkube.shell.volumes import VolumeError
 
@@ -124,7 +125,10 @@ class _PodInterpreter:
         if start.states is not None and start.began is not None:
             others = _with_writes(others, start.states.find_writes(self._pod, container, start.run, start.began))
         files = build_files(self._pod, container, start, environment.variables, others)
-        return ContainerRun(environment, until, files)
+        machine = ContainerRun(environment, until, files)
+        if container.get("stdin") and start.states is not None:
+            machine.input = InputReader(start.states.find_input(self._pod, container["name"], start.run))
+        return machine
 
     def _collect_writes(self, container: ReadOnlyObject) -> OtherWrites:
         """Return what other containers write into the volumes of a container."""
@@ -209,7 +213,7 @@ def _interpret_command(container: ReadOnlyObject, machine: ContainerRun) -> Comm
         code = program(shell, words[1:])
     except ShellExit as end:
         code = end.code
-    except (Endless, PastHorizon):
+    except (Endless, PastHorizon, InputPending):
         return CommandResult(ContainerEnd.RUNS)
     # RecursionError: deeply nested scripts pass the bound on depth of the parser but not that of Python's stack.
     except (Unsupported, ParameterError, ControlFlow, FileError, RecursionError):

@@ -98,6 +98,14 @@ def test_run_shows_what_the_container_prints(kubectl: Kubectl) -> None:
     assert done.stdout.startswith("hello\n")
 
 
+def test_run_passes_its_input_to_the_container(kubectl: Kubectl) -> None:
+    text = "echo typed\nexit 5\n"
+    options = ("-i", "--rm", "--image=image:1", "--restart=Never")
+    done = kubectl.run("run", "typed", *options, "--", "sh", given=text)
+    assert done.returncode == 5
+    assert done.stdout.startswith("typed\n")
+
+
 def test_port_forward_says_that_nothing_listens(kubectl: Kubectl) -> None:
     with subprocess.Popen(
         [kubectl.path, "--namespace", kubectl.namespace, "port-forward", "web", ":80"],

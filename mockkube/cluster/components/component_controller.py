@@ -76,6 +76,7 @@ class ComponentController:
             dependencies.faults,
             dependencies.executor,
             dependencies.flags,
+            api_server_dependencies.simulated_kubelets.container_states,
         )
         self._manager = ComponentManager(
             self.factory, dependencies.executor, control_api, on_failed=self._schedule_retry

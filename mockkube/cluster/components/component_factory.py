@@ -10,7 +10,12 @@ from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.client import identity
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.versioned_decoder import VersionedDecoder
-from mockkube.cluster.components.component_runner import BUILDERS, ComponentFlags, TypedComponentDependencies
+from mockkube.cluster.components.component_runner import (
+    BUILDERS,
+    ComponentFlags,
+    TypedComponentDependencies,
+    make_kubelets_builder,
+)
 from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.execution.executor import Executor
 from mockkube.cluster.faults.fault_injecting_client import ComponentClientConfig, FaultInjectingClient
@@ -25,14 +30,22 @@ from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.hot_loops import HotLoop, HotLoops
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
+from mockkube.shell.container_states import ContainerStates
 
 
 class ComponentFactory:
     """Builds components, and keeps what each was built with last."""
 
     def __init__(
-        self, clock: Clock, random: Random, faults: Faults, executor: Executor, flags: Mapping[str, ComponentFlags]
+        self,
+        clock: Clock,
+        random: Random,
+        faults: Faults,
+        executor: Executor,
+        flags: Mapping[str, ComponentFlags],
+        container_states: ContainerStates,
     ) -> None:
+        self._builders = {**BUILDERS, KUBELET: make_kubelets_builder(container_states)}
         self._clock = clock
         self._random = random
         self._faults = faults
@@ -85,7 +98,7 @@ class ComponentFactory:
             name, client, settings.capabilities(), self._clock, chance, metrics, owns_node, hot_loops, log
         )
         kind = name.partition(".")[0]
-        component = self._components[name] = BUILDERS[kind](dependencies, self._flags.get(kind, {}))
+        component = self._components[name] = self._builders[kind](dependencies, self._flags.get(kind, {}))
         return component
 
     def reset_hot_loops(self, component: str) -> HotLoops:

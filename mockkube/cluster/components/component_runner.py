@@ -10,9 +10,10 @@ from mockkube.cluster.configuration.cluster_configuration import ClusterConfigur
 from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.execution.executor import Executor
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.runtime.component import Component, ComponentDependencies
 from mockkube.runtime.steps import Signal, Worker
+from mockkube.shell.container_states import ContainerStates
 
 # Values of a component's own flags, by name.
 ComponentFlags = Mapping[str, Any]
@@ -61,17 +62,21 @@ def _build_controller_manager(dependencies: TypedComponentDependencies, flags: C
     return build(dependencies, make_controller_options(flags, dependencies.capabilities.version))
 
 
-def _build_kubelets(dependencies: TypedComponentDependencies, flags: ComponentFlags) -> Component:
-    from mockkube.kubelet.kubelets import build_kubelets
+def make_kubelets_builder(states: ContainerStates) -> BuildComponent:
+    """Return the builder of kubelets that share the states of containers with the API servers."""
 
-    return build_kubelets(dependencies)
+    def build(dependencies: TypedComponentDependencies, flags: ComponentFlags) -> Component:
+        from mockkube.kubelet.kubelets import build_kubelets
+
+        return build_kubelets(dependencies, states)
+
+    return build
 
 
 # By name of the component. Each imports its package only when it builds the component.
 BUILDERS: Final[Mapping[str, BuildComponent]] = {
     SCHEDULER: _build_scheduler,
     CONTROLLER_MANAGER: _build_controller_manager,
-    KUBELET: _build_kubelets,
 }
 
 

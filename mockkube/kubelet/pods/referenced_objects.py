@@ -14,6 +14,7 @@ from mockkube.client.protocol import Client, Key
 from mockkube.kubelet.pods.pod_status import TERMINAL_PHASES
 from mockkube.runtime.clock import Clock
 from mockkube.shell.container_start import ContainerStart
+from mockkube.shell.container_states import ContainerStates
 
 # How long an object counts before it is read again; a missing one is looked for at every sync.
 CACHED_SECONDS: Final = 60.0
@@ -71,8 +72,11 @@ def _find_variable_references(container: ReadOnlyObject, namespace: str) -> Iter
 class ReferencedObjects:
     """Cache of the objects that pods of this kubelet refer to."""
 
-    def __init__(self, client: Client, clock: Clock, nodes: Informer, services: Informer) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, nodes: Informer, services: Informer, states: ContainerStates | None = None
+    ) -> None:
         self._client, self._clock, self._nodes, self._services = client, clock, nodes, services
+        self._container_states = states
         self._cache: dict[ObjectReference, _CachedObject] = {}
 
     async def read(self, pods: Iterable[ReadOnlyObject]) -> None:
@@ -99,8 +103,10 @@ class ReferencedObjects:
             self._cache[reference] = _CachedObject(found, now + CACHED_SECONDS)
 
     def make_start(self) -> ContainerStart:
-        """Return what containers know about other objects."""
-        return ContainerStart(lookup=self._lookup, services=self._services.objects.values)
+        """Return what containers know about other objects, and what has changed them."""
+        return ContainerStart(
+            lookup=self._lookup, services=self._services.objects.values, states=self._container_states
+        )
 
     def _lookup(self, kind: str, namespace: str, name: str) -> ReadOnlyObject | None:
         if kind == "Node":

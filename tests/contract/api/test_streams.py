@@ -240,6 +240,30 @@ async def test_attach_shows_what_is_written_from_now_on(api):
     assert second == b"\x01line %d\n" % (number + 1)
 
 
+async def test_an_attached_client_types_into_the_container(api):
+    async with connect(api, path("shell", "attach", stdin=1, stdout=1, stderr=1), V5) as websocket:
+        assert await websocket.receive_bytes() == b"\x01"
+        await websocket.send_bytes(b"\x00echo typed\n")
+        assert await websocket.receive_bytes() == b"\x01typed\n"
+        await websocket.send_bytes(b"\x00echo last; exit 4\n")
+        assert await websocket.receive_bytes() == b"\x01last\n"
+        assert json.loads((await websocket.receive_bytes())[1:]) == SUCCESS
+    pod = await api.get(f"{PODS}/shell")
+    assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 4
+    assert (await api.ask("GET", path("shell", "log"))).body == b"typed\nlast\n"
+
+
+async def test_the_command_of_a_container_finds_files_of_exec(api):
+    nodes = await api.get("/api/v1/nodes")
+    command = ["sh", "-c", "while [ ! -f /tmp/go ]; do sleep 1; done; echo went"]
+    await start_pod(api, nodes["items"][0]["metadata"]["name"], "waiting", {"command": command})
+    async with api.watch(PODS, "fieldSelector=metadata.name=waiting") as events:
+        await run(api, exec_path("waiting", "touch", "/tmp/go"), V5)
+        while (await events.next())[1]["status"]["phase"] != "Succeeded":
+            pass
+    assert (await api.ask("GET", path("waiting", "log"))).body == b"went\n"
+
+
 async def test_a_session_ends_with_its_container(api):
     nodes = await api.get("/api/v1/nodes")
     await start_pod(api, nodes["items"][0]["metadata"]["name"], "brief", {"command": ["sleep", "1000"]})

@@ -10,7 +10,11 @@ from mockkube.apiserver.http.streaming.channels import ChannelMessage
 from mockkube.apiserver.http.streaming.streams import ClientGone, RemoteCommandStreams, StreamOptions
 from mockkube.apiserver.http.streaming.terminal import LineDiscipline, to_terminal
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.subresources.container_processes import attach_to_command, record_changes
+from mockkube.apiserver.registry.subresources.container_processes import (
+    attach_to_command,
+    notify_kubelet,
+    record_changes,
+)
 from mockkube.apiserver.registry.subresources.running_containers import RunningContainer, wait_until_ended
 
 if TYPE_CHECKING:
@@ -276,7 +280,10 @@ class AttachSession(CommandSession):
 
     async def add_input(self, text: str, elapsed: float) -> bool:
         """Pass input to the container, if it has a standard input."""
-        return self._passes_input and await super().add_input(text, elapsed)
+        changed = self._passes_input and await super().add_input(text, elapsed)
+        if changed:
+            notify_kubelet(self._pods, self._container)
+        return changed
 
     def interrupt(self) -> None:
         """Do nothing: the simulation of containers ignores signals."""
@@ -284,7 +291,9 @@ class AttachSession(CommandSession):
     def close_input(self, elapsed: float) -> bool:
         """End the input of a container that is to have one client only; return whether that changes it."""
         is_end = self._passes_input and bool(self._container.spec.get("stdinOnce"))
-        return is_end and super().close_input(elapsed)
+        if is_end and super().close_input(elapsed):
+            notify_kubelet(self._pods, self._container)
+        return is_end
 
     async def run(self) -> int:
         """Serve the client until the container ends; raise ClientGone if the client leaves earlier."""

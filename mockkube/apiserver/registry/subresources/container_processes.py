@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.subresources.running_containers import RunningContainer
-from mockkube.shell.standard_input import StandardInput
 
 if TYPE_CHECKING:
     from mockkube.shell.processes import ContainerCommand, Process, ProcessResult
@@ -40,15 +39,23 @@ def attach_to_command(pods: Resource, container: RunningContainer) -> "Container
     """Return the command of a container, with its input."""
     from mockkube.shell.processes import ContainerCommand  # loaded for the first command
 
-    start = container.make_start(pods)
-    return ContainerCommand(container.pod, container.spec, start, StandardInput())
+    states = pods.dependencies.simulated_kubelets.container_states
+    source = states.open_input(container.pod, container.name, container.run)
+    return ContainerCommand(container.pod, container.spec, container.make_start(pods), source)
+
+
+def notify_kubelet(pods: Resource, container: RunningContainer) -> None:
+    """Let the kubelet of a container see what a client has changed."""
+    pods.dependencies.simulated_kubelets.container_states.notify(container.pod)
 
 
 def record_changes(pods: Resource, container: RunningContainer, process: "Process", result: "ProcessResult") -> None:
     """Keep the files that a command has changed, for later commands in the same container."""
     started = process.environment.started_at or container.started_at
     states = pods.dependencies.simulated_kubelets.container_states
-    states.record(container.pod, container.name, container.run, started, result.writes)
+    if result.writes:
+        states.record(container.pod, container.name, container.run, started, result.writes)
+        states.notify(container.pod)
 
 
 def _describe_missing_executable(container: RunningContainer, words: Sequence[str], now: datetime) -> str:
