@@ -237,7 +237,7 @@ class FileSystem:
         if not folder.is_directory:
             raise FileError(NOT_A_DIRECTORY)
         place = self._locate(path)
-        if not place.volume.is_known and place.path != _SCRATCH_DIRECTORY:
+        if not place.volume.is_known and not self._is_scratch(_Place(place.volume, f"{place.path}/", place.read_only)):
             raise Unsupported
         prefix = f"{place.path}/" if place.path else ""
         below = {one[len(prefix) :].partition("/")[0] for one in place.volume.files if one.startswith(prefix)}

@@ -11,7 +11,7 @@ from mockkube.shell.file_system import check_length
 from mockkube.shell.shell import Program, Shell
 from mockkube.shell.syntax import Unsupported
 
-_SPECIAL: Final = re.compile(r"[\\^$.*+?()\[\]{}|]")
+_SPECIAL: Final = re.compile(r"[\\^$*+?()\[\]{}|]")
 _AWK_PRINT: Final = re.compile(r"\{\s*print(?:\s+(.*?))?\s*;?\s*\}$")
 _AWK_ITEM: Final = re.compile(r"\s*(?:\$(NF|\d+)|\"((?:[^\"\\]|\\[nt\"\\])*)\"|(NR|NF))\s*(,?)")
 _AWK_ESCAPES: Final = {"\\n": "\n", "\\t": "\t", '\\"': '"', "\\\\": "\\"}
@@ -103,24 +103,31 @@ def _run_cut(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _run_grep(shell: Shell, words: Sequence[str]) -> int:
-    """Search files or standard input for a plain text: `grep -q text`."""
-    options, rest = split_options(words, "qFvciwE")
-    # Only plain texts: with any special character of a regular expression the result would be a guess.
-    if not rest or ("F" not in options and _SPECIAL.search(require_known(rest[0]))):
+    """Search files or standard input for a simple pattern: `grep -q text`."""
+    options, rest = split_options(words, "qFvciE")
+    if not rest or (len(rest) == 1 and shell.stdin is None and shell.machine.input is None):
         raise Unsupported
-    if len(rest) == 1 and shell.stdin is None and shell.machine.input is None:
-        raise Unsupported
-    if "w" in options:
-        raise Unsupported
-    pattern = rest[0].lower() if "i" in options else rest[0]
+    pattern = re.compile(_translate_pattern(rest[0], "F" in options), re.IGNORECASE if "i" in options else 0)
     lines, code = _read_lines(shell, "grep", rest[1:])
     texts = [line.rstrip("\n") for line in lines]
-    found = [one for one in texts if (pattern in (one.lower() if "i" in options else one)) != ("v" in options)]
+    found = [one for one in texts if (pattern.search(one) is not None) != ("v" in options)]
     if "c" in options:
         shell.print(f"{len(found)}\n")
     elif "q" not in options:
         shell.print("".join(f"{one}\n" for one in found))
     return 2 if code else int(not found)
+
+
+def _translate_pattern(text: str, is_plain: bool) -> str:
+    """Return a pattern for Python: texts with `.`, `^` and `$`; raise Unsupported for others."""
+    if is_plain:
+        return re.escape(text)
+    begins, ends = text.startswith("^"), text.endswith("$")
+    middle = text[int(begins) : len(text) - int(ends)]
+    # With repetitions a search could take very long; with alternatives it depends on the dialect.
+    if _SPECIAL.search(middle):
+        raise Unsupported
+    return f"{'^' * begins}{re.escape(middle).replace(re.escape('.'), '.')}{'$' * ends}"
 
 
 def _run_awk(shell: Shell, words: Sequence[str]) -> int:
