@@ -85,7 +85,8 @@ def test_all_urls_are_listened_on_once() -> None:
         ("unix://etcd.sock:1", "this etcd serves plain HTTP on TCP only"),
         ("http://127.0.0.1", 'URL address does not have the form "host:port"'),
         ("http://127.0.0.1:1/path", "URL must not contain a path"),
-        ("http://127.0.0.1:x", "not a URL"),
+        ("http://127.0.0.1:x", 'URL address does not have the form "host:port"'),
+        ("http://127.0.0.1:65536", 'URL address does not have the form "host:port"'),
         ("127.0.0.1:1", "URL scheme must be http, https, unix, or unixs"),
     ],
 )
