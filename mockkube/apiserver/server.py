@@ -185,7 +185,7 @@ class ApiServer:
         auditor = None if options.auditor is None else RequestAuditor(options.auditor, services.protobuf)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy, auditor)
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
-        self._store_maintenance = StoreMaintenance(store, clock)
+        self._store_maintenance = StoreMaintenance(store, clock, services.watch_cache.forget_history)
         services.watch_cache.on_bytes_written = self._store_maintenance.count_written
         self._event_expiry = EventExpiry(self.registry)
         self._tasks: list[asyncio.Task[None]] = []

@@ -25,7 +25,9 @@ class StoreMaintenance:
 
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/storage/etcd3/compact.go
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, on_compacted: Callable[[int], None] = lambda revision: None) -> None:
+        """Call `on_compacted` with each revision up to which the store has been compacted."""
+        self._on_compacted = on_compacted
         self._store = store
         self._clock = clock
         self._last_revision = store.revision
@@ -54,6 +56,7 @@ class StoreMaintenance:
         revision, self._last_revision = self._last_revision, self._store.revision
         self._written = 0
         await self._store.compact(revision)
+        self._on_compacted(revision)
 
     async def poll(self) -> None:
         """Fetch what other processes have committed."""

@@ -280,6 +280,13 @@ class Collection:
             self._history_bytes -= len(forgotten.record.tail)
             self.history_start = forgotten.revision
 
+    def forget_history(self, revision: int) -> None:
+        """Drop the changes up to a revision."""
+        history = self.history
+        while history and history[0].revision <= revision:
+            self._history_bytes -= len(history.popleft().record.tail)
+        self.history_start = max(self.history_start, revision)
+
     def changes_since(self, revision: int) -> Sequence[CacheChange] | None:
         """Return the changes after a revision; None if the history does not reach that far."""
         if revision < self.history_start:
@@ -291,7 +298,7 @@ class WatchCache:
     """All collections, kept up to date by one task that reads the store's watch."""
 
     def __init__(self, store: Store, hot_loops: HotLoops | None = None) -> None:
-        """Report objects that cannot be read on a board."""
+        """Report objects that cannot be read as hot loops, if `hot_loops` is given."""
         self.store = store
         self.bad_objects = BadObjects(hot_loops)
         self.revision = 0
@@ -319,6 +326,11 @@ class WatchCache:
     def drop_collection(self, name: str) -> None:
         """Remove a collection with its history; `open_collection` reads it from the store again."""
         self._collections.pop(name, None)
+
+    def forget_history(self, revision: int) -> None:
+        """Drop the changes up to a revision that the store has compacted: nobody can watch from before it."""
+        for collection in self._collections.values():
+            collection.forget_history(min(revision, self.revision))
 
     async def start(self) -> None:
         """Read the current contents of the store."""

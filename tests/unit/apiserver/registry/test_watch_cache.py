@@ -143,6 +143,20 @@ def test_what_was_there_at_the_start_has_no_history() -> None:
     assert collection.changes_since(7) == []
 
 
+def test_compacted_changes_are_dropped() -> None:
+    written = Written()
+    for path in ("a/x", "a/y", "b/x"):
+        written.put(path)
+    collection, last = written.collection, written.revision
+    collection.forget_history(last - 1)
+    assert collection.changes_since(last - 2) is None
+    changes = collection.changes_since(last - 1)
+    assert changes is not None
+    assert [change.revision for change in changes] == [last]
+    collection.forget_history(last - 2)  # an older compaction changes nothing
+    assert collection.history_start == last - 1
+
+
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(("a/x", "a/y", "b/x", "ab/x"))), max_size=30))
 def test_any_writes_leave_what_a_dictionary_would_hold(writes: list[tuple[bool, str]]) -> None:
     written = Written()
