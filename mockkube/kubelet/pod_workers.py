@@ -94,6 +94,7 @@ class PodWorkers:
         """Queue a pod whose containers a client has changed, if it is one of this kubelet."""
         key = key_of(pod)
         if self._initial_pods is None and self._pods.get(key) is not None:
+            self._pod_syncer.retry_probes(pod)
             self._queue.add(key)
 
     def close(self) -> None:

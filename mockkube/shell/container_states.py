@@ -81,12 +81,24 @@ class ContainerStates:
         for write in writes:
             key = _key(pod, container, run, write.volume)
             changes = self._changes.setdefault(key, _Changes())
-            changes.size += len(write.path) + len(write.file.text if write.file is not None else "")
+            changes.size += _size_of(write)
             if changes.size <= SIZE_MAX:
                 changes.entries.append(_Change(started + timedelta(seconds=write.at), writer, write))
             self._changes.move_to_end(key)
         while len(self._changes) > PLACES_MAX:
             self._changes.popitem(last=False)
+
+    def record_run(
+        self, pod: ReadOnlyObject, container: str, run: int, started: datetime, writes: Sequence[FileWrite]
+    ) -> None:
+        """Keep what a run's own command writes to directories of its node, in place of what was known of it before."""
+        writer = name_run(pod, container, run)
+        written = [one for one in writes if one.volume and find_host_path(pod, one.volume)]
+        for key in dict.fromkeys(_key(pod, container, run, one.volume) for one in written):
+            if (changes := self._changes.get(key)) is not None:
+                changes.entries = [one for one in changes.entries if one.writer != writer]
+                changes.size = sum(_size_of(one.write) for one in changes.entries)
+        self.record(pod, container, run, started, written, writer=writer)
 
     def find_writes(
         self, pod: ReadOnlyObject, container: ReadOnlyObject, run: int, started: datetime
@@ -102,6 +114,10 @@ class ContainerStates:
                     seconds = max(0.0, (change.time - started).total_seconds())
                     found.append(replace(change.write, at=seconds, volume=volume))
         return found
+
+
+def _size_of(write: FileWrite) -> int:
+    return len(write.path) + len(write.file.text if write.file is not None else "")
 
 
 def name_run(pod: ReadOnlyObject, container: str, run: int) -> str:

@@ -53,6 +53,8 @@ class CommandResult:
     printed: tuple[PrintedLine, ...] = ()
     message: str = ""
     """Termination message."""
+    writes: tuple[FileWrite, ...] = ()
+    """Writes to volumes."""
 
 
 _UNKNOWN_RESULT: Final = CommandResult(ContainerEnd.UNKNOWN)
@@ -233,7 +235,8 @@ def _with_output(container: ReadOnlyObject, machine: ContainerRun, result: Comma
         message = _read_message(machine.files, container.get("terminationMessagePath") or MESSAGE_PATH)
         if not message and result.code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = _last_output(printed)
-    return CommandResult(end, result.code, result.seconds, printed, "" if UNKNOWN in message else message)
+    writes = tuple(one for one in machine.files.journal if one.volume)
+    return CommandResult(end, result.code, result.seconds, printed, "" if UNKNOWN in message else message, writes)
 
 
 def _read_message(files: FileSystem, path: str) -> str:

@@ -38,8 +38,12 @@ def make_exit_finder(
         )
 
         outcome = interpret(pod, container, replace(start, run=run, began=began))
+        if outcome.writes and start.states is not None:
+            start.states.record_run(pod, container["name"], run, began, outcome.writes)
         if outcome.end is ContainerEnd.EXITS:
-            return ContainerExit(outcome.code, outcome.seconds, outcome.message)
+            # Clients may have sent bytes that are no text, which no object can hold.
+            message = outcome.message.encode(errors="replace").decode()
+            return ContainerExit(outcome.code, outcome.seconds, message)
         if outcome.end is ContainerEnd.RUNS or default is None:
             return None
         # The command did some work before a part that the interpreter cannot decide; the default follows that work.

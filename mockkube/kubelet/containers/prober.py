@@ -72,12 +72,11 @@ class PodProber:
     """Probes of one pod; a restart of the kubelet loses it, and then the stored status counts until the next probe."""
 
     workers: dict[tuple[str, int, ProbeKind], ProbeWorker] = field(default_factory=dict)
+    _retries: bool = False
 
-    def retry(self, now: datetime) -> None:
-        """Probe again what has not been probed because nothing changed."""
-        for worker in self.workers.values():
-            if worker.next_at is None:
-                worker.next_at = now
+    def retry(self) -> None:
+        """Probe again, at the next sync, what was not probed any more because nothing changed."""
+        self._retries = True
 
     def probe(
         self,
@@ -88,6 +87,12 @@ class PodProber:
         now: datetime,
     ) -> ProbeResults:
         """Take the probes of a running container that are due; `start` is that of its present run."""
+        if self._retries:
+            self._retries = False
+            for (_, _, kind), worker in self.workers.items():
+                # A startup probe has succeeded for good.
+                if worker.next_at is None and kind is not ProbeKind.STARTUP:
+                    worker.next_at = now
         return _ContainerProber(self, pod, container, status, start, now).run()
 
 

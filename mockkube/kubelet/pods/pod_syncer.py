@@ -95,6 +95,13 @@ class PodSyncer:
             for key in state.deferred_resizes.values():
                 self._callbacks.requeue_pod(key)
 
+    def retry_probes(self, pod: ReadOnlyObject) -> None:
+        """Probe the containers of a pod again at its next sync, as their files have changed."""
+        state = self._states.get(pod["spec"].get("nodeName", ""))
+        prober = None if state is None else state.probers.get(pod["metadata"]["uid"])
+        if prober is not None:
+            prober.retry()
+
     def sync_pod(
         self, pod: ReadOnlyObject, node: ReadOnlyObject, now: datetime, *, node_is_fresh: bool, has_stages: bool
     ) -> SyncResult:

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from mockkube.kubelet.containers.container_exits import make_exit_finder
 from mockkube.kubelet.pods.pod_lifecycle import sync_pod
 from mockkube.kubelet.pods.pod_status import PodStatusRules
 from mockkube.kubelet.pods.sync_result import PodSyncInput
+from mockkube.shell.container_start import ContainerStart
+from mockkube.shell.container_states import ContainerStates
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOST = PodSyncInput("172.18.0.2", "10.244.0.2", PodStatusRules())
@@ -74,3 +77,23 @@ def test_the_code_and_the_last_word_are_told() -> None:
     status = after(0, pod_of(["sh", "-c", "echo broken > /dev/termination-log; exit 42"]))
     terminated = status["containerStatuses"][0]["state"]["terminated"]
     assert (terminated["exitCode"], terminated["message"]) == (42, "broken\n")
+
+
+def test_pods_of_a_node_share_its_directories() -> None:
+    script = "if [ -r /data/foo ]; then exit 0; else touch /data/foo; exit 1; fi"
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}
+    start = ContainerStart(states=ContainerStates())
+
+    def end_of(uid: str, node: str, began: datetime) -> int | None:
+        volumes = [{"name": "data", "hostPath": {"path": "/tmp/shared"}}]
+        metadata = {"name": uid, "namespace": "ns", "uid": uid}
+        pod = {"metadata": metadata, "spec": {"nodeName": node, "containers": [container], "volumes": volumes}}
+        find_exit = make_exit_finder(pod, container, None, None, start)
+        end = find_exit(0, began)
+        # A container is looked at again and again, and finds no file of its own before it has written it.
+        assert find_exit(0, began) == end
+        return None if end is None else end.code
+
+    later = NOW + timedelta(seconds=1)
+    assert [end_of("u1", "n1", NOW), end_of("u2", "n1", later), end_of("u3", "n2", later)] == [1, 0, 1]

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from mockkube.api.times import parse_time
 from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_lifecycle import sync_pod
 from mockkube.kubelet.pods.pod_status import PodStatusRules
 from mockkube.kubelet.pods.sync_result import PodSyncInput
 from mockkube.shell.container_start import ContainerStart
+from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.file_system import FileWrite
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.59"
@@ -24,6 +27,7 @@ class Life:
         self.pod: dict[str, Any] = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
         self.now = NOW
         self.prober = PodProber()
+        self.states = ContainerStates()
         self.events: list[str] = []
         self.ready: list[tuple[float, bool]] = []
         self.restarted: list[float] = []
@@ -42,7 +46,7 @@ class Life:
 
     def _sync(self) -> datetime | None:
         sync_input = PodSyncInput(
-            "172.18.0.2", "10.244.0.2", PodStatusRules(), start=ContainerStart(), prober=self.prober
+            "172.18.0.2", "10.244.0.2", PodStatusRules(), start=ContainerStart(states=self.states), prober=self.prober
         )
         what = sync_pod(self.pod, sync_input, self.now)
         self.events += [f"{note.reason}: {note.message}" for note in what.events]
@@ -209,10 +213,14 @@ def test_a_failed_liveness_probe_is_reported_and_kills_with_137() -> None:
 
 
 def test_a_probe_that_succeeds_is_not_computed_again_until_something_changes() -> None:
-    life = Life({"readinessProbe": exec_probe("true"), "command": shell("sleep 600")}).run(1)
+    life = Life({"readinessProbe": exec_probe("cat", "/tmp/x"), "command": shell("touch /tmp/x; sleep 600")}).run(1)
     assert [worker.next_at for worker in life.prober.workers.values()] == [None]
-    life.prober.retry(life.now)
-    assert [worker.next_at for worker in life.prober.workers.values()] == [life.now]
+    life.prober.retry()
+    states = ContainerStates()
+    began = parse_time(life.container["state"]["running"]["startedAt"])
+    states.record(life.pod, "main", 0, began, [FileWrite(2.0, "", "/tmp/x", None)])
+    life.states = states
+    assert life.run(30).ready == [(0.0, True), (31.0, False)]
 
 
 def test_after_a_restart_of_the_kubelet_a_container_stays_ready_until_its_probe_fails() -> None:
