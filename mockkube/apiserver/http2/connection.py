@@ -109,8 +109,9 @@ class Http2Connection(asyncio.Protocol):
         self.output.send_control(_OUR_SETTINGS)
         self._progress_timer.start(PREFACE_SECONDS_MAX)
         self._idle_timer = self.loop.call_later(self._idle_seconds_max, self._end_if_idle)
-        if (cipher := _find_weak_cipher(transport)) is not None:
-            self._fail(Http2ConnectionError(ErrorCode.INADEQUATE_SECURITY, f"prohibited TLS 1.2 cipher {cipher}"))
+        cipher = transport.get_extra_info("cipher")
+        if cipher is not None and is_prohibited_cipher(*cipher[:2]):
+            self._fail(Http2ConnectionError(ErrorCode.INADEQUATE_SECURITY, f"prohibited TLS 1.2 cipher {cipher[0]}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End all streams and timers."""
@@ -492,10 +493,8 @@ class Http2Connection(asyncio.Protocol):
         self._idle_timer = self.loop.call_later(left, self._end_if_idle)
 
 
-def _find_weak_cipher(transport: asyncio.BaseTransport) -> str | None:
-    """Return the cipher of a connection if HTTP/2 prohibits it (RFC 9113, appendix A)."""
-    cipher: tuple[str, str, int] | None = transport.get_extra_info("cipher")
-    if cipher is None or cipher[1] == "TLSv1.3":
-        return None
-    name = cipher[0]
-    return None if name.startswith(("ECDHE-", "DHE-")) and ("GCM" in name or "CHACHA20" in name) else name
+def is_prohibited_cipher(name: str, protocol: str) -> bool:
+    """Return whether HTTP/2 prohibits a cipher (RFC 9113, appendix A)."""
+    if protocol == "TLSv1.3":
+        return False
+    return not (name.startswith(("ECDHE-", "DHE-")) and ("GCM" in name or "CHACHA20" in name))

@@ -11,7 +11,7 @@ from mockkube.apiserver.http2.header_encoder import EMPTY_TABLE
 SENT_FRAME_BYTES_MAX: Final = 64 << 10
 # Control frames that wait for a client which does not read.
 QUEUED_CONTROL_FRAMES_MAX: Final = 1000
-_COLLECTED_BYTES_MAX: Final = 64 << 10
+_COLLECTED_BYTES_MAX: Final = 128 << 10
 
 
 class FrameWriter:

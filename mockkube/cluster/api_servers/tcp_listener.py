@@ -112,10 +112,17 @@ class TcpListener:
         await self._web.shutdown(STOP_SECONDS_MAX / 2)  # waits twice as long at most: for answers, then for cancelling
         for transport in self._closing:
             # With TLS it would wait for an answer of the client, longer than the event loop runs.
-            if not transport.get_write_buffer_size():
+            if not _has_unsent_data(transport):
                 transport.abort()
         await yield_to_event_loop()
         self._socket.close()
+
+
+def _has_unsent_data(transport: asyncio.Transport) -> bool:
+    try:
+        return transport.get_write_buffer_size() > 0
+    except AttributeError:  # asyncio's own TLS transport, once the connection is lost
+        return False
 
 
 def _describe_bind_error(address: str, port: int, error: OSError) -> str:

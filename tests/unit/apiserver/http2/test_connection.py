@@ -255,3 +255,17 @@ async def test_an_independent_client_is_served(server: Server):
     assert {answer.http_version for answer in answers} == {"HTTP/2"}
     assert [len(answer.content) for answer in answers] == [2, 700_000, 300_000]
     listening.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "is_prohibited"),
+    [
+        pytest.param("TLS_AES_128_GCM_SHA256", "TLSv1.3", False, id="TLS 1.3"),
+        pytest.param("ECDHE-RSA-AES128-GCM-SHA256", "TLSv1.2", False, id="GCM"),
+        pytest.param("ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.2", False, id="ChaCha20"),
+        pytest.param("ECDHE-RSA-AES128-SHA256", "TLSv1.2", True, id="CBC"),
+        pytest.param("AES128-GCM-SHA256", "TLSv1.2", True, id="no ephemeral key"),
+    ],
+)
+def test_ciphers_are_prohibited_as_in_the_appendix(name: str, protocol: str, *, is_prohibited: bool):
+    assert connection.is_prohibited_cipher(name, protocol) == is_prohibited

@@ -3,7 +3,7 @@
 import pytest
 from hpack import Decoder, Encoder
 from hpack.exceptions import HPACKError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
@@ -18,6 +18,7 @@ FIELDS = st.lists(st.tuples(NAMES, VALUES), max_size=8)
 REQUEST = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"host:1"), (b":path", b"/api")]
 
 
+@settings(deadline=None)
 @given(st.lists(FIELDS, max_size=12), st.booleans())
 def test_blocks_of_another_encoder_are_decoded(lists: list[list[tuple[bytes, bytes]]], huffman: bool):
     encoder, decoder = Encoder(), HeaderDecoder(BYTES_MAX, 100)
@@ -27,6 +28,7 @@ def test_blocks_of_another_encoder_are_decoded(lists: list[list[tuple[bytes, byt
         assert decoder.decode(encoder.encode(fields, huffman=huffman)) == fields
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=6))
 def test_any_bytes_are_decoded_as_by_the_package_or_refused(blocks: list[bytes]):
     theirs, ours = Decoder(max_header_list_size=BYTES_MAX), HeaderDecoder(BYTES_MAX, 1000)
@@ -65,6 +67,7 @@ def test_a_list_beyond_the_limits_leaves_the_table_intact():
     assert decoder.decode(encoder.encode([(b"b", b"2")] * 4)) is None
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.from_regex(r"[A-Za-z-]{1,20}", fullmatch=True),
