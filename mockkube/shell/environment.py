@@ -92,6 +92,10 @@ def build_environment(pod: ReadOnlyObject, container: ReadOnlyObject, start: Con
         started_at=start.began,
         stdin=bool(container.get("stdin")),
         tty=bool(container.get("tty")),
+        sysctls={
+            one["name"].replace("/", "."): one.get("value", "")
+            for one in (pod["spec"].get("securityContext") or {}).get("sysctls") or ()
+        },
         seed=f"{metadata.get('uid', '')}/{container['name']}/{start.run}",
     )
 

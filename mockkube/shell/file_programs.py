@@ -314,6 +314,17 @@ def _run_whoami(shell: Shell, words: Sequence[str]) -> int:
     return 1
 
 
+def _run_sysctl(shell: Shell, words: Sequence[str]) -> int:
+    """Print sysctls that the pod sets."""
+    options, names = split_options(words, "n")
+    for name in names:
+        value = shell.machine.environment.sysctls.get(name.replace("/", "."))
+        if value is None:
+            raise Unsupported
+        shell.print(f"{value}\n" if options else f"{name.replace('/', '.')} = {value}\n")
+    return 0
+
+
 FILE_PROGRAMS: Final[Mapping[str, Program]] = {
     "cat": _run_cat,
     "chmod": _run_chmod,
@@ -326,6 +337,7 @@ FILE_PROGRAMS: Final[Mapping[str, Program]] = {
     "mv": _run_mv,
     "rm": _run_rm,
     "stat": _run_stat,
+    "sysctl": _run_sysctl,
     "tee": _run_tee,
     "touch": _run_touch,
     "whoami": _run_whoami,

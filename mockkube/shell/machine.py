@@ -50,6 +50,8 @@ class ContainerEnvironment:
     stdin: bool = False
     tty: bool = False
     """True if a person may sit at a terminal."""
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    """Sysctls of the pod by name, with dots as separators."""
     seed: str = ""
     """Seed of its random numbers."""
 
@@ -69,6 +71,8 @@ class ContainerRun:
     draws: int = 0
     """Number of reads whose value differs each time."""
     output: list[PrintedLine] = field(default_factory=list)
+    prints_bytes: bool = False
+    """True if the output goes to a client and not to a log, so that it may be no text."""
     input: InputReader | None = None
     """Standard input of a command of exec; None for the container's own command."""
     unsupported_command: str = ""
@@ -91,7 +95,7 @@ class ContainerRun:
 
     def print(self, text: str, descriptor: int = 1) -> None:
         """Append to the log."""
-        if not text.isascii():
+        if not self.prints_bytes and not text.isascii():
             # Bytes that are no text are surrogates here; a log shows them as replacement characters.
             text = text.encode(errors="surrogateescape").decode(errors="replace")
         self._printed += len(text)

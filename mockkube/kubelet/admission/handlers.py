@@ -14,6 +14,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod, HostPort, is_critical, is_static
 from mockkube.kubelet.admission.declared_features import DeclaredFeatureRules
 from mockkube.kubelet.admission.preemption import NoVictimsError, find_victims
+from mockkube.kubelet.admission.sysctls import FORBIDDEN_REASON, find_forbidden_sysctl
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_affinity import compile_required_node_affinity
@@ -94,8 +95,8 @@ def admit_pod(
     """Return whether a node admits a pod beside the pods that it admitted already."""
     if node is None:
         return PodAdmitResult(Rejection("InvalidNodeInfo", "Kubelet cannot get node info."))
-    # Order of upstream's admit handlers: eviction manager, platform checks, predicates, feature checks.
-    early = _check_node_pressure(pod, node, rules) or _check_platform(pod, node, rules)
+    # Order of upstream's admit handlers: eviction manager, sysctls, platform checks, predicates, feature checks.
+    early = _check_node_pressure(pod, node, rules) or _check_sysctls(pod) or _check_platform(pod, node, rules)
     if early is not None:
         return PodAdmitResult(early)
     fit = _handle_admission_failure(
@@ -140,6 +141,12 @@ def _check_node_pressure(pod: ReadOnlyObject, node: ReadOnlyObject, rules: Admis
         if taints.find_untolerated([_MEMORY_TAINT], compiled) is None:
             return None
     return Rejection("Evicted", f"The node had condition: [{' '.join(pressures)}]. ")
+
+
+def _check_sysctls(pod: ReadOnlyObject) -> Rejection | None:
+    """Reject a pod with a sysctl that the kubelet does not allow."""
+    message = find_forbidden_sysctl(pod)
+    return None if message is None else Rejection(FORBIDDEN_REASON, message)
 
 
 def _check_platform(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:

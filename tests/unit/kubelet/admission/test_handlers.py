@@ -139,3 +139,29 @@ def test_the_kubelets_own_gate_decides_about_gt() -> None:
     assert admit_pod(tolerant, node([FENCE]), [], rules(NUMERIC)) == ADMITTED
     refusal = refused(tolerant, node([FENCE]))
     assert refusal.reason == "TaintToleration"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        pytest.param({}, "", id="safe"),
+        pytest.param({"name": "kernel.msgmax"}, 'forbidden sysctl: "kernel.msgmax" not allowlisted', id="unsafe"),
+        pytest.param({"name": "kernel/shm_rmid_forced"}, "", id="slashes"),
+        pytest.param(
+            {"hostIPC": True},
+            'forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host IPC enabled',
+            id="the host's memory",
+        ),
+        pytest.param(
+            {"name": "net.ipv4.tcp_syncookies", "hostNetwork": True},
+            'forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled',
+            id="the host's network",
+        ),
+    ],
+)
+def test_only_safe_sysctls_are_let_in(spec: dict[str, Any], message: str) -> None:
+    name = spec.pop("name", "kernel.shm_rmid_forced")
+    asked = pod(securityContext={"sysctls": [{"name": name, "value": "1"}]}, **spec)
+    rejection = admit_pod(asked, node(), [], rules()).rejection
+    assert (rejection.message if rejection else "") == message
+    assert rejection is None or rejection.reason == "SysctlForbidden"
