@@ -25,6 +25,8 @@ CHECK_SECONDS: Final = 10.0
 SILENT_CHECKS_MAX: Final = 3
 # Writes and reads that wait for their answer; one more raises Unavailable.
 WAITING_MAX: Final = 65_536
+# Bytes that wait to be sent to the server; one more write raises Unavailable.
+UNSENT_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
 class Replica:
@@ -142,6 +144,8 @@ class ServerConnection(asyncio.Protocol):
             data = frame(Request.CREATE, messages.CREATE.pack(len(key)), key, value)
         else:
             data = frame(Request.UPDATE, messages.UPDATE.pack(write.expected, len(key)), key, value)
+        if self._transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+            raise Unavailable(self._replica.where, f"{UNSENT_BYTES_MAX} bytes wait to be sent already")
         if len(data) > messages.REQUEST_BYTES_MAX:
             raise Unavailable(self._replica.where, f"a write of {len(data)} bytes is larger than its server accepts")
         answer: Future[Entry] = get_running_loop().create_future()

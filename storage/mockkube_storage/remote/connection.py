@@ -19,8 +19,10 @@ from mockkube_storage.writes import Write
 if TYPE_CHECKING:
     from mockkube_storage.remote.server import StoreServer
 
-# Size of one part of what a client loads, and of one answer.
+# Size of one part of what a client loads, and of the watch history.
 PART_BYTES_MAX: Final = 1024 * 1024
+# Size of one part of a page: for each, all keys of the prefix are looked up.
+PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +96,8 @@ class ClientConnection(asyncio.Protocol):
         try:
             for type_, body in self._reader.feed(data):
                 self._handle(type_, body)
+                if self._ended:
+                    return
         except (Malformed, InvalidKey) as error:
             self.end(f"invalid message: {error}")
         self._flush()
@@ -157,7 +161,7 @@ class ClientConnection(asyncio.Protocol):
                     answer = self._read(type_, body)
                 except (Compacted, FutureRevision) as error:
                     answer = messages.encode_error(number, error)
-                self._unsent.append(answer)
+                self.send(answer)
             case Request.COMPACT:
                 number, revision = unpack(messages.GET, body)
                 self._server.compact(self, number, revision)
@@ -190,7 +194,7 @@ class ClientConnection(asyncio.Protocol):
         page = self._versions.list(prefix, start=start, limit=limit, revision=revision)
         items, size = [], 0
         for entry in page.entries:
-            if size > PART_BYTES_MAX:
+            if size > PAGE_BYTES_MAX:
                 break
             items.append(encode_entry(entry))
             size += len(items[-1])

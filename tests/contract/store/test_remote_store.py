@@ -323,6 +323,25 @@ async def test_a_client_that_does_not_read_is_disconnected_and_slows_nobody(
         slow.close()
 
 
+async def test_a_client_that_asks_without_reading_is_disconnected(
+    directory: str, serve: "Serve", caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = ServerLimits(unsent_bytes_max=500_000)
+    async with LogStore(directory, fsync=False) as served:
+        for n in range(10):
+            await served.create(f"/{n}", b"x" * 1000)
+        async with serve(served, limits=limits) as url:
+            reader, writer = await asyncio.open_connection("127.0.0.1", _port(url))
+            writer.write(_upgrade() + _hello())
+            await reader.readuntil(b"/9xx")
+            question = messages.frame(messages.Request.LIST, messages.LIST.pack(1, 0, 0, 0))
+            writer.write(question * 10_000)
+            while "it reads too slowly" not in caplog.text:
+                await asyncio.sleep(0.001)
+            writer.transport.abort()
+            await asyncio.sleep(0)
+
+
 async def test_a_client_that_loads_slowly_gets_everything(directory: str, serve: "Serve") -> None:
     limits = ServerLimits(unsent_bytes_max=500_000)
     async with LogStore(directory, fsync=False) as served:
@@ -348,6 +367,7 @@ async def test_what_is_larger_than_one_answer_comes_in_parts(
     directory: str, serve: "Serve", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "PART_BYTES_MAX", 10_000)
+    monkeypatch.setattr(connection, "PAGE_BYTES_MAX", 10_000)
     monkeypatch.setattr(client, "RECENT_EVENTS_MAX", 1)
     async with LogStore(directory, fsync=False) as served, serve(served) as url, open_store(url) as store:
         entries = [await store.create(f"/{n:03}", b"x" * 1000) for n in range(100)]
