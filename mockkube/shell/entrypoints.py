@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.shell.file_system import UNKNOWN
 
 AGNHOST: Final = "agnhost"
 PAUSE: Final = "/pause"
@@ -25,7 +26,12 @@ class ImageConfig:
 _UNKNOWN_IMAGE: Final = ImageConfig()
 # By the last part of the name.
 _IMAGES: Final = {
-    AGNHOST: ImageConfig((AGNHOST,), ("pause",), is_user_known=True),
+    AGNHOST: ImageConfig(
+        (AGNHOST,),
+        ("pause",),
+        is_user_known=True,
+        files=(("/localhost.crt", UNKNOWN), ("/localhost.key", UNKNOWN)),
+    ),
     "busybox": ImageConfig(is_user_known=True),
     "pause": ImageConfig((PAUSE,), uid=65535, gid=65535, is_user_known=True),
     "httpd": ImageConfig(

@@ -96,6 +96,8 @@ class Volume:
     file_system: str = DISK
     survives: bool = False
     """True if its files survive a restart of the container."""
+    removed: set[str] = field(default_factory=set)
+    """Paths that were removed, which is only known of these where the contents are not known."""
 
     def root(self) -> File:
         """Return the directory at the root."""
@@ -218,6 +220,8 @@ class FileSystem:
         if place.path in volume.files:
             file = volume.files[place.path]
             return self.find(posixpath.join(posixpath.dirname(self.absolute(path)), file.link)) if file.link else file
+        if place.path in volume.removed:
+            return None
         if volume is self._root:
             if self._is_mount_parent(self.absolute(path)):
                 return File(mode=DIRECTORY_MODE, is_directory=True)
@@ -288,7 +292,11 @@ class FileSystem:
         """Remove a file, or a directory with everything in it, if it exists."""
         place = self._writable(path)
         prefix = f"{place.path}/"
-        for one in [one for one in place.volume.files if one == place.path or one.startswith(prefix)]:
+        present = [one for one in place.volume.files if one == place.path or one.startswith(prefix)]
+        # The image may have it.
+        if not present and not place.volume.is_known:
+            present = [place.path]
+        for one in present:
             self._put(_Place(place.volume, one, place.read_only), None)
 
     def filesystem_type(self, path: str) -> str:
@@ -374,14 +382,16 @@ class FileSystem:
 
 def _copy_volume(volume: Volume) -> Volume:
     """Return a volume with files of its own."""
-    return replace(volume, files=dict(volume.files))
+    return replace(volume, files=dict(volume.files), removed=set(volume.removed))
 
 
 def _apply(volume: Volume, write: FileWrite) -> None:
     if write.file is None:
         volume.files.pop(write.path, None)
+        volume.removed.add(write.path)
     else:
         volume.files[write.path] = write.file
+        volume.removed.discard(write.path)
 
 
 def check_length(text: str) -> str:

@@ -114,8 +114,11 @@ def _serve_file(request: HttpRequest, root: str) -> HttpResponse:
     path = f"{root}{unquote(urlsplit(request.path).path)}"
     try:
         exists = path == "/" or request.files.find(path.rstrip("/")) is not None
-    except (FileError, Unsupported):
+    except FileError:
         exists = False
+    except Unsupported:
+        # Whether the image has the file is not known, and what is not known responds well.
+        exists = not root
     return HttpResponse(200 if exists else 404)
 
 

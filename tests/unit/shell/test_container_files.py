@@ -200,6 +200,7 @@ def test_owners_and_modes_decide(
         pytest.param("mkdir /tmp/d; echo x > /tmp/d/f; find /tmp/d -type f", "/tmp/d/f\n", id="a directory"),
         pytest.param("echo x > /tmp/f; ls -l /tmp | awk '{print $1, $NF}'", "-rw-r--r-- f\n", id="a list"),
         pytest.param("echo a > /tmp/a; mv /tmp/a /tmp/b; [ -f /tmp/a ] || cat /tmp/b", "a\n", id="a moved file"),
+        pytest.param("rm -f /etc/x; test -e /etc/x || echo gone", "gone\n", id="a removed file of the image"),
         pytest.param("touch /tmp/a; mv -v /tmp/a /tmp/b", "renamed '/tmp/a' -> '/tmp/b'\n", id="a move is printed"),
         pytest.param("echo b > /v/new", "sh: can't create /v/new: Read-only file system\n", id="no writing"),
         pytest.param("cat /v/none", "cat: can't open '/v/none': No such file or directory\n", id="no such file"),

@@ -125,6 +125,11 @@ def shell(script: str) -> list[str]:
         pytest.param({"image": "httpd:2", "readinessProbe": http("/index.html", 80)}, [(0.0, True)], id="a known file"),
         pytest.param({"image": "httpd:2", "readinessProbe": http("/other.html", 80)}, [], id="no such file"),
         pytest.param(
+            {"image": AGNHOST, "args": ["test-webserver"], "readinessProbe": http("/localhost.crt", 80)},
+            [(0.0, True)],
+            id="a file of a file server",
+        ),
+        pytest.param(
             {"image": AGNHOST, "args": ["netexec"], "readinessProbe": {"tcpSocket": {"port": 8080}}},
             [(0.0, True)],
             id="an open port",
