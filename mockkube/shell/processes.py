@@ -69,6 +69,7 @@ class Process:
     def run(self, until: float) -> ProcessResult:
         """Interpret the command up to a time in seconds after its start."""
         machine = ContainerRun(self.environment, until, self.files.copy(), input=InputReader(self.input))
+        machine.prints_bytes = True
         program = programs.find_executable(self.words[0])
         assert program is not None, "the caller has looked for the executable"
         shell = Shell(machine, _find_program, self.environment.variables)

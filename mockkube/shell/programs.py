@@ -264,6 +264,12 @@ def _read_script(shell: Shell, path: str) -> str | None:
         return None
 
 
+def _run_tar(shell: Shell, words: Sequence[str]) -> int:
+    from mockkube.shell.archives import run_tar  # only kubectl cp needs it
+
+    return run_tar(shell, words)
+
+
 def _run_timeout(shell: Shell, words: Sequence[str]) -> int:
     """Stop a command after a time."""
     found = _DURATION.match(require_known(words[0])) if words else None
@@ -314,6 +320,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "ash": lambda shell, words: _run_shell(shell, words, bash=False),
     "dash": lambda shell, words: _run_shell(shell, words, bash=False),
     "bash": lambda shell, words: _run_shell(shell, words, bash=True),
+    "tar": _run_tar,
     "timeout": _run_timeout,
     "basename": _run_basename,
     "yes": _run_for_ever,

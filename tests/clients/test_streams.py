@@ -24,6 +24,7 @@ from tests.clients.conftest import Kubectl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.clients.conftest import RunningCluster
 
@@ -32,7 +33,7 @@ NO_TRAFFIC = "mockkube simulates no network traffic"
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Kubernetes version:UserWarning",  # kr8s does not know this one yet
     "default::DeprecationWarning",  # the official client's own
-    "ignore:unclosed <ssl.SSLSocket:ResourceWarning",  # it never closes the WebSocket of a command
+    "ignore:unclosed:ResourceWarning",  # these clients do not close all of their connections
 )
 
 
@@ -104,6 +105,15 @@ def test_run_passes_its_input_to_the_container(kubectl: Kubectl) -> None:
     done = kubectl.run("run", "typed", *options, "--", "sh", given=text)
     assert done.returncode == 5
     assert done.stdout.startswith("typed\n")
+
+
+def test_files_are_copied_to_a_container_and_back(kubectl: Kubectl, tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(bytes(range(256)))
+    kubectl("cp", str(tmp_path / "there"), "web:/tmp/copied")
+    kubectl("cp", "web:/tmp/copied", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == bytes(range(256))
+    done = kubectl.run("cp", "web:/etc/passwd", str(tmp_path / "unknown"))
+    assert "mockkube: not simulated: tar" in done.stdout + done.stderr
 
 
 def test_port_forward_says_that_nothing_listens(kubectl: Kubectl) -> None:

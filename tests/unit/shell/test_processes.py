@@ -127,6 +127,14 @@ def test_only_known_programs_can_be_started():
     assert not is_executable("curl")
 
 
+def test_bytes_that_are_no_text_pass_through():
+    data = bytes(range(256)) * 3
+    process = make_process("cat", closed=False)
+    process.input.add(0.0, data.decode(errors="surrogateescape"))
+    process.input.close(0.0)
+    assert output(process.run(1.0)).encode(errors="surrogateescape") == data
+
+
 def test_input_is_bounded():
     source = StandardInput()
     assert source.add(0.0, "x" * INPUT_MAX)
