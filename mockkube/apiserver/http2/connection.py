@@ -22,7 +22,7 @@ from mockkube.apiserver.http2 import frames
 from mockkube.apiserver.http2.errors import ErrorCode, Http2ConnectionError, Http2StreamError
 from mockkube.apiserver.http2.frame_limits import FrameLimits
 from mockkube.apiserver.http2.frame_reader import FRAME_BYTES_MAX, FrameReader, ProgressTimer
-from mockkube.apiserver.http2.frame_writer import FrameWriter
+from mockkube.apiserver.http2.frame_writer import COLLECTED_BYTES_MAX, FrameWriter
 from mockkube.apiserver.http2.header_decoder import HeaderBlockError
 from mockkube.apiserver.http2.header_encoder import encode_response_headers
 from mockkube.apiserver.http2.request_head import LIST_BYTES_MAX, MalformedRequest, RequestHead, RequestHeadReader
@@ -131,7 +131,7 @@ class Http2Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Let responses go on."""
         self.output.resume()
-        self._wake_blocked()
+        self.wake_blocked()
 
     def data_received(self, data: bytes) -> None:  # hot: per read from the socket
         """Process the frames that are complete."""
@@ -269,7 +269,7 @@ class Http2Connection(asyncio.Protocol):
         self.output.window += increment
         if self.output.window > frames.WINDOW_LIMIT:
             raise Http2ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "a window that is too large")
-        self._wake_blocked()
+        self.wake_blocked()
 
     def _process_rst_stream(self, stream_id: int, payload: bytes) -> None:
         if len(payload) != 4:
@@ -317,7 +317,7 @@ class Http2Connection(asyncio.Protocol):
             stream.send_window += growth
         if max([window, *(stream.send_window for stream in self._streams.values())]) > frames.WINDOW_LIMIT:
             raise Http2ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "a window that is too large")
-        self._wake_blocked()
+        self.wake_blocked()
 
     def _process_ping(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 8:
@@ -437,9 +437,20 @@ class Http2Connection(asyncio.Protocol):
             if self._goaway is not None:
                 self._close_soon()
 
-    def _wake_blocked(self) -> None:
-        for stream in list(self.blocked):
-            stream.wake()
+    def wake_blocked(self) -> None:
+        """Wake as many waiting responses as there is room for; each of them wakes others when it needs no more.
+
+        With a small window and many streams, waking all of them for each bit of credit would be most of the work.
+        """
+        if self.output.is_paused:
+            return
+        room = min(self.output.window, COLLECTED_BYTES_MAX)
+        for stream in self.blocked:
+            if room <= 0:
+                return
+            if stream.can_send:
+                stream.wake()
+                room -= self.output.frame_bytes_max
 
     def _cancel_streams(self, reason: str) -> None:
         self._waiting.clear()

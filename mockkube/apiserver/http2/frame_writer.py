@@ -11,7 +11,8 @@ from mockkube.apiserver.http2.header_encoder import EMPTY_TABLE
 SENT_FRAME_BYTES_MAX: Final = 64 << 10
 # Control frames that wait for a client which does not read.
 QUEUED_CONTROL_FRAMES_MAX: Final = 1000
-_COLLECTED_BYTES_MAX: Final = 128 << 10
+# Output that is collected before it is written.
+COLLECTED_BYTES_MAX: Final = 128 << 10
 
 
 class FrameWriter:
@@ -83,7 +84,7 @@ class FrameWriter:
         if not self._output_bytes:
             self._loop.call_soon(self.flush)
         self._output_bytes += size
-        if self._output_bytes >= _COLLECTED_BYTES_MAX:
+        if self._output_bytes >= COLLECTED_BYTES_MAX:
             self.flush()
 
     def flush(self) -> None:

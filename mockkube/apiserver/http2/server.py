@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final, cast
 
 from mockkube.apiserver.http import connections
-from mockkube.apiserver.http.connections import ConnectionHandler, HttpHandler, HttpServer
+from mockkube.apiserver.http.connections import HttpHandler, HttpServer
 from mockkube.apiserver.http2.connection import Http2Connection
 from mockkube.apiserver.http2.frames import PREFACE
 
@@ -21,11 +21,6 @@ class DualProtocolServer:
         self._offers_http2 = http2
         self._http2: dict[Http2Connection, None] = {}
         self._undecided: dict[ProtocolSelector, None] = {}
-
-    @property
-    def connections(self) -> "list[ConnectionHandler | Http2Connection | ProtocolSelector]":
-        """Protocols of all connections, whatever they speak."""
-        return [*cast(list[ConnectionHandler], self._http1.connections), *self._http2, *self._undecided]
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol of a new connection."""

@@ -33,8 +33,9 @@ class Http2Stream:
     """Stream of one request; to aiohttp it is the protocol and the transport of that request."""
 
     __slots__ = (
-        "_body_left", "_connection", "_credit_owed", "_is_paused", "_output", "_receive_window", "_waiter", "body",
-        "handler_task", "is_closed", "is_remote_closed", "method", "request", "send_window", "stream_id",
+        "_body_left", "_connection", "_credit_owed", "_is_paused", "_needs_window", "_output", "_receive_window",
+        "_waiter", "body", "handler_task", "is_closed", "is_remote_closed", "method", "request", "send_window",
+        "stream_id",
     )  # fmt: skip
 
     def __init__(self, connection: "Http2Connection", stream_id: int, head: RequestHead, send_window: int) -> None:
@@ -54,6 +55,7 @@ class Http2Stream:
         self._receive_window = RECEIVE_WINDOW
         self._credit_owed = 0
         self._is_paused = False
+        self._needs_window = False
         self._waiter: asyncio.Future[None] | None = None
 
     # What aiohttp asks the protocol of a request.
@@ -195,6 +197,7 @@ class Http2Stream:
         # hot: per response and per watch event
         output = self._output
         while output.is_paused and not self.is_closed:
+            self._needs_window = False
             await self._wait(self._connection.loop.time() + STALL_SECONDS_MAX)
         self._check_open()
         self._connection.blocked.pop(self, None)
@@ -208,6 +211,8 @@ class Http2Stream:
             output.send_message(self.stream_id, head, data, end=end)
         if end:
             self._end()
+        if self._connection.blocked:
+            self._connection.wake_blocked()
 
     async def _send_parts(self, data: memoryview, *, end: bool) -> None:
         """Send data that does not fit into one frame or the present windows."""
@@ -219,6 +224,7 @@ class Http2Stream:
                 # Credit byte by byte is none: it would keep the data for as long as the client likes.
                 if not ends_at or position - progress_at >= STALL_BYTES_MIN:
                     ends_at, progress_at = self._connection.loop.time() + STALL_SECONDS_MAX, position
+                self._needs_window = True
                 await self._wait(ends_at)
                 self._check_open()
                 continue
@@ -238,6 +244,7 @@ class Http2Stream:
         self._waiter = waiter = connection.loop.create_future()
         # A stream that was woken and found no room keeps its place; one that could send something waits behind others.
         connection.blocked.setdefault(self)
+        connection.wake_blocked()
         try:
             async with asyncio.timeout_at(ends_at):
                 await waiter
@@ -249,6 +256,11 @@ class Http2Stream:
             raise
         finally:
             self._waiter = None
+
+    @property
+    def can_send(self) -> bool:
+        """True unless the stream waits for credit of its own."""
+        return self.send_window > 0 or not self._needs_window
 
     def wake(self) -> None:
         """Let a waiting response look again."""
@@ -276,7 +288,9 @@ class Http2Stream:
 
     def _close(self) -> None:
         self.is_closed = True
-        self._connection.blocked.pop(self, None)
+        if self in self._connection.blocked:
+            del self._connection.blocked[self]
+            self._connection.wake_blocked()
         self._connection.forget_stream(self)
         if self.body is not None:
             # Unread data counts against the connection, which other streams share.

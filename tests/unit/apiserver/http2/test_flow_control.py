@@ -92,6 +92,27 @@ async def test_waiting_responses_share_the_credit_of_the_connection(server: Serv
     assert {1, 3} <= set(streams[:half])
 
 
+async def test_many_responses_complete_within_a_small_window(server: Server):
+    client = await server.connect()
+    ids = range(1, 121, 4)
+    for stream_id in ids:
+        client.send_headers(stream_id, LARGE)
+        client.send_headers(stream_id + 2, {**GET, ":path": "/stream"})
+    received = dict.fromkeys(ids, 0)
+    while min(received.values()) < LARGE_BYTES:
+        frame = await client.wait_for(frames.DATA)
+        if frame.payload:
+            client.grant(0, len(frame.payload))
+        if frame.stream_id in received:
+            received[frame.stream_id] += len(frame.payload)
+            if not frame.ends_stream:
+                client.grant(frame.stream_id, len(frame.payload))
+        if len(received) > 20 and frame.stream_id in received:  # the client loses interest in some
+            del received[frame.stream_id]
+            client.send_frame(frames.RST_STREAM, 0, frame.stream_id, b"\0\0\0\x08")
+    assert set(received.values()) == {LARGE_BYTES}
+
+
 async def test_frames_are_no_larger_than_the_client_accepts(server: Server):
     settings = {frames.SETTINGS_INITIAL_WINDOW_SIZE: 1 << 20}
     client = await server.connect(settings)
