@@ -6,7 +6,8 @@ from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.container_states import ContainerStates
-from mockkube.shell.volumes import Lookup, MakeToken
+from mockkube.shell.pod_fields import Lookup
+from mockkube.shell.volumes import MakeToken
 
 ListServices = Callable[[], Iterable[ReadOnlyObject]]
 """Returns the Services of all namespaces."""

@@ -11,9 +11,9 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.file_system import UNKNOWN
 from mockkube.shell.machine import ContainerEnvironment
-from mockkube.shell.pod_fields import get_domain, get_hostname, resolve_field, resolve_resource
+from mockkube.shell.pod_fields import Lookup, get_domain, get_hostname, resolve_field, resolve_resource
 from mockkube.shell.service_variables import build_service_variables
-from mockkube.shell.volumes import Lookup, VolumeError, read_data
+from mockkube.shell.volumes import VolumeError, read_data
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()]*)\))")
 _VALUE_MAX: Final = 128 * 1024

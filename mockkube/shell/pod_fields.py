@@ -13,6 +13,8 @@ from mockkube.api.quantities.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.file_system import UNKNOWN
 
+Lookup = Callable[[str, str, str], ReadOnlyObject | None]
+"""Returns an object by kind, namespace and name; None if it does not exist."""
 CLUSTER_DOMAIN: Final = "cluster.local"
 _HOSTNAME_MAX: Final = 63
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]$")
@@ -71,7 +73,7 @@ def resolve_resource(
     pod: ReadOnlyObject,
     container: ReadOnlyObject,
     source: ReadOnlyObject,
-    lookup: Callable[[str, str, str], ReadOnlyObject | None] | None,
+    lookup: Lookup | None,
 ) -> str:
     """Return a resource of the container in units of the divisor, rounded up."""
     side, _, name = source["resource"].partition(".")

@@ -8,8 +8,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.file_system import UNKNOWN
-from mockkube.shell.pod_fields import CLUSTER_DOMAIN, get_domain, get_hostname
-from mockkube.shell.volumes import Lookup
+from mockkube.shell.pod_fields import CLUSTER_DOMAIN, Lookup, get_domain, get_hostname
 
 _DNS_NAMESPACE: Final = "kube-system"
 _DNS_SERVICE: Final = "kube-dns"
@@ -30,15 +29,18 @@ def render_hosts(pod: ReadOnlyObject) -> str:
     """Return the content of `/etc/hosts`."""
     spec = pod["spec"]
     if spec.get("hostNetwork"):
-        # The file of a simulated node lists the node itself.
-        address = (pod.get("status") or {}).get("hostIP")
-        lines = f"{address}\t{spec.get('nodeName', '')}\n" if address else ""
-        return f"{_HOST_HEADER}{_LOCAL_HOSTS}{lines}{_render_aliases(spec.get('hostAliases') or ())}"
+        return f"{_HOST_HEADER}{render_node_hosts(pod)}{_render_aliases(spec.get('hostAliases') or ())}"
     hostname, domain = get_hostname(pod), get_domain(pod)
     names = f"{hostname}.{domain}\t{hostname}" if domain else hostname
     addresses = [one["ip"] for one in (pod.get("status") or {}).get("podIPs") or ()] or [UNKNOWN]
     lines = "".join(f"{address}\t{names}\n" for address in addresses)
     return f"{_HEADER}{_LOCAL_HOSTS}{lines}{_render_aliases(spec.get('hostAliases') or ())}"
+
+
+def render_node_hosts(pod: ReadOnlyObject) -> str:
+    """Return the content of `/etc/hosts` of the simulated node of a pod, which lists the node itself."""
+    address = (pod.get("status") or {}).get("hostIP")
+    return f"{_LOCAL_HOSTS}{address}\t{pod['spec'].get('nodeName', '')}\n" if address else _LOCAL_HOSTS
 
 
 def _render_aliases(aliases: Iterable[ReadOnlyObject]) -> str:

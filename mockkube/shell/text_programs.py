@@ -107,6 +107,9 @@ def _run_grep(shell: Shell, words: Sequence[str]) -> int:
     options, rest = split_options(words, "qFvciE")
     if not rest or (len(rest) == 1 and shell.stdin is None and shell.machine.input is None):
         raise Unsupported
+    # Of several files, every line would begin with a name.
+    if len(rest) > 2 and "q" not in options:
+        raise Unsupported
     pattern = re.compile(_translate_pattern(rest[0], "F" in options), re.IGNORECASE if "i" in options else 0)
     lines, code = _read_lines(shell, "grep", rest[1:])
     texts = [line.rstrip("\n") for line in lines]

@@ -11,10 +11,9 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.file_system import SETGID, TMPFS, UNKNOWN, File, Mount, Volume
-from mockkube.shell.pod_fields import resolve_field, resolve_resource
+from mockkube.shell.pod_fields import Lookup, resolve_field, resolve_resource
+from mockkube.shell.pod_network_files import render_node_hosts
 
-Lookup = Callable[[str, str, str], ReadOnlyObject | None]
-"""Returns an object by kind, namespace and name; None if it does not exist."""
 MakeToken = Callable[[ReadOnlyObject, ReadOnlyObject], str | None]
 """Returns the token for a pod and a `serviceAccountToken` source; None if there is none."""
 _OPEN_DIRECTORY: Final = 0o777
@@ -102,6 +101,8 @@ class _VolumeBuilder:
         if (source := volume.get("hostPath")) is not None:
             # A simulated node has the directories of its system, and besides only what pods have written.
             path = posixpath.normpath(source.get("path", ""))
+            if path == "/etc/hosts":
+                return Volume(volume["name"], {"": File(render_node_hosts(self._pod))})
             is_system = path == "/" or any(f"{path}/".startswith(one) for one in _SYSTEM_DIRECTORIES)
             root = {"": File(mode=_HOST_DIRECTORY, is_directory=True)}
             return Volume(volume["name"], root, is_known=not is_system)

@@ -317,3 +317,9 @@ def test_resolv_conf_follows_the_dns_policy(spec: dict[str, Any], text: str) -> 
     servers = {"image": AGNHOST, "args": ["dns-server-list"]}
     expected = text.partition("nameserver ")[2].partition("\n")[0]
     assert run(make_pod([servers], **spec))[0] == f"{expected}\n"
+
+
+def test_the_hosts_file_of_the_node_can_be_mounted() -> None:
+    container = shell("tail -1 /etc/hosts; cat /etc/hosts-original | grep -c managed")
+    container["volumeMounts"] = [{"name": "v", "mountPath": path} for path in ("/etc/hosts", "/etc/hosts-original")]
+    assert run(make_pod([container], {"hostPath": {"path": "/etc/hosts"}}))[0] == "172.18.0.2\tn1\n0\n"
