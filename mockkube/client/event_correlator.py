@@ -1,7 +1,8 @@
 """Correlator of events: counts equal ones, combines similar ones, limits the rate per object."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/record/events_cache.go
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -20,7 +21,8 @@ BURST: Final = 25
 PER_SECOND: Final = 1 / 300
 _COMBINED: Final = "(combined from similar events): "
 
-_Key = tuple[str, ...]
+# Digest of the fields that distinguish events: components remember thousands of them, and the fields take more memory.
+_Key = bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class _AggregateRecord:
     """Distinct messages with the same source, object and reason."""
 
     at: float
-    messages: dict[str, None] = field(default_factory=dict)
+    messages: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ class EventCorrelator:
         similar = self._similar.get(key)
         if similar is None or now - similar.at > SIMILAR_SECONDS:
             similar = _AggregateRecord(now)
-        similar.messages[event["message"]] = None
+        message = _digest(event["message"])
+        if message not in similar.messages:
+            similar.messages = (*similar.messages, message)
         similar.at = now
         self._similar[key] = similar
         # Fewer than ten distinct messages within ten minutes are separate events; from the tenth on one event combines
@@ -82,7 +86,7 @@ class EventCorrelator:
             return event, _event_key(event)
         # Upstream keeps the set of messages at its maximum by dropping one: the next distinct message is combined
         # again.
-        del similar.messages[next(iter(similar.messages))]
+        similar.messages = similar.messages[1:]
         return self._combine(event), key
 
     def _combine(self, event: Object) -> Object:
@@ -125,29 +129,33 @@ class EventCorrelator:
 
     def _rate_limiter(self, event: ReadOnlyObject) -> BucketRateLimiter:
         # The type is part of the key, so a flood of normal events does not silence warnings.
-        key = (*_source_key(event), *_object_key(event), event["type"])
+        key = _digest(*_source_fields(event), *_object_fields(event), event["type"])
         budget = self._rate_limiters.get(key)
         if budget is None:
             budget = self._rate_limiters[key] = BucketRateLimiter(self._clock, PER_SECOND, BURST)
         return budget
 
 
-def _source_key(event: ReadOnlyObject) -> _Key:
+def _digest(*fields: str) -> _Key:
+    return blake2b("\0".join(fields).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _source_fields(event: ReadOnlyObject) -> tuple[str, ...]:
     source: Any = event.get("source", {})
     return source.get("component", ""), source.get("host", "")
 
 
-def _object_key(event: ReadOnlyObject) -> _Key:
+def _object_fields(event: ReadOnlyObject) -> tuple[str, ...]:
     about = event["involvedObject"]
     return tuple(about.get(name, "") for name in ("kind", "namespace", "name", "uid", "apiVersion"))
 
 
 def _aggregate_key(event: ReadOnlyObject) -> _Key:
     reporter = (event["reportingComponent"], event["reportingInstance"])
-    return (*_source_key(event), *_object_key(event), event["type"], event.get("reason", ""), *reporter)
+    return _digest(*_source_fields(event), *_object_fields(event), event["type"], event.get("reason", ""), *reporter)
 
 
 def _event_key(event: ReadOnlyObject) -> _Key:
     path = event["involvedObject"].get("fieldPath", "")
     content = (event["type"], event.get("reason", ""), event.get("message", ""))
-    return (*_source_key(event), *_object_key(event), path, *content)
+    return _digest(*_source_fields(event), *_object_fields(event), path, *content)
