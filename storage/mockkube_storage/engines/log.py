@@ -253,15 +253,15 @@ class LogStore(Store):
         log = LogFile(self._new_path, 0, fsync=self._fsync)
         try:
             log.write(file_start() + encode_record(encode_head(self.store_id, 0)))
-            await self._put_in_place(log)
+            await log.sync()
+            log.rename(self._path)
+            await self._sync_directory()
         except BaseException:
             log.close()
             raise
         return log
 
-    async def _put_in_place(self, log: LogFile) -> None:
-        await log.sync()
-        log.rename(self._path)
+    async def _sync_directory(self) -> None:
         if self._fsync:
             await asyncio.get_running_loop().run_in_executor(None, sync_directory, self._directory)
 
@@ -319,10 +319,13 @@ class LogStore(Store):
             events = versions.hub.events_after(written)
             if events:
                 new.write(encode_record(b"".join(map(encode_event, events))))
-            await self._put_in_place(new)
+            await new.sync()
+            new.rename(self._path)
+            # At once, since the present file is in its place no longer.
             self._file = new
             self._rewritten_size = new.size
             old.close()
+            await self._sync_directory()
 
     def _encode_entries(self, keys: Iterable[str], revision: int) -> Iterator[bytes]:
         for key in keys:

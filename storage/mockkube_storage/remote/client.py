@@ -18,6 +18,7 @@ from mockkube_storage.writes import PendingCommit, Write
 
 # Time in which a server has to accept a connection and to answer the greeting.
 CONNECT_SECONDS_MAX: Final = 5.0
+HEAD_BYTES_MAX: Final = 16 * 1024
 # Events kept in memory for watchers that come back.
 RECENT_EVENTS_MAX: Final = 4_096
 # A server that owes an answer and sends nothing for this many checks is taken for dead.
@@ -265,6 +266,8 @@ class ServerConnection(asyncio.Protocol):
             line = head.partition(b"\r\n")[0][:80].decode("latin-1")
             raise Malformed(f"{line!r} in the place of 101; is it the store of a mockkube?")
         if not end:
+            if len(data) > HEAD_BYTES_MAX:
+                raise Malformed("its answer to the upgrade does not end")
             self._head = data
             return b""
         self._head = None

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mockkube_storage.engines import log, log_file
@@ -369,6 +370,24 @@ async def test_a_log_is_rewritten_beside_writers(directory: Path) -> None:
     async with LogStore(str(directory)) as store:
         assert (await store.list("")).entries == tuple(entries)
         assert store.revision == revision
+
+
+@pytest.mark.usefixtures("small_rewrites")
+async def test_a_rewrite_is_no_problem(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with LogStore(str(directory)) as store:
+        problems: list[str] = []
+        for name in ("sync_directory", "encode_record"):
+            function = getattr(log, name)
+
+            def look(argument: Any, function: Callable[[Any], Any] = function) -> Any:
+                problems.append(store.problem)
+                return function(argument)
+
+            monkeypatch.setattr(log, name, look)
+        await _update_often(store, "/a", 60)
+        await store.compact(store.revision)
+        assert store._rewritten_size
+        assert set(problems) == {""}
 
 
 @pytest.mark.usefixtures("small_rewrites")
