@@ -23,6 +23,7 @@ class ImageConfig:
     """Paths and texts of files that are known to be in the image."""
 
 
+_OS_RELEASE: Final = 'NAME="Alpine Linux"\nID=alpine\n'
 _UNKNOWN_IMAGE: Final = ImageConfig()
 # By the last part of the name.
 _IMAGES: Final = {
@@ -37,6 +38,8 @@ _IMAGES: Final = {
     "httpd": ImageConfig(
         files=(("/usr/local/apache2/htdocs/index.html", "<html><body><h1>It works!</h1></body></html>\n"),)
     ),
+    # Only as a volume: its server is not known.
+    "kitten": ImageConfig(files=(("/data.json", '{\n  "image": "kitten.jpg"\n}\n'), ("/etc/os-release", _OS_RELEASE))),
     "nonroot": ImageConfig(uid=1234, is_user_known=True),
 }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.shell.entrypoints import find_image
 from mockkube.shell.file_system import SETGID, TMPFS, UNKNOWN, File, Mount, Volume
 from mockkube.shell.pod_fields import Lookup, resolve_field, resolve_resource
 from mockkube.shell.pod_network_files import render_node_hosts
@@ -98,6 +99,11 @@ class _VolumeBuilder:
                 for path, file in (files or {}).items():
                     made.add(path, file)
                 return self._finish(made)
+        if (source := volume.get("image")) is not None:
+            made = Volume(volume["name"], is_known=False, is_writable=False)
+            for name, text in find_image(source.get("reference", "")).files:
+                made.add(name.removeprefix("/"), File(text))
+            return made
         if (source := volume.get("hostPath")) is not None:
             # A simulated node has the directories of its system, and besides only what pods have written.
             path = posixpath.normpath(source.get("path", ""))

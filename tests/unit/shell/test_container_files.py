@@ -323,3 +323,11 @@ def test_the_hosts_file_of_the_node_can_be_mounted() -> None:
     container = shell("tail -1 /etc/hosts; cat /etc/hosts-original | grep -c managed")
     container["volumeMounts"] = [{"name": "v", "mountPath": path} for path in ("/etc/hosts", "/etc/hosts-original")]
     assert run(make_pod([container], {"hostPath": {"path": "/etc/hosts"}}))[0] == "172.18.0.2\tn1\n0\n"
+
+
+def test_an_image_can_be_mounted_as_a_volume() -> None:
+    volume = {"image": {"reference": "registry.k8s.io/e2e-test-images/kitten:1.8"}}
+    log, _ = run(make_pod([shell("cat /v/data.json; echo x > /v/new")], volume))
+    assert ("kitten.jpg" in log, "Read-only file system" in log) == (True, True)
+    result = interpret(make_pod([shell("cat /v/else")], volume), shell("cat /v/else", name="main"), START)
+    assert result.end is ContainerEnd.UNKNOWN
