@@ -25,12 +25,11 @@ from mockkube_storage.engines.log_records import (
     join_chunks,
 )
 from mockkube_storage.engines.store_tasks import StoreTasks
-from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavailable
+from mockkube_storage.engines.versioned import VersionedStore
+from mockkube_storage.errors import Conflict, FutureRevision, Unavailable
 from mockkube_storage.keys import check_key
-from mockkube_storage.model import Entry, Event, EventType, Page
-from mockkube_storage.store import Store
+from mockkube_storage.model import Entry, EventType
 from mockkube_storage.versions import Versions
-from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch
 from mockkube_storage.writes import Decisions, Write, decide_writes
 
 LOG_NAME: Final = "store.log"
@@ -55,7 +54,7 @@ class OpenLog:
     writer: GroupCommitWriter
 
 
-class LogStore(Store):
+class LogStore(VersionedStore):
     """Store in memory, with a log in a directory."""
 
     def __init__(self, directory: str, *, fsync: bool = True) -> None:
@@ -63,11 +62,11 @@ class LogStore(Store):
 
         Without `fsync`, writes survive the end of the process, but not that of the machine.
         """
+        super().__init__()
         self._path = os.path.join(directory, LOG_NAME)
         self._directory = directory
         self._fsync = fsync
         self._lock = FileLock(self._path)
-        self._versions = Versions()
         self._file: LogFile | None = None
         self._rewritten_size = 0
         self._problem = ""
@@ -76,11 +75,6 @@ class LogStore(Store):
         self._compaction_lock = Lock()
         self._open_log: OpenLog | None = None
         self.store_id = b""
-
-    @property
-    def revision(self) -> int:
-        """Revision of the last write."""
-        return self._versions.hub.revision
 
     @property
     def versions(self) -> Versions:
@@ -127,25 +121,6 @@ class LogStore(Store):
         log.writer.stop()
         await log.tasks.close()
 
-    async def current_revision(self) -> int:
-        """Return `revision`: no other process can write."""
-        self._check_open()
-        return self.revision
-
-    async def poll(self) -> None:
-        """Do nothing: no other process can write."""
-        self._check_open()
-
-    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Return the current entry of a key, or its version at a revision."""
-        self._check_open()
-        return self._versions.get(key, revision)
-
-    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Return a page of the sorted keys, with their versions at a revision."""
-        self._check_open()
-        return self._versions.list(prefix, start=start, limit=limit, revision=revision)
-
     async def create(self, key: str, value: bytes) -> Entry:
         """Create the key, at the next revision."""
         return await self._write(Write(key, value, None))
@@ -157,16 +132,6 @@ class LogStore(Store):
     async def delete(self, key: str, *, expected: int) -> Entry:
         """Delete the entry."""
         return await self._write(Write(key, None, expected))
-
-    def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
-        """Watch a prefix; the hub keeps all events that are not compacted."""
-        self._check_open()
-        return Watch(self._versions.hub, self, prefix, after=after, events_max=events_max)
-
-    async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """Raise Compacted: the hub holds all events there are, so any that it lacks are compacted."""
-        self._check_open()
-        raise Compacted(after, self._versions.compacted)
 
     async def compact(self, revision: int) -> None:
         """Drop the versions and events that no read or watch may ask for any more; rewrite the log if that pays."""

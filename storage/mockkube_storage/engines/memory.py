@@ -3,25 +3,18 @@
 It keeps every version until it is compacted, loses everything with the process, and runs no task.
 """
 
-from mockkube_storage.errors import Compacted, Conflict, Unavailable
+from mockkube_storage.engines.versioned import VersionedStore
+from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.keys import check_key
-from mockkube_storage.model import Entry, Event, Page, delete_event, put_event
-from mockkube_storage.store import Store
-from mockkube_storage.versions import Versions
-from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch
+from mockkube_storage.model import Entry, Event, delete_event, put_event
 
 
-class MemoryStore(Store):
+class MemoryStore(VersionedStore):
     """Store in memory. Closing it ends its watchers; starting it again finds the data unchanged."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._open = False
-        self._versions = Versions()
-
-    @property
-    def revision(self) -> int:
-        """The revision of the last write."""
-        return self._versions.hub.revision
 
     async def start(self) -> None:
         """Begin to serve; the first start finds an empty store."""
@@ -31,25 +24,6 @@ class MemoryStore(Store):
         """Stop serving and end the watchers; the data stays."""
         self._open = False
         self._versions.hub.end(Unavailable("memory:", "it has been closed"))
-
-    async def current_revision(self) -> int:
-        """Return `revision`: no other process can write."""
-        self._check_open()
-        return self.revision
-
-    async def poll(self) -> None:
-        """Do nothing: no other process can write."""
-        self._check_open()
-
-    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Return the current entry of a key, or its version at a revision."""
-        self._check_open()
-        return self._versions.get(key, revision)
-
-    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Return a page of the sorted keys, with their versions at a revision."""
-        self._check_open()
-        return self._versions.list(prefix, start=start, limit=limit, revision=revision)
 
     async def create(self, key: str, value: bytes) -> Entry:
         """Create the key, at the next revision."""
@@ -69,16 +43,6 @@ class MemoryStore(Store):
         """Delete the entry."""
         current = self._current_entry(key, expected)
         return self._commit(delete_event(current, self.revision + 1))
-
-    def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
-        """Watch a prefix; the hub keeps all events that are not compacted."""
-        self._check_open()
-        return Watch(self._versions.hub, self, prefix, after=after, events_max=events_max)
-
-    async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """Raise Compacted: the hub holds all events there are, so any that it lacks are compacted."""
-        self._check_open()
-        raise Compacted(after, self._versions.compacted)
 
     async def compact(self, revision: int) -> None:
         """Drop the versions and events that no read or watch may ask for any more."""
