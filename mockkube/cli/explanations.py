@@ -116,7 +116,7 @@ async def compute_owner_report(query: ExplainQuery, kind: str) -> dict[str, Any]
         workload = await find_workload(client, Key(query.namespace, query.name), kind.lower())
         if workload is None:
             raise ConfigurationError(
-                f"there is no {kind}/{query.name} that makes pods: name a pod, its namespace with -n"
+                f"there is no {kind}/{query.name} that creates pods: name a pod, its namespace with -n"
             )
         components = await _read_components(client, query)
         owner_explanation = await explain_owner(client, components, workload, clock.now())
@@ -140,13 +140,13 @@ async def _read_components(client: "Client", query: ExplainQuery) -> "ClusterCom
 def _from_control_api(components: Mapping[str, Any], query: ExplainQuery) -> "ClusterComponents":
     """Return the components as the control API describes them, the scheduler with the supposed settings."""
     from mockkube.cluster.components.explained_components import make_cluster_components
-    from mockkube.cluster.control.component import ComponentSpec as Wish
+    from mockkube.cluster.control.component import ComponentSpec
 
-    wishes = {name: Wish.from_object(one, default_trains()) for name, one in components.items()}
-    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler_settings(query, wishes[SCHEDULER].settings))
+    specs = {name: ComponentSpec.from_object(one, default_trains()) for name, one in components.items()}
+    specs[SCHEDULER] = replace(specs[SCHEDULER], settings=_scheduler_settings(query, specs[SCHEDULER].settings))
     status = {name: one.get("status") or {} for name, one in components.items()}
     return make_cluster_components(
-        wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()}
+        specs, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()}
     )
 
 

@@ -1,10 +1,8 @@
 """`mockkube explore`: try every order of a rollout in virtual time."""
 
-import logging
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +25,17 @@ _LINE_INTERVAL_SECONDS = 10.0
 
 @click.command(short_help="Try every order of a rollout.")
 @click.argument("plan", type=click.Path(), metavar="PLAN")
-@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Processes to play in. [one per core]")
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes. [one per core]")
 @click.option("--seed", type=int, metavar="N", help="Seed of all random numbers. [the plan's]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @click.option(
     "--trace", metavar="INVARIANT",
-    help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the direction down "
-    "without any disturbance.",
+    help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the rollback "
+    "without disturbances.",
 )  # fmt: skip
 @click.option(
     "--check", "checks", type=click.IntRange(0), default=0, metavar="N",
-    help="Play N paths again from start to end, and compare them with the results of shared steps.",
+    help="Run N paths again from start to end, and compare them with the results of shared states.",
 )  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "yaml", "md")
@@ -45,11 +43,13 @@ def command(plan: str, **options: Any) -> Exit:
     """Try every order in which the components of a plan can change, and change back.
 
     Reports which orders are safe, which are not, and which were not tried; what harm they do, and how each broken
-    invariant breaks in the fewest steps. Ends with 1 when an order that the plan calls safe is not, or was not tried,
+    invariant breaks in the fewest moves. Ends with 1 when an order that the plan calls safe is not, or was not tried,
     or when a checked path had another result; with 2 for a mistake in the plan.
     """
     read = _load_plan(plan, options["seed"])
-    with _without_logging():  # the components of thousands of clusters would log here
+    from mockkube.explore.replay import without_logs
+
+    with without_logs():  # the components of thousands of clusters would log here
         jobs = options["jobs"] or os.cpu_count() or 1
         result = _explore(read, jobs, hide_progress=options["quiet"], checks=options["checks"])
     if options["trace"]:
@@ -59,16 +59,6 @@ def command(plan: str, **options: Any) -> Exit:
         _write_report(result, options["report"])
     differing = result.checked is not None and result.checked.differences
     return Exit.FAILED if result.refuted_claims or result.unconfirmed_claims or differing else Exit.OK
-
-
-@contextmanager
-def _without_logging() -> Iterator[None]:
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
@@ -105,15 +95,15 @@ class _ProgressBar:
         self.total = 0
 
     def __call__(self, left: int) -> None:
-        """Report how many walks are still unknown."""
+        """Report how many paths are not done yet."""
         self.total = max(self.total, left)
         if self.total:
             self.show(self.total - left)
 
     def show(self, done: int) -> None:
-        """Show how many walks are known."""
+        """Show how many paths are done."""
         bar = "#" * (done * _BAR_WIDTH // self.total)
-        print(f"\r[{bar:<{_BAR_WIDTH}}] {done} of {self.total} walks known", end="", file=sys.stderr, flush=True)
+        print(f"\r[{bar:<{_BAR_WIDTH}}] {done} of {self.total} paths done", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Clear the line."""
@@ -121,7 +111,7 @@ class _ProgressBar:
 
 
 class _ProgressLines(_ProgressBar):
-    """Progress lines on stderr, for a file or pipe: one each tenth of the walks and every ten seconds."""
+    """Progress lines on stderr, for a file or pipe: one each tenth of the paths and every ten seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +124,7 @@ class _ProgressLines(_ProgressBar):
         tenth, now = done * _TENTHS // self.total, self._clock.monotonic()
         if tenth > self._tenth or now - self._printed_at >= _LINE_INTERVAL_SECONDS:
             self._tenth, self._printed_at = tenth, now
-            print(f"{done} of {self.total} walks known ({done * 100 // self.total} %)", file=sys.stderr, flush=True)
+            print(f"{done} of {self.total} paths done ({done * 100 // self.total} %)", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Do nothing: each line is complete."""
@@ -161,7 +151,7 @@ def _print_trace(result: "Exploration", invariant: str) -> Exit:
     if invariant == UNDISTURBED:
         harm = replay_undisturbed(result).harm
         if harm is None or harm.scenario is None:
-            raise ConfigurationError(f"--trace: {UNDISTURBED}: no running pod is gone when nobody touches anything")
+            raise ConfigurationError(f"--trace {UNDISTURBED}: no running pod was lost without disturbances")
         click.echo(harm.scenario, nl=False)
         return Exit.OK
     for one in result.counterexamples:

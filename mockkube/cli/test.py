@@ -23,7 +23,7 @@ __test__ = False  # pytest would collect it by its name
 
 @click.command(short_help="Play scenarios in virtual time.")
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
-@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Processes to play in. [one per core]")
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes. [one per core]")
 @click.option("--scenario", metavar="NAME", default="", help="Play the scenario of this name only.")
 @click.option("--cell", metavar="CELL", help="Play this combination of the matrix only, like gate=true.")
 @click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")

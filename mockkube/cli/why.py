@@ -16,18 +16,26 @@ from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 _POD_NAMES: Final = ("", "pod", "pods", "po")
 
 
-@click.command(short_help="Say why a pod is where it is, or nowhere, or gone.")
+@click.command(short_help="Explain why a pod is pending, rejected or gone.")
 @click.argument("pod", metavar="[pod/]NAME")
 @click.option("-n", "--namespace", metavar="NAME", default="default", show_default=True, help="The pod's namespace.")
 @click.option("--name", "cluster", metavar="NAME", help="The cluster of mockkube, by its name.")
 @click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster. [as kubectl finds it]")
 @click.option("--context", "context", metavar="NAME", default="", help="The context to use. [the current one]")
-@click.option("--config", metavar="FILE", help="Suppose this KubeSchedulerConfiguration. [the cluster's own]")
-@click.option("--version", metavar="VERSION", help="Suppose a scheduler of this version. [the cluster's own]")
-@click.option("--feature-gates", "gates", multiple=True, metavar="GATES", help="Suppose these gates of it. [its own]")
+@click.option(
+    "--config", metavar="FILE", help="Answer for this KubeSchedulerConfiguration instead. [the cluster's own]"
+)
+@click.option("--version", metavar="VERSION", help="Answer for a scheduler of this version. [the cluster's own]")
+@click.option(
+    "--feature-gates",
+    "gates",
+    multiple=True,
+    metavar="GATES",
+    help="Answer for a scheduler with these gates. [its own]",
+)
 @output_option("table", "json", "yaml")
 def command(pod: str, output: str, **options: Any) -> Exit:
-    """Say why a pod is where it is, or nowhere, or gone.
+    """Explain why a pod is pending, rejected or gone, and what would help.
 
     The decisions of scheduler, kubelet and controller manager are made again. For a pod that is stopped, single changes
     are tried: gates and versions of one component, tolerations, taints, free resources, constraints left out. The exit
@@ -56,7 +64,7 @@ def _build_report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, A
     from mockkube.api.errors import ApiError
     from mockkube.cli.explanations import ExplainQuery, compute_owner_report, compute_report, read_report
     from mockkube.client import kubeconfig
-    from mockkube.scheduler.configuration.kube_scheduler_configuration import SchedulerConfigurationError as Unusable
+    from mockkube.scheduler.configuration.kube_scheduler_configuration import SchedulerConfigurationError
 
     path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
     query = ExplainQuery(name=name, path=path, **given)
@@ -69,7 +77,7 @@ def _build_report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, A
         return asyncio.run(compute_report(query)) if report is None else report
     except kubeconfig.KubeconfigError as error:
         raise ConfigurationError(f"--kubeconfig: {error}") from None
-    except Unusable as error:
+    except SchedulerConfigurationError as error:
         raise ConfigurationError(f"--config: {error}") from None
     except ApiError as error:
         raise StartError(f"the cluster does not answer: {error}") from None

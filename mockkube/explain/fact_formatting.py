@@ -54,9 +54,9 @@ def _format_term(term: ReadOnlyObject) -> str:
     return " and ".join(_format_requirement(requirement) for requirement in requirements) or "nothing"
 
 
-def _format_requirement(wish: ReadOnlyObject) -> str:
-    values = f" [{', '.join(wish['values'])}]" if wish.get("values") else ""
-    return f"{wish['key']} {wish['operator']}{values}"
+def _format_requirement(requirement: ReadOnlyObject) -> str:
+    values = f" [{', '.join(requirement['values'])}]" if requirement.get("values") else ""
+    return f"{requirement['key']} {requirement['operator']}{values}"
 
 
 def _format_taint_facts(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _format_shortages(facts: Mapping[str, Any]) -> Iterator[str]:
         requested, used, capacity = (
             format_amount(one["resource"], one[name]) for name in ("requested", "used", "capacity")
         )
-        yield f"{one['resource']}: {requested} asked for, {used} of {capacity} used"
+        yield f"{one['resource']}: {requested} requested, {used} of {capacity} allocated"
 
 
 def _format_volume(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _format_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
     # Nodes have dozens of labels; only those that the pod selects by explain the rejection.
     labels = facts["labels"]
     shown = ", ".join(_format_label(labels, key) for key in _required_label_keys(selector, required))
-    yield f"node has {shown or 'no such name'}"
+    yield f"node has {shown or 'another name'}"
 
 
 def _required_label_keys(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterable[str]:

@@ -52,7 +52,7 @@ class NodeAdmission:
         if rejection is None:
             return None
         taint, compared = self._compared_facts(rejection.reason)
-        text = f"refuses it on {self.node['metadata']['name']}: {rejection.reason}"
+        text = f"rejects it on {self.node['metadata']['name']}: {rejection.reason}"
         detail = "; ".join(part for part in (rejection.message, compared) if part)
         missing = {rejection.resource: rejection.shortage} if rejection.resource else {}
         return Obstacle(PodProgress.ADMITTED, self.kubelet.name, text, detail, taint, missing)

@@ -18,7 +18,7 @@ def collect_notes(
     if components.has_default_gates:
         yield "The gates of components are assumed to be the defaults of their versions: the cluster reports none."
     if components.scheduler.idle and fate is PodFate.UNBOUND and not finder.scheduling.node:
-        yield f"{components.scheduler.name} does nothing anyway: {components.scheduler.idle}."
+        yield f"{components.scheduler.name} schedules no pods in any case: {components.scheduler.idle}."
     name = finder.pod["spec"].get("nodeName", "")
     node = finder.find_node(name)
     if node is not None and not is_simulated(node):
@@ -41,14 +41,14 @@ def _note_rejected_updates(finder: ObstacleFinder) -> Iterator[str]:
     refused = find_update_errors(pod, server.caps, now)
     if refused:
         remedies = server.features.find_helpful(lambda caps: not find_update_errors(pod, caps, now))
-        remedy = f"; with {remedies[0].kind} {remedies[0].change} it would not" if remedies else ""
-        yield f"{server.describe()} refuses every change of it but that of its status: {refused[0]}{remedy}."
+        remedy = f"; with {remedies[0].kind} {remedies[0].change} it would accept them" if remedies else ""
+        yield f"{server.describe()} rejects every update of it except of its status: {refused[0]}{remedy}."
 
 
 def _note_running_pod(finder: ObstacleFinder, node: str) -> Iterator[str]:
     """Yield what the kubelet does not do for a running pod, or would not do after a restart."""
     kubelet, admission = finder.components.kubelet(node), finder.admission_on(node)
-    assert admission is not None, "whoever asks has seen the node"
+    assert admission is not None, "the caller has found the node"
     if kubelet.idle:
         yield f"{kubelet.name} does nothing, so the pod is not managed: {kubelet.idle}."
     # The kubelet runs its admission handlers again for every pod when it restarts, so a running pod may be rejected

@@ -20,7 +20,7 @@ from mockkube.explain.scheduling import SchedulingCase, SchedulingExplanation
 from mockkube.explain.scheduling_remedies import SchedulingAttempt, find_successes, list_attempts, list_upgrade_attempts
 
 _FINISHED: Final = ("Succeeded", "Failed")
-_ONLY_NEW_POD: Final = "only a new pod has it"
+_ONLY_NEW_POD: Final = "applies to new pods only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class ObstacleFinder:
             obstacle = Obstacle(PodProgress.SCHEDULED, scheduler.name, f"does not place it: {scheduling.decision}")
             return ObstacleWithRemedies(obstacle, await self._find_scheduler_remedies())
         if scheduler.idle:
-            obstacle = Obstacle(PodProgress.SCHEDULED, scheduler.name, f"does nothing: {scheduler.idle}")
+            obstacle = Obstacle(PodProgress.SCHEDULED, scheduler.name, f"schedules no pods: {scheduler.idle}")
             return ObstacleWithRemedies(
                 obstacle,
                 [

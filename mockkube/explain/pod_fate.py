@@ -103,7 +103,7 @@ def describe_actions(history: PodHistory, components: ClusterComponents) -> Iter
         )
         yield f"Who: {action}: {disruption.get('message', '')}"
     elif fate is PodFate.REFUSED:
-        yield f"Who: {names['kubelet']} refused it on {node}; a pod that was refused stays Failed and never starts."
+        yield f"Who: {names['kubelet']} rejected it on {node}; a rejected pod stays Failed and never starts."
     elif fate is PodFate.ENDED:
         yield f"Its containers have ended on {node}; no component stopped it."
     elif history.is_gone:

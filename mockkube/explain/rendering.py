@@ -29,7 +29,7 @@ def render_explanation(report: ReadOnlyObject) -> Iterator[str]:
         yield from _render_nodes(report)
     yield from _render_remedies(report)
     if report["events"] and (report["deeds"] or report["gone"]):
-        yield from ("", "What events say, the last at the end:", *(f"  {one}" for one in report["events"]))
+        yield from ("", "Events, the last at the end:", *(f"  {one}" for one in report["events"]))
 
 
 def render_owner_explanation(report: ReadOnlyObject) -> Iterator[str]:
@@ -38,13 +38,10 @@ def render_owner_explanation(report: ReadOnlyObject) -> Iterator[str]:
     count = f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'}"
     running = f"; {len(stopped)} of them {'does' if len(stopped) == 1 else 'do'} not run" if stopped else ""
     yield f"{maker['kind']} {maker['namespace']}/{maker['name']} has {count}{running}."
-    yield from (f"The API server refuses pods of it: {one}" for one in report["refusals"])
-    yield from (f"It wants no pod on {one['node']}: {one['reason']}" for one in report["nodes"])
+    yield from (f"The API server rejects its pods: {one}" for one in report["refusals"])
+    yield from (f"It creates no pod on {one['node']}: {one['reason']}" for one in report["nodes"])
     if report["whatIf"]:
-        yield ""
-        yield from _render_table(
-            ("IT WOULD HELP", "IF", "THEN ON"), [row[:3] for row in _remedy_rows(report["whatIf"])]
-        )
+        yield from _render_remedy_table("would help", [(*row[:3], "") for row in _remedy_rows(report["whatIf"])])
     if report["stoppedPod"] is not None:
         yield ""
         yield from render_explanation(report["stoppedPod"])
@@ -60,14 +57,14 @@ def _render_nodes(report: ReadOnlyObject) -> Iterator[str]:
     rows = [(one["node"], one["plugin"], ", ".join(one["reasons"]), one["detail"]) for one in report["nodes"]]
     if rows:
         yield ""
-        yield from _render_table(("NODE", "REFUSED BY", "REASON", "EXACTLY"), rows[:_NODES_SHOWN_MAX])
+        yield from _render_table(("NODE", "REJECTED BY", "REASON", "DETAIL"), rows[:_NODES_SHOWN_MAX])
         if len(rows) > _NODES_SHOWN_MAX:
             yield f"... and {len(rows) - _NODES_SHOWN_MAX} more nodes (-o json shows all)"
     ranked = sorted(report["scores"].items(), key=lambda item: -sum(item[1].values()))
     if ranked:
         yield ""
         scored = [(node, str(sum(own.values())), _format_scores(own)) for node, own in ranked[:_NODES_SHOWN_MAX]]
-        yield from _render_table(("NODE", "SCORE", "OF WHICH"), scored)
+        yield from _render_table(("NODE", "SCORE", "BY PLUGIN"), scored)
 
 
 def _format_scores(scores: Mapping[str, int]) -> str:
@@ -79,11 +76,14 @@ def _render_remedies(report: ReadOnlyObject) -> Iterator[str]:
     if rows:
         # A pod that was rejected or evicted never recovers, so a change can only help its successor.
         is_terminal = report["gone"] or report["fate"] in ENDED_BY_COMPONENT
-        yield ""
-        head = "IT WOULD HAVE HELPED" if is_terminal else "IT WOULD HELP"
-        yield from _render_table((head, "IF", "THEN ON", "BUT THEN"), rows)
+        yield from _render_remedy_table("would have helped" if is_terminal else "would help", rows)
     elif report["obstacle"] is not None:
         yield from ("", "No single change that was tried would help.")
+
+
+def _render_remedy_table(would_help: str, rows: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+    yield from ("", f"{'This change' if len(rows) == 1 else 'One of these changes'} {would_help}:")
+    yield from _render_table(("KIND", "CHANGE", "NODE", "NEXT OBSTACLE"), rows)
 
 
 def _remedy_rows(found: Sequence[ReadOnlyObject]) -> Iterator[tuple[str, str, str, str]]:

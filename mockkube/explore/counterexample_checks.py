@@ -62,7 +62,9 @@ def _check_eviction(plan: RolloutPlan, invariant_break: InvariantBreak, runner: 
         manifest = _find_workload(runner, invariant_break).manifest
         kind = manifest["kind"]
         about = {"kind": kind, "name": manifest["metadata"]["name"]}
-        yield _check_event(runner, "SuccessfulDelete", about, f"{kind} pods are taken away although they are tolerated")
+        yield _check_event(
+            runner, "SuccessfulDelete", about, f"{kind} pods are deleted although they tolerate the taint"
+        )
     else:
         yield _check_event(
             runner,
@@ -75,7 +77,7 @@ def _check_eviction(plan: RolloutPlan, invariant_break: InvariantBreak, runner: 
 def _check_rejection(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
     reason = _find_observation(runner, invariant_break, (ObservationKind.REJECTED,)).reason
     yield _check_event(
-        runner, reason, _event_reference(runner, invariant_break), "a kubelet refuses a pod that has its node"
+        runner, reason, _event_reference(runner, invariant_break), "a kubelet rejects a pod that is bound to its node"
     )
 
 
@@ -85,7 +87,7 @@ def _check_pending(plan: RolloutPlan, invariant_break: InvariantBreak, runner: P
     if prefix := _prefix_expression(workload):
         waits[f"({prefix})"] = True
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _pod_selector(workload), **waits}
-    text = "a pod waits for a node that it would get if all had changed"
+    text = "a pod waits for a node that it would get if all components had changed"
     yield {"description": text, "assert": {"resource": pod, "timeout": _NOW}}
 
 
@@ -114,13 +116,15 @@ def _check_lost_field(plan: RolloutPlan, invariant_break: InvariantBreak, runner
 def _check_hot_loop(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
     yield {"advance": _WINDOW}
     rate = {"writes": PODS, "writeVerb": "create", "window": _WINDOW, "min": plan.creations_max}
-    yield {"description": "pods are made over and over", "expectRate": rate}
+    yield {"description": "a controller creates pods in a hot loop", "expectRate": rate}
 
 
 def _check_missing(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
     workload = _find_workload(runner, invariant_break)
     pods = [pod for pod in runner.intent.list_pods(workload, runner.stored) if is_ready(pod)]
-    yield _check_count(workload, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all had changed")
+    yield _check_count(
+        workload, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all components had changed"
+    )
 
 
 def _check_gone(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
@@ -129,14 +133,17 @@ def _check_gone(plan: RolloutPlan, invariant_break: InvariantBreak, runner: Path
     left = sum(is_running(pod) and pod["metadata"]["uid"] in runner.judge.running_before_down for pod in pods)
     same = f"contains(${RAN}, metadata.uid) && {_RUNNING}"
     fewer = f"<= `{left}` && length(${RAN}) > `{left}`"
-    yield _check_count(workload, same, fewer, "of the pods that ran before the way down, one is gone")
+    yield _check_count(workload, same, fewer, "at least one pod that ran before the rollback is gone")
 
 
 def _check_expected_object(
     plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner
 ) -> Iterable[RecordedStep]:
     invariant = next(one for one in plan.invariants if one.name == invariant_break.invariant)
-    yield {"description": "it is not as demanded", "error": {"resource": to_plain(invariant.expected), "timeout": _NOW}}
+    yield {
+        "description": "the invariant of the plan does not hold",
+        "error": {"resource": to_plain(invariant.expected), "timeout": _NOW},
+    }
 
 
 _CHECKS: Final[dict[str, Callable[[RolloutPlan, InvariantBreak, PathRunner], Iterable[RecordedStep]]]] = {
@@ -150,7 +157,7 @@ _CHECKS: Final[dict[str, Callable[[RolloutPlan, InvariantBreak, PathRunner], Ite
 }
 
 
-# What checks are about
+# Objects that checks refer to
 
 
 def _find_observation(

@@ -1,4 +1,4 @@
-"""Harm of a step or an order, as counts."""
+"""Harm of a move or an order, as counts."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +11,7 @@ from mockkube.explore.plans.invariants import INVARIANT_OF_COUNT
 class Harm:
     """Counts that add up along an order.
 
-    In a step with a hot loop a workload counts once, no matter how many pods it loses.
+    In a move with a hot loop a workload counts once, no matter how many pods it loses.
     """
 
     # Pods evicted for a taint that they tolerate.
@@ -22,13 +22,13 @@ class Harm:
     removed: int = 0
     # Fields that disappeared.
     lost: int = 0
-    # Steps with a hot loop.
+    # Moves with a hot loop.
     loops: int = 0
-    # Objects whose controller failed at the end of a step because the API server rejects their pods.
+    # Objects whose controller failed at the end of a move because the API server rejects their pods.
     refused: int = 0
-    # Pods that are pending at the end of a step and would get a node if all components had changed.
+    # Pods that are pending at the end of a move and would get a node if all components had changed.
     stuck: int = 0
-    # Replicas that are missing at the end of a step and would exist if all components had changed.
+    # Replicas that are missing at the end of a move and would exist if all components had changed.
     missing: int = 0
 
     def __add__(self, other: "Harm") -> "Harm":

@@ -57,7 +57,7 @@ class HarmExplanation:
             return
         nodes = [f"{one['node']}: {_format_rejection(one)}" for one in self.explanation["nodes"]]
         if obstacle["stage"] == _SCHEDULED and nodes and not self.explanation["decision"]:
-            yield f"{obstacle['component']} refuses {'; '.join(nodes)}"
+            yield f"{obstacle['component']} rejects {'; '.join(nodes)}"
         else:
             detail = f" ({obstacle['detail']})" if obstacle["detail"] else ""
             yield f"{obstacle['component']} {obstacle['reason']}{detail}"

@@ -201,7 +201,7 @@ class HarmJudge:
                 breaks.append(InvariantBreak(invariant, observation.describe(), observation.workload, ran))
         return breaks
 
-    # Pods that wait
+    # Pending pods
 
     async def _find_stuck(self, context: SchedulingContext) -> list[ReadOnlyObject]:
         """Return the pending pods that would be scheduled if all had changed, and will not be scheduled shortly."""
@@ -226,7 +226,7 @@ class HarmJudge:
         workload = self._intent.workload_of(pod)
         return workload.name if workload is not None else f"pod/{pod['metadata']['name']}"
 
-    # Pods that are not there
+    # Missing pods
 
     def _is_rejected(self, obj: ReadOnlyObject) -> bool:
         """Return whether the API server rejects the pods of an object that it accepted."""
@@ -289,7 +289,7 @@ class HarmJudge:
         return any(node not in has for node in self._intent.list_daemon_nodes(workload, self._stored))
 
     def _find_final_breaks(self, ended: Direction | None) -> list[InvariantBreak]:
-        """Return the breaks that show when all components have changed, and those of invariants for every step."""
+        """Return the breaks that show when all components have changed, and those of invariants for every move."""
         breaks = [
             found
             for invariant in self._plan.invariants
@@ -325,7 +325,7 @@ def _make_missing_breaks(short: MissingPods, explained: Collection[str]) -> list
     unexplained = {name: count for name, count in short.counts.items() if name not in explained}
     breaks = [InvariantBreak(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in unexplained.items()]
     others = [name for name in short.refused.values() if name not in unexplained and name not in explained]
-    text = "the API server refuses what it makes"
+    text = "the API server rejects the pods that it creates"
     return [*breaks, *(InvariantBreak(invariants.REPLICAS_UP, f"{name}: {text}", name) for name in others)]
 
 
@@ -386,4 +386,4 @@ def _is_harmful_loop(observations: Sequence[Observation]) -> bool:
 def _describe_loop(plan: RolloutPlan, observations: Sequence[Observation]) -> str:
     created = [observation for observation in observations if observation.kind is ObservationKind.CREATED]
     owners = sorted({observation.workload or observation.object for observation in created})
-    return f"more than {plan.creations_max} pods made in one step: {', '.join(owners) or 'workers undo each other'}"
+    return f"more than {plan.creations_max} pods created in one move: {', '.join(owners) or 'workers undo each other'}"

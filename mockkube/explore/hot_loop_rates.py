@@ -60,7 +60,7 @@ class HotLoopRate:
     def describe(self) -> str:
         """Return the rate in one line."""
         each = [f"{one.workload} {self.per_minute(one.workload):.0f}" for one in self.made if one.count]
-        return f"pods made a minute: {', '.join(each) or 'none'} (over {self.window_seconds} s)"
+        return f"pods created a minute: {', '.join(each) or 'none'} (over {self.window_seconds} s)"
 
     def as_json(self) -> dict[str, Any]:
         """Return the rate as JSON."""

@@ -1,4 +1,4 @@
-"""Verify shared steps: play a sample of paths from start to end and compare with what was combined."""
+"""Verify shared states: play a sample of paths from start to end and compare with what was combined."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class PathDifference:
 
     def __str__(self) -> str:
         path = ", ".join(map(str, self.moves[: self.at + 1]))
-        return f"{path}: told {self.expected.harm}, played {self.played.harm}"
+        return f"{path}: expected {self.expected.harm}, played {self.played.harm}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ def check_paths(
     known: KnownMoves, paths: Sequence[Moves], play: PlayPaths, *, count: int, seed: int
 ) -> PathCheckResult:
     """Play a random sample of the paths on clusters of their own; compare harm, breaks and states."""
-    drawn = random_for(seed, "check").sample(list(paths), min(count, len(paths)))
+    sample = random_for(seed, "check").sample(list(paths), min(count, len(paths)))
     found = [
         one
-        for played_path in play(drawn)
+        for played_path in play(sample)
         if (one := _find_difference(known, played_path.moves, played_path.results)) is not None
     ]
-    return PathCheckResult(len(drawn), tuple(found))
+    return PathCheckResult(len(sample), tuple(found))
 
 
 def _find_difference(known: KnownMoves, moves: Moves, played: Sequence[MoveResult]) -> PathDifference | None:

@@ -40,8 +40,8 @@ from mockkube.runtime.steps import InOrderChooser, LivelockError, Worker
 from mockkube.scenario.world import RunContext
 from mockkube.scheduler.scheduler import Scheduler
 
-# Steps of time for waiting pods when all components change again: retries back off, so one step is too short.
-RETRY_STEPS: Final = 4
+# Pauses for waiting pods when all components change again: retries back off, so one pause is too short.
+RETRY_PAUSES: Final = 4
 
 
 class HotLoopDetected(Exception):
@@ -242,7 +242,7 @@ class PathRunner:
         match move:
             case ChangeMove(direction, component):
                 await self._change_component(component, direction)
-                await self._pass_step()
+                await self._pause()
                 for one in self.plan.disturbances:
                     if one.when is DisturbanceTiming.EVERY_STEP and direction in one.directions:
                         await self._play_disturbance(one.name, one.actions)
@@ -260,8 +260,8 @@ class PathRunner:
             case RetryMove():
                 for component in reversed(self.plan.components):
                     await self._change_component(component, Direction.UP)
-                for _ in range(RETRY_STEPS):
-                    await self._pass_step()
+                for _ in range(RETRY_PAUSES):
+                    await self._pause()
 
     async def _change_component(self, component: str, direction: Direction) -> None:
         self._done[component] = direction
@@ -278,7 +278,7 @@ class PathRunner:
             await self._record_shortage()
         for number, action in enumerate(given, 1):
             await self._play_action(action, f"{name}, step {number}")
-        await self._pass_step()
+        await self._pause()
 
     async def _play_action(self, action: Action, name: str) -> None:
         refused = await actions.play_action(self.world, action)
@@ -313,11 +313,11 @@ class PathRunner:
     def _judge_move(self, now: MissingPods, ended: Direction | None = None) -> MoveJudgement:
         return self.judge.judge(self._seen, now, self._short, looping=self._looping, ended=ended)
 
-    async def _pass_step(self) -> None:
-        """Let a step's time pass; users retry what was not accepted."""
+    async def _pause(self) -> None:
+        """Let the time of a pause pass; users retry what was not accepted."""
         await self._settle()
         client, invalid = self.world.client(), self._requests.invalid_count
-        # Users retry at every step: a workload that needs the new feature is accepted once the API server has changed.
+        # Users retry in every pause: a workload that needs the new feature is accepted once the API server has changed.
         for manifest in list(self._pending):
             metadata = {"namespace": "default", **manifest["metadata"]}
             self.recorder.record_create(manifest)
@@ -351,8 +351,8 @@ class PathRunner:
 
     def _scheduler_capabilities(self) -> Capabilities | None:
         """Return the scheduler's capabilities; None while it does not run or waits for its API server."""
-        part = self.cluster.get_component(SCHEDULER)
-        works = isinstance(part, Scheduler) and all(cache.has_synced for cache in part.informers.workers)
+        component = self.cluster.get_component(SCHEDULER)
+        works = isinstance(component, Scheduler) and all(cache.has_synced for cache in component.informers.workers)
         return self._settings(SCHEDULER).capabilities() if works else None
 
     def _completed_direction(self, move: Move) -> Direction | None:
@@ -364,7 +364,7 @@ class PathRunner:
     def state(self) -> State:
         """Return the identity of the cluster's state.
 
-        Where a hot loop is cut off is arbitrary, and so are its pods then: such a state is named by the way to it.
+        Where a hot loop is cut off is arbitrary, and so are its pods then: such a state is named by the path to it.
         """
         if self._looping:
             return f"{self._state}>{self._move}"

@@ -13,8 +13,8 @@ from mockkube.proposals.component_extensions import make_taint_rules
 _EFFECTS: Mapping[str, str] = {
     API_SERVER: "so it rejects new objects that use it",
     SCHEDULER: "so it rejects every node whose taint only this toleration covers",
-    CONTROLLER_MANAGER: "so it evicts from nodes with the NoExecute taint, and makes no daemon pods for them",
-    KUBELET: "so it refuses the pod at admission, also when it restarts",
+    CONTROLLER_MANAGER: "so it evicts from nodes with the NoExecute taint, and creates no daemon pods for them",
+    KUBELET: "so it rejects the pod at admission, also when it restarts",
 }
 
 

@@ -25,7 +25,7 @@ from mockkube.scenario.runner.results import TracedStep, read_trace
 from mockkube.scheduler.scheduler import Scheduler
 
 UNDISTURBED: Final = "undisturbed"
-"""Name of the path down without disturbances, for `--trace` and for links."""
+"""Name of the rollback without disturbances, for `--trace` and for links."""
 _ENDS_POD: Final = (ObservationKind.EVICTED, ObservationKind.REJECTED, ObservationKind.REMOVED)
 
 
@@ -66,18 +66,18 @@ class Replay:
     """Whether the path stands for what happens without disturbances."""
 
     def rate(self, index: int) -> HotLoopRate | None:
-        """Return the measured rate of the hot loop in a step: that of a loop with the same component settings."""
+        """Return the measured rate of the hot loop in a move: that of a loop with the same component settings."""
         settings = compute_settings(self.plan, self.moves[: index + 1])
         same = tuple((name, str(setting)) for name, setting in settings.items())
         return next((one for one in self.rates if one.loop.settings == same), None)
 
     def moments_of(self, index: int) -> tuple[TracedStep, ...]:
-        """Return the moments of one step."""
+        """Return the moments of one move."""
         end = self.replayed_moves[index + 1].moment if index + 1 < len(self.replayed_moves) else len(self.moments)
         return self.moments[self.replayed_moves[index].moment : end]
 
     def lost_pods(self) -> Iterator[tuple[int, Observation]]:
-        """Yield the index of the step and the fact for each pod that ran before the direction down and was ended."""
+        """Yield the index of the move and the observation for each pod that ran before the direction down and ended."""
         for index, replayed in enumerate(self.replayed_moves):
             for observation in replayed.record.observations:
                 if observation.kind in _ENDS_POD and observation.uid in self.running:
@@ -109,13 +109,14 @@ class Evidence:
 
     @property
     def replays(self) -> tuple[Replay, ...]:
-        """All replays that are shown step by step."""
+        """All replays that are shown move by move."""
         harm = self.undisturbed.harm
         return (*self.counterexamples, harm) if harm is not None else self.counterexamples
 
 
 @contextmanager
-def _without_logs() -> Iterator[None]:
+def without_logs() -> Iterator[None]:
+    """Disable the logs of components."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -124,13 +125,13 @@ def _without_logs() -> Iterator[None]:
         logging.disable(before)
 
 
-@_without_logs()
+@without_logs()
 def collect_evidence(result: Exploration) -> Evidence:
     """Replay the counterexamples and the example orders, with the logs of components disabled."""
     return Evidence(result, tuple(_replay_counterexamples(result)), replay_undisturbed(result))
 
 
-@_without_logs()
+@without_logs()
 def replay_undisturbed(result: Exploration) -> UndisturbedReplays:
     """Replay the example order up with the example order down and the prepared ones, without disturbances."""
     found = Conclusions(result)

@@ -23,7 +23,7 @@ class ScenarioRecorder:
         self.steps: list[RecordedStep] = []
         self.manifests: dict[str, Any] = {}
         self.turned_at = 0
-        """How many steps lie before the way down; zero: there is none."""
+        """Number of steps before the direction down; zero if there is none."""
         self._began = 0.0
 
     def record_component(self, name: str, setting: ComponentSetting, description: str = "") -> None:

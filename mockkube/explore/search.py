@@ -27,9 +27,9 @@ class InvariantBreak:
     text: str
     # Workload of the pods, like `deployment/web`.
     workload: str = ""
-    # Whether the pod ran when the step began; not compared, because among equal pods it is chance which one is hit.
+    # Whether the pod ran when the move began; not compared, because among equal pods it is chance which one is hit.
     ran: bool = field(default=False, compare=False)
-    # Whether the break was over at the end of the step, because something else happened after it.
+    # Whether the break was over at the end of the move, because something else happened after it.
     is_temporary: bool = field(default=False, compare=False)
 
 

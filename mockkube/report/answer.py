@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.explore.conclusions import Conclusions, changes_versions
 from mockkube.explore.exploration import Exploration, OrderVerdict, SafetyVerdict
-from mockkube.explore.path_runner import RETRY_STEPS
+from mockkube.explore.path_runner import RETRY_PAUSES
 from mockkube.explore.plans.orders import TurnMove
 from mockkube.explore.plans.plan import Direction, WrittenOrder
 from mockkube.explore.replay import Evidence, Replay
@@ -106,13 +106,11 @@ class Answer(Conclusions):
                  for text, group in groupby(found, key=lambda one: one[0])]  # fmt: skip
         common = [each for one in orders for each in one.worst.breaks if each.invariant in always]
         every = f" All orders without preparation bring: {join_breaks(common)}." if common else ""
-        return (
-            f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
-        )
+        return f"By the component that changes {word}, all orders have in common: {'; '.join(parts)}.{every}"
 
     def _rule(self, direction: Direction) -> Iterator[str]:
         plain, safe, rule = self.unprepared(direction), self.safe(direction), self.rule(direction)
-        whether = "Policy aside, to" if changes_versions(self.plan) else "To"
+        whether = "Ignoring the version skew policy, to" if changes_versions(self.plan) else "To"
         verb = f"{whether} {self.words.verb(direction)}"
         untried, unsafe = self.untried(direction), self.unsafe(direction)
         if not safe and not unsafe:
@@ -146,10 +144,10 @@ class Answer(Conclusions):
             yield f"In {others}{count_noun(len(unsafe), 'order')} one or more of these happened: {join_breaks(bad)}."
         if rule.needs_adjacent_changes:
             yield (
-                '"Right after it" is not shown to be safe: such an order passes through a mix in which others break, '
-                f"which was held here for {count_noun(1 + len(self._every_step(direction)), 'pause')} of "
-                f"{self.plan.seconds} s of "
-                "virtual time and one course of events only. Do not stop in between; better take an order without it."
+                'Orders with "right after it" pass through a mix of versions or gates in which other orders break; '
+                f"here that mix lasted only {count_noun(1 + len(self._every_step(direction)), 'pause')} of "
+                f"{self.plan.seconds} s of virtual time. "
+                "Prefer an order without such a mix; otherwise do not pause there."
             )
 
     def _not_tried(self, direction: Direction) -> Iterator[str]:
@@ -184,7 +182,7 @@ class Answer(Conclusions):
         plain, groups = self.unprepared(direction), self.harm_groups(direction)
         first, rest = groups[0], groups[1:]
         if not rest:
-            yield f"**All {len(plain)} orders are about equal** (harm {first.span}; how it is counted stands below)."
+            yield f"**All {len(plain)} orders are about equal** (harm {first.span}, defined below)."
             return
         rule = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
         others = [one for group in rest for one in group.orders]
@@ -193,8 +191,8 @@ class Answer(Conclusions):
         more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
         yield (
             f"**Without preparation, the least harm: {rule}.** These {len(first.orders)} orders are about equal (harm "
-            f"{first.span}; how it is counted stands below): so small a difference says nothing, there is no winner "
-            f"among them. The other {len(others)} do far more ({rest[0].least} to {rest[-1].most})"
+            f"{first.span}, defined below): the differences between them are not significant. The other {len(others)} "
+            f"orders cause more harm ({rest[0].least} to {rest[-1].most})"
             f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
         )
 
@@ -215,14 +213,14 @@ class Answer(Conclusions):
         yield (
             f"**To {verb}: {rule.text}.** So the mixes of versions stay within the version skew policy of Kubernetes "
             f"({len(good)} of the {len(plain)} orders), and {which}.{storage} The other orders were tried as well, the "
-            "policy was not enforced: what is said of them is no advice to use them."
+            "policy was not enforced: their results are not a recommendation."
         )
 
     def _storage(self, direction: Direction) -> str:
         """Say that the skew policy does not cover stored objects, for the direction down."""
         if direction is Direction.UP:
             return ""
-        return " Whether what the newer API server has stored can be read by the older one, it does not say."
+        return " The skew policy does not cover whether the older API server can read what the newer one stored."
 
     def _claims(self, direction: Direction) -> Iterator[str]:
         for written, one in self.result.list_written():
@@ -230,7 +228,7 @@ class Answer(Conclusions):
                 yield self._claim(written, one)
 
     def _claim(self, written: WrittenOrder, one: OrderVerdict) -> str:
-        stands = {True: ", said to be safe,", False: ", said to be harmful,", None: ""}[written.claim]
+        stands = {True: ", claimed to be safe,", False: ", claimed to be harmful,", None: ""}[written.claim]
         found = {
             SafetyVerdict.SAFE: "**is safe**.",
             SafetyVerdict.NOT_TRIED: "**was not tried**: nothing happened once a component had changed.",
@@ -239,9 +237,11 @@ class Answer(Conclusions):
         named, added = written.order[: written.named], written.order[written.named :]
         order = format_order(named)
         if added:
-            were = "which it does not name, was" if len(added) == 1 else "which it does not name, were"
-            order += f"; {join_words(SHORT.get(name, name) for name in added)}, {were} put last in this sequence"
-        note = " See the [Note on written orders](#note-on-written-orders)." if self.plan.notes and added else ""
+            were = (
+                "is not named there and was changed last" if len(added) == 1 else "are not named and were changed last"
+            )
+            order += f"; {join_words(SHORT.get(name, name) for name in added)} {were}"
+        note = " See the [Note on documented orders](#note-on-documented-orders)." if self.plan.notes and added else ""
         return f'The order "{written.name}" ({order}){stands} {found}{self._similar_orders(written)}{note}'
 
     def _similar_orders(self, written: WrittenOrder) -> str:
@@ -285,7 +285,7 @@ class Answer(Conclusions):
                 ups = len(self.unprepared(Direction.UP))
                 yield (
                     f"**To {verb} safely, prepare the workloads first:** {text}{source} {tried}; it was safe after "
-                    f"each of the {ups} ways up."
+                    f"each of the {ups} orders to {self.words.verb(Direction.UP)}."
                 )
             else:
                 yield (
@@ -297,15 +297,15 @@ class Answer(Conclusions):
         """Say what to wait for and what to avoid around a preparation."""
         text = ""
         if known.rollout_commands:
-            text = f" This makes their pods anew: wait for it ({join_words(known.rollout_commands)})."
+            text = f" This replaces their pods: wait for the rollouts ({join_words(known.rollout_commands)})."
         if self.words.gates:
-            text += f" From then on let nobody make objects that need {self.words.subject}."
+            text += f" From then on, prevent users from creating objects that use {self.words.subject}."
         lasting = [name for name in known.untouched if self.is_refused_after_rollback(name)]
         if lasting:
             names, one = join_words(f"`{name}`" for name in lasting), len(lasting) == 1
             text += (
-                f" {names} {'stays as it is: it runs' if one else 'stay as they are: they run'} on, but cannot be made "
-                "again once `kube-apiserver` has changed back."
+                f" {names} {'keeps' if one else 'keep'} running, but cannot be recreated after `kube-apiserver` is "
+                "rolled back."
             )
         return text
 
@@ -324,23 +324,23 @@ class Answer(Conclusions):
         if names:
             until = self.words.describe_move(replay.moves[last])
             yield (
-                f'On a safe way up users must wait: until "{until}" the API server refuses '
-                f"{join_words(f'`{name}`' for name in names)}. That is not counted as harm."
+                f"During a safe {Direction.UP.noun}, the API server rejects "
+                f'{join_words(f"`{name}`" for name in names)} until "{until}". That is not counted as harm.'
             )
 
     def describe_retry(self) -> str:
         """Say what happens when all components change once more after the direction down."""
-        order, seconds = format_order(tuple(reversed(self.plan.components))), RETRY_STEPS * self.plan.seconds
+        order, seconds = format_order(tuple(reversed(self.plan.components))), RETRY_PAUSES * self.plan.seconds
         bad = [one for one in self.result.pairs if one.retry_result.breaks]
         verb = self.words.verb(Direction.UP)
         text = (
-            f"**To {verb} once more** after the way back, without an edit to any workload: {seconds} s of virtual time "
-            f"after the last component ({RETRY_STEPS} pauses of {self.plan.seconds} s) every workload had all its pods "
-            "ready in "
+            f"**To {verb} once more** after the rollback, without an edit to any workload: {seconds} s of virtual time "
+            f"after the last component ({RETRY_PAUSES} pauses of {self.plan.seconds} s) every workload had all its "
+            "pods ready in "
         )
         note = (
-            f" Only that end was looked at, not the way to it, which was always {order}: that is no advice, go as the "
-            "first time."
+            f" Only the final state was checked, and only for the order {order}. To {verb} again, use an order that "
+            "was safe the first time."
         )
         if not bad:
             return f"{text}all {len(self.result.pairs)} combinations.{note}"

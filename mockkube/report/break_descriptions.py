@@ -12,7 +12,7 @@ _SAID: Final = {
     invariants.ADMITTED_SCHEDULABLE: "accepted pods stay Pending",
     invariants.BOUND_RUN: "pods rejected by their kubelet",
     invariants.FIELDS_KEPT: "fields lost",
-    invariants.NO_HOT_LOOP: "pods made and lost over and over (a hot loop)",
+    invariants.NO_HOT_LOOP: "pods created and lost in a hot loop",
     invariants.ROLLBACK_RESTORES: "running pods lost and not back at the end",
     invariants.REPLICAS_UP: "replicas missing",
 }

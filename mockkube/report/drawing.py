@@ -54,18 +54,18 @@ class TimelineDrawing:
 
     width: Final = _WIDTH
 
-    def __init__(self, drawn: Timeline, label: str) -> None:
-        lanes = [*drawn.components, *drawn.pods]
-        step = (_WIDTH - _NAMES_WIDTH) / drawn.columns
+    def __init__(self, timeline: Timeline, label: str) -> None:
+        lanes = [*timeline.components, *timeline.pods]
+        step = (_WIDTH - _NAMES_WIDTH) / timeline.columns
         self.label = label
         self.height = _HEAD_HEIGHT + _LANE_HEIGHT * len(lanes) + 8
-        self.steps = list(_steps(drawn, step))
-        self.seconds = list(_seconds(drawn, step))
-        self.lanes = [_lane(lane, drawn, _HEAD_HEIGHT + _LANE_HEIGHT * row, step) for row, lane in enumerate(lanes)]
+        self.steps = list(_steps(timeline, step))
+        self.seconds = list(_seconds(timeline, step))
+        self.lanes = [_lane(lane, timeline, _HEAD_HEIGHT + _LANE_HEIGHT * row, step) for row, lane in enumerate(lanes)]
 
 
-def _words(lane: Lane, drawn: Timeline) -> str:
-    moments = drawn.moments or [0.0]
+def _words(lane: Lane, timeline: Timeline) -> str:
+    moments = timeline.moments or [0.0]
     times = [*moments, moments[-1]]
     spans = [(one.first, times[min(one.first, len(moments))], one.text) for one in lane.spans]
     marks = [
@@ -74,19 +74,19 @@ def _words(lane: Lane, drawn: Timeline) -> str:
     return "; ".join(f"{at:.0f} s {text}" for _, at, text in sorted([*spans, *marks]))
 
 
-def _steps(drawn: Timeline, step: float) -> Iterator[StepLine]:
+def _steps(timeline: Timeline, step: float) -> Iterator[StepLine]:
     free = 0.0
-    for mark in drawn.boundaries:
+    for mark in timeline.boundaries:
         x, number = _NAMES_WIDTH + mark.column * step, mark.text.partition(" ")[0]
         yield StepLine(x, mark.text, number if x >= free else "")
         if x >= free:
             free = x + _LETTER_WIDTH * (len(number) + 1)
 
 
-def _seconds(drawn: Timeline, step: float) -> Iterator[tuple[float, float]]:
+def _seconds(timeline: Timeline, step: float) -> Iterator[tuple[float, float]]:
     """Yield position and second where time moved and there is room for a label."""
     free, before = 0.0, -1
-    for index, at in enumerate(drawn.moments):
+    for index, at in enumerate(timeline.moments):
         # A label at the right edge is moved to the left, so that it is not cut.
         x = min(_NAMES_WIDTH + index * step, _WIDTH - _SECONDS_WIDTH)
         if int(at) != before and x >= free:
@@ -94,7 +94,7 @@ def _seconds(drawn: Timeline, step: float) -> Iterator[tuple[float, float]]:
             free, before = x + _SECONDS_WIDTH + 6, int(at)
 
 
-def _lane(lane: Lane, drawn: Timeline, y: int, step: float) -> LaneDrawing:
+def _lane(lane: Lane, timeline: Timeline, y: int, step: float) -> LaneDrawing:
     more = f" (+{lane.like} alike)" if lane.like else ""
     name, room = lane.name.strip(), int((_NAMES_WIDTH - 8) / _LETTER_WIDTH) - len(more)
     # A long name is cut in its middle: its end and the number of pods alike stay.
@@ -110,7 +110,7 @@ def _lane(lane: Lane, drawn: Timeline, y: int, step: float) -> LaneDrawing:
         SpanBox(min(_NAMES_WIDTH + one.column * step, _WIDTH - 2), 0, one.tone, f"{lane.name}: {one.text}", one.text)
         for one in lane.marks
     ]
-    return LaneDrawing(y, name + more, short + more, spans, marks, _words(lane, drawn))
+    return LaneDrawing(y, name + more, short + more, spans, marks, _words(lane, timeline))
 
 
 # Harm above which a cell of the map is a shade darker. Steps grow: where harm is high, small differences say little.

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mockkube.report.events import annotate_message
-from mockkube.report.markup import to_html, to_plain
+from mockkube.report.markup import strip_markup, to_html
 from mockkube.report.wording import SHORT, count_noun, format_order, join_words
 
 
@@ -33,7 +33,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "code": "`{}`".format,
         "prose": lambda text: Markup(to_html(text)),
-        "plain": to_plain,
+        "plain": strip_markup,
         "annotated": annotate_message,
         "px": "{:.1f}".format,
         "rounded": "{:.0f}".format,

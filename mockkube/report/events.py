@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockkube.scenario.runner.results import TracedStep
 
-_DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
+_GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}\b")
 _NODE: Final = re.compile(r"\bnode node-\d+\b")
 _UNSUPPORTED: Final = re.compile(r'Unsupported value: "(\w+)": supported values: ([^\]]*)')
 # Prefix that the event recorder of Kubernetes gives to events that it aggregates.
@@ -56,8 +56,8 @@ def merge_events(events: Iterable[EventSummary], *, any_object: bool = False) ->
     """Merge events that differ only in generated names and times; with `any_object`, of all objects of a kind."""
     known: dict[tuple[str, str, str], EventSummary] = {}
     for one in events:
-        subject = _DRAWN.sub("-*", one.object)
-        message = _DRAWN.sub("-*", one.message).removeprefix(_COMBINED)
+        subject = _GENERATED_SUFFIX.sub("-*", one.object)
+        message = _GENERATED_SUFFIX.sub("-*", one.message).removeprefix(_COMBINED)
         key = one.reason, one.object.partition("/")[0] if any_object else subject, _NODE.sub("NODE", message)
         before = known.get(key)
         if before is None:

@@ -37,7 +37,7 @@ def render(evidence: Evidence) -> str:
         tables=[table for direction in Direction for table in _tables(answer, direction)],
         harm_map=_harm_map(answer),
         has_restarts=any(one.worker.startswith("restart: ") for replay in evidence.replays for one in replay.moments),
-        Phase=Direction,
+        Direction=Direction,
         UNDISTURBED=UNDISTURBED,
         INVARIANTS=INVARIANTS,
         replay_summary=replay_summary,
@@ -73,9 +73,9 @@ def _figures(answer: Answer) -> Iterator[tuple[int, int, str]]:
             )
     claimed = [one for written, one in answer.result.list_written() if written.claim]
     for some, text in (
-        (answer.prepared(), f"prepared ways to {answer.words.verb(Direction.DOWN)} are safe"),
-        ([one for one in claimed if not one.prepares], "written orders said to be safe are safe"),
-        ([one for one in claimed if one.prepares], "written orders with a preparation said to be safe are safe"),
+        (answer.prepared(), f"prepared orders to {answer.words.verb(Direction.DOWN)} are safe"),
+        ([one for one in claimed if not one.prepares], "documented orders claimed to be safe are safe"),
+        ([one for one in claimed if one.prepares], "documented orders with a preparation claimed to be safe are safe"),
     ):
         if some:
             yield sum(one.is_safe for one in some), len(some), text
@@ -92,7 +92,7 @@ class _OrderRow:
 
 @dataclass(frozen=True, slots=True)
 class _OrderTable:
-    phase: Direction
+    direction: Direction
     caption: str
     rows: Sequence[_OrderRow]
     prepared: bool = False
@@ -100,14 +100,14 @@ class _OrderTable:
 
 def _tables(answer: Answer, direction: Direction) -> Iterator[_OrderTable]:
     if direction is Direction.UP:
-        own = "Harm on the way up alone"
+        harm = "Harm during the enablement only"
     elif answer.independent:
-        own = "Harm on the way down alone; it was the same after every way up"
+        harm = "Harm during the rollback only; it was the same after every order of the enablement"
     else:
-        own = "Harm on the way down alone, the most after any way up"
+        harm = "Harm during the rollback only, the worst after any order of the enablement"
     caption = (
-        f"{own}. Safe orders first, then from least to most harm; bars of both tables have one scale. ★ an order that "
-        "the document prescribes, if need be with the other components put last"
+        f"{harm}. Safe orders first, then from least to most harm; bars of both tables have one scale. ★ an order from "
+        "the document (components it does not name are changed last)"
     )
     yield _OrderTable(direction, caption, _rows(answer, direction, answer.unprepared(direction)))
     if direction is Direction.DOWN and (prepared := answer.prepared()):

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube.api.patching import merge_patch
 from mockkube.api.types import ReadOnlyObject
-from mockkube.explore.observation.observations import format_taint
+from mockkube.explain.fact_formatting import format_taint
 from mockkube.report import step_descriptions
-from mockkube.report.pod_history import apply_merge_patch
 from mockkube.report.workloads import explain_toleration, format_toleration, to_yaml
 from mockkube.scenario.runner.results import RunResult, StepResult
 
@@ -66,7 +66,7 @@ def _stored(run: RunResult) -> Mapping[str, dict[str, Any]]:
                 stored.pop(key, None)
             else:
                 # The trace keeps merge patches, so an object is rebuilt from all its writes.
-                stored[key] = apply_merge_patch(stored.get(key), write.difference)
+                stored[key] = merge_patch.apply(stored.get(key) or {}, write.difference)
     return stored
 
 

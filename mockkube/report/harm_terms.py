@@ -12,23 +12,25 @@ HARM_MEANINGS: Final[Mapping[str, str]] = {
     "rejected": "a pod that its kubelet sets to Failed at admission (also when the kubelet restarts) and would admit "
     "if it had changed",
     "removed": "a pod that the DaemonSet controller deletes and would keep if it had changed",
-    "lost": "a field that users wrote and that is no longer stored, or not in the pods made of it",
-    "loops": "a step in which pods were made over and over without end (a hot loop)",
-    "refused": "an object for which kube-apiserver refused a pod in a step, however often its controller tried",
-    "stuck": "an accepted pod without a node (Pending) when a step ends, which would have one if every component had "
+    "lost": "a field that users wrote and that is no longer stored, or not in the pods created from it",
+    "loops": "a move in which a controller kept creating pods without end (a hot loop)",
+    "refused": "a workload whose pod was rejected by kube-apiserver in a move (counted once per workload and move)",
+    "stuck": "an accepted pod without a node (Pending) when a move ends, which would have one if every component had "
     "changed",
-    "missing": "a replica that is wanted and not ready when a step ends, and would be if every component had changed",
+    "missing": "a replica that is wanted and not ready when a move ends, and would be if every component had changed",
 }
 COUNTING_RULES: Final = (
-    "All counts are added up over the steps of an order. `stuck` and `missing` are taken at the end of each step, so "
-    "one pod that waits through four steps counts four times, and a pod that is stuck is also missing. A step with a "
-    "hot loop is counted otherwise: one loop, and for `evicted`, `rejected` and `removed` each workload that it befell "
-    "*once*, however many pods it was, for that depends on where the loop was cut off; `stuck` and `refused` do not "
-    "count in it."
+    "A move is the change of one component, with the disturbances and pauses that follow. All counts are added up over "
+    "the moves of an order. `stuck` and `missing` are counted at the end of each move, so "
+    "one pod that waits through four moves counts four times, and a pod that is stuck is also missing. In a move with "
+    "a hot loop, the number of pods depends on when the loop was stopped. Such a move counts as one loop, and each "
+    "affected workload counts *once* for `evicted`, `rejected` and `removed`; `stuck` and `refused` are not counted."
 )
+# Description of an invariant that only the plan has.
+OWN_INVARIANT: Final = "Defined in the plan (see `invariants`)."
 SAFE_MEANING: Final = (
-    "An order is *safe* when no invariant breaks on any path that uses it, and something was tried in it. It was *not "
-    "tried* when nothing was created, changed or restarted once a component had changed."
+    "An order is *safe* when no invariant breaks on any path that uses it, and at least one object was created, "
+    "changed or restarted after the first change. It was *not tried* when no object was."
 )
 
 
@@ -47,4 +49,4 @@ def format_harm(harm: Harm) -> str:
 
 def list_invariants(plan: RolloutPlan) -> Sequence[tuple[str, str]]:
     """Return the invariants of a plan with their descriptions."""
-    return [(one.name, INVARIANTS.get(one.name, "As the plan says.")) for one in plan.invariants]
+    return [(one.name, INVARIANTS.get(one.name, OWN_INVARIANT)) for one in plan.invariants]

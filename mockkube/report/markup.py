@@ -21,6 +21,6 @@ def to_html(text: str) -> str:
     return _STRESS.sub(r"<i>\1</i>", _STRONG.sub(r"<b>\1</b>", joined))
 
 
-def to_plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Remove the marks of code, bold text and links from a sentence."""
     return _LINK.sub(r"\1", text).replace("`", "").replace("**", "")

@@ -20,7 +20,7 @@ from mockkube.report.drawing import TimelineDrawing
 from mockkube.report.timeline import Boundary, build_timelines
 from mockkube.report.wording import Wording, format_order, join_words
 
-_DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
+_GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}\b")
 
 
 def number_invariants(replays: Sequence[Replay]) -> Mapping[str, int]:
@@ -47,7 +47,7 @@ def format_orders(words: Wording, replay: Replay) -> str:
     moves = [move for move in replay.moves if isinstance(move, ChangeMove)]
     orders = {direction: [move.component for move in moves if move.direction is direction] for direction in Direction}
     parts = [f"{words.verb(direction)} {format_order(tuple(names))}" for direction, names in orders.items() if names]
-    return f"{', then '.join(parts)}{', with nobody touching anything' if replay.undisturbed else ''}"
+    return f"{', then '.join(parts)}{', without disturbances' if replay.undisturbed else ''}"
 
 
 def list_causes(replay: Replay, index: int) -> list[str]:
@@ -65,17 +65,17 @@ def list_causes(replay: Replay, index: int) -> list[str]:
         *replayed.causes,
         f"kube-scheduler {scheduler} lists and watches {join_words(replayed.unserved)} before it decides anything. "
         f"kube-apiserver {server} does not serve that, so its informers never fill: from its start on it schedules no "
-        "pod at all, of any kind. What the pods ask for has nothing to do with it.",
+        "pod at all, of any kind. The specs of the pods do not matter.",
     ]
 
 
 def summarize_replay(answer: Answer, replay: Replay, places: Mapping[str, int]) -> str:
     """Return a replay in a sentence, for formats without pictures."""
     broken = [
-        f"`{one.invariant}` in step {len(one.moves)} ({answer.words.reword(one.text.rstrip('.'))})"
+        f"`{one.invariant}` in move {len(one.moves)} ({answer.words.reword(one.text.rstrip('.'))})"
         for one in replay.examples
     ]
-    besides = [f"`{name}` in step {number}, as in Way {places[name]}" for name, number, _ in find_other_breaks(replay)]
+    besides = [f"`{name}` in move {number}, as in Path {places[name]}" for name, number, _ in find_other_breaks(replay)]
     meant = join_words(
         describe_breaks(each for replayed in replay.replayed_moves for each in replayed.record.result.breaks)
     )
@@ -113,7 +113,7 @@ def summarize_step(words: Wording, replay: Replay, index: int) -> StepSummary:
         sum(observation.kind is ObservationKind.CREATED for observation in record.observations),
         _deleted(replay, index),
         Counter(
-            _DRAWN.sub("-*", observation.describe())
+            _GENERATED_SUFFIX.sub("-*", observation.describe())
             for observation in record.observations
             if observation.kind is not ObservationKind.CREATED
         ),
@@ -126,7 +126,7 @@ def summarize_step(words: Wording, replay: Replay, index: int) -> StepSummary:
 
 def _deleted(replay: Replay, index: int) -> Mapping[str, int]:
     return Counter(
-        _DRAWN.sub("-*", one.name.removeprefix("default/"))
+        _GENERATED_SUFFIX.sub("-*", one.name.removeprefix("default/"))
         for moment in replay.moments_of(index)
         if moment.worker == OPERATOR
         for one in moment.writes
@@ -142,7 +142,7 @@ def _waiting(step: ReplayedMove) -> Mapping[tuple[str, str], int]:
     for text in step.record.stuck:
         name, _, message = text.partition(": ")
         shown = f"{NEVER_TRIED}: no event, no condition" if message == NEVER_TRIED else message
-        grouped[_DRAWN.sub("-*", name.removeprefix("default/")), shown] += 1
+        grouped[_GENERATED_SUFFIX.sub("-*", name.removeprefix("default/")), shown] += 1
     return grouped
 
 
@@ -168,4 +168,4 @@ def draw_timelines(words: Wording, replay: Replay, number: int) -> list[Timeline
         for index, replayed in enumerate(replay.replayed_moves, 1)
     ]
     trials = build_timelines(replay.moments, boundaries, _PlanDescriber(words), replay.replayed_moves[-1].record.ended)
-    return [TimelineDrawing(drawn, f"Timeline of way {number}") for drawn in trials]
+    return [TimelineDrawing(timeline, f"Timeline of path {number}") for timeline in trials]

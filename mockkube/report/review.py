@@ -39,7 +39,7 @@ def _bullets(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 
 def _head(answer: Answer) -> Iterator[str]:
     result = answer.result
-    yield f"<!-- mockkube explore {result.plan.name}: {result.path_count} ways, seed {result.plan.seed} -->"
+    yield f"<!-- mockkube explore {result.plan.name}: {result.path_count} paths, seed {result.plan.seed} -->"
     yield f'Found with {trust.tool_name()} on a *simulated* cluster, see "How far to trust this" at the end.'
     yield ""
     yield "### Feature Enablement and Rollback"
@@ -66,7 +66,7 @@ def _answer_enablement(answer: Answer) -> Iterator[str]:
 
 def _notes(answer: Answer) -> Iterator[str]:
     if answer.plan.notes:
-        yield "###### Note on written orders"
+        yield "###### Note on documented orders"
         yield ""
     for note in answer.plan.notes:
         yield f"> {' '.join(note.split())}"
@@ -90,7 +90,7 @@ def _short_answer(answer: Answer) -> str:
     if answer.safe(Direction.DOWN):
         return "Yes."
     if not answer.unsafe(Direction.DOWN):
-        return "Not tried: nothing was created, changed or restarted on the path down."
+        return "Not tried: nothing was created, changed or restarted in the rollback."
     if any(one.is_safe for one in answer.prepared()):
         return "Only after the workloads have been prepared; without that every order does harm while workloads use it."
     return "Not without harm while workloads use it: no order was safe."
@@ -112,10 +112,10 @@ def _answer_failures(answer: Answer, replays: Sequence[Replay]) -> Iterator[str]
 
 def _format_replay(answer: Answer, number: int, replay: Replay, places: Mapping[str, int]) -> str:
     place = f'<a id="{UNDISTURBED}"></a>' if replay.undisturbed else ""
-    lines = [f"- {place}**Way {number}.** {replay_summary.summarize_replay(answer, replay, places)}"]
+    lines = [f"- {place}**Path {number}.** {replay_summary.summarize_replay(answer, replay, places)}"]
     for index in range(len(replay.replayed_moves)):
         causes = [answer.words.reword(text) for text in replay_summary.list_causes(replay, index)]
-        lines += [f"  - Step {index + 1}: {text}" for text in causes]
+        lines += [f"  - Move {index + 1}: {text}" for text in causes]
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -124,9 +124,9 @@ def _answer_metrics(replays: Sequence[Replay]) -> Iterator[str]:
     if not replays:
         return
     head = [
-        "Metrics were not looked at. What shows (virtual time, from the beginning of the step that does harm):",
+        "Metrics are not simulated. Signals other than metrics (virtual time since the beginning of the move):",
         "",
-        "| way, step | from | what shows | how soon | how often | ask with |",
+        "| path, move | source | signal | delay | frequency | command |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     rows = [row for number, replay in enumerate(replays, 1) for row in _symptom_rows(number, replay)]
@@ -155,11 +155,11 @@ def _answer_tests(answer: Answer) -> Iterator[str]:
     yield from _section(
         question,
         [
-            f'The path "{path}" was, on a simulated cluster, in {answer.result.path_count} combinations of '
+            f'The path "{path}" was run on a simulated cluster in {answer.result.path_count} combinations of '
             f"orders.{gate}",
-            f"Disturbed by: {'; '.join(one.name for one in plan.disturbances)}."
+            f"Disturbances: {'; '.join(one.name for one in plan.disturbances)}."
             if plan.disturbances
-            else "Undisturbed.",
+            else "Without disturbances.",
             "",
             *_bullets(describe_nodes(plan)),
             *_bullets(describe_workloads(plan)),
@@ -172,9 +172,9 @@ def _answer_skew(answer: Answer) -> Iterator[str]:
     yield ""
     yield (
         "What happens while only some components have changed. Harm is explained below the tables; each table "
-        "counts its "
+        "counts the harm "
     )
-    yield f"own way alone. {_independence(answer)}"
+    yield f"of its own direction only. {_independence(answer)}"
     yield ""
     for direction in Direction:
         yield from _orders(answer, direction)
@@ -187,8 +187,8 @@ def _answer_skew(answer: Answer) -> Iterator[str]:
 
 def _independence(answer: Answer) -> str:
     if answer.independent:
-        return "Each way down did the same harm whatever way up came before it."
-    return "The most over all ways that it was combined with."
+        return "Each order of the rollback did the same harm, whatever order came before it."
+    return "Each row shows the worst result over all orders of the other direction."
 
 
 def _orders(answer: Answer, direction: Direction) -> Iterator[str]:
@@ -198,7 +198,7 @@ def _orders(answer: Answer, direction: Direction) -> Iterator[str]:
     yield from _order_rows(answer, direction, answer.unprepared(direction))
     if direction is Direction.DOWN and (ready := answer.prepared()):
         yield ""
-        yield "Prepared, and so not comparable with the table above:"
+        yield "After changing the workloads, so not comparable with the table above:"
         yield ""
         yield from _order_head(answer, direction)
         yield from _order_rows(answer, direction, ready)
@@ -233,7 +233,7 @@ def _format_untried(one: OrderVerdict) -> str:
 def _format_order_name(one: OrderVerdict) -> str:
     ready = ", prepared" if one.prepares else ""
     written = "; ".join(f'"{each.name}"' for each in one.written_orders)
-    return f"{format_order(one.order)}{ready}{f' (written: {written})' if written else ''}"
+    return f"{format_order(one.order)}{ready}{f' (documented: {written})' if written else ''}"
 
 
 def _evidence(answer: Answer, replays: Sequence[Replay]) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _evidence(answer: Answer, replays: Sequence[Replay]) -> Iterator[str]:
     yield ""
     yield from _bullets(trust.list_caveats(answer))
     yield ""
-    yield "<details><summary>What was asked, and how to reproduce it</summary>"
+    yield "<details><summary>The invariants, and how to reproduce this</summary>"
     yield ""
     yield from (f"- `{name}`: {text}" for name, text in harm_terms.list_invariants(answer.plan))
     yield ""

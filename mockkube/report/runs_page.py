@@ -117,8 +117,12 @@ class _RunView:
         ]  # fmt: skip
         trials = build_timelines(self.run.traced_steps, boundaries, _make_describer(self.run), self.run.virtual_seconds)
         return [
-            (drawn, TimelineDrawing(drawn, f"Timeline of {self.run.title}, trial {number}"), summarize_pods(drawn))
-            for number, drawn in enumerate(trials, 1)
+            (
+                timeline,
+                TimelineDrawing(timeline, f"Timeline of {self.run.title}, trial {number}"),
+                summarize_pods(timeline),
+            )
+            for number, timeline in enumerate(trials, 1)
         ]
 
     @property
@@ -181,9 +185,9 @@ def _make_describer(one: RunResult) -> _RunDescriber:
     return _RunDescriber({began.component: began for began in one.initial_components}, gates, versions)
 
 
-def summarize_pods(drawn: Timeline) -> str:
+def summarize_pods(timeline: Timeline) -> str:
     """Return how many pods there were and their states at the end; both numbers are equal."""
-    counts = dict(drawn.counts)
+    counts = dict(timeline.counts)
     created, restored = counts.pop("made", 0), counts.pop("there", 0)
     if not created and not restored:
         return "No pods."

@@ -7,8 +7,8 @@ from mockkube.explore.exploration import DirectionResult, Exploration, OrderVerd
 from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.plan import Direction
 from mockkube.report.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
-from mockkube.report.harm_terms import format_harm
-from mockkube.report.markup import to_plain
+from mockkube.report.harm_terms import OWN_INVARIANT, format_harm
+from mockkube.report.markup import strip_markup
 from mockkube.report.wording import SHORT, format_order
 
 # Plain ASCII, so that columns align in every terminal.
@@ -23,17 +23,17 @@ def render_table(result: Exploration) -> str:
     lines = [result.plan.title, ""]
     for direction in Direction:
         lines += [*_format_direction(answer, direction), ""]
-    lines += [to_plain(answer.describe_retry()), "", *_counterexamples(result)]
+    lines += [strip_markup(answer.describe_retry()), "", *_counterexamples(result)]
     lines.append(
-        f"{result.path_count} walks, {result.states} different states, {result.distinct_moves} different steps, "
-        f"{result.played} played; seed {result.plan.seed}"
+        f"{result.path_count} paths, {result.states} distinct states, {result.distinct_moves} distinct moves, "
+        f"{result.played} moves run; seed {result.plan.seed}"
     )
     lines += [f"never accepted: {name}: {reason}" for name, reason in result.never_accepted.items()]
     if result.mismatches:
-        lines.append(f"{result.mismatches} steps came out otherwise when played again: counts of other ways may be off")
+        lines.append(f"{result.mismatches} moves had another result when repeated: counts of other paths may differ")
     if result.checked is not None:
         lines.append(
-            f"{result.checked.path_count} ways played from start to end: {len(result.checked.differences)} differ"
+            f"{result.checked.path_count} paths run from start to end: {len(result.checked.differences)} differ"
         )
         lines += map(str, result.checked.differences)
     return "\n".join(lines)
@@ -43,11 +43,12 @@ def _format_direction(answer: Answer, direction: Direction) -> Iterator[str]:
     yield f"TO {answer.words.verb(direction).upper()}: {_format_count(answer, direction)}"
     yield from _rows(answer.unprepared(direction))
     if names := answer.not_exercised(direction):
-        yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
+        yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no statement about {_its(names)} place in an order"
     if direction is Direction.DOWN and (ready := answer.prepared()):
         safe = sum(one.is_safe for one in ready)
         yield ""
-        yield f"TO {answer.words.verb(direction).upper()}, PREPARED: {safe} of {_orders(len(ready))} safe"
+        verb = answer.words.verb(direction).upper()
+        yield f"TO {verb}, AFTER CHANGING THE WORKLOADS (prepare): {safe} of {_orders(len(ready))} safe"
         yield from _rows(ready)
 
 
@@ -57,7 +58,9 @@ def _format_count(answer: Answer, direction: Direction) -> str:
         return f"not tried: {NOTHING_HAPPENED}"
     rule = answer.rule(direction)
     which = (
-        ("" if not safe else f": {to_plain(rule.text)}") if rule.exact else f"; they all have: {to_plain(rule.text)}"
+        ("" if not safe else f": {strip_markup(rule.text)}")
+        if rule.exact
+        else f"; they all have: {strip_markup(rule.text)}"
     )
     others = f", {len(untried)} not tried" if untried else ""
     return f"{len(safe)} of {_orders(len(every))} safe{others}{which}"
@@ -67,12 +70,12 @@ def _orders(count: int) -> str:
     return "1 order is" if count == 1 else f"{count} orders are"
 
 
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+def _its(names: Sequence[str]) -> str:
+    return "its" if len(names) == 1 else "their"
 
 
 def _rows(verdicts: Sequence[OrderVerdict]) -> Iterator[str]:
-    rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "NOT TRIED", "WRITTEN")]
+    rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "NOT TRIED", "DOCUMENTED ORDER")]
     rows += [_row(one) for one in verdicts]
     if not any(row[_NOT_TRIED] for row in rows[1:]):
         rows = [(*row[:_NOT_TRIED], *row[_NOT_TRIED + 1 :]) for row in rows]
@@ -101,18 +104,18 @@ def _row(one: OrderVerdict) -> tuple[str, ...]:
 def _claim(claim: bool | None, verdict: SafetyVerdict) -> str:
     if claim is None:
         return ""
-    said = "safe" if claim else "harmful"
+    claimed = "safe" if claim else "harmful"
     if verdict is SafetyVerdict.NOT_TRIED:
-        return f" (said to be {said}: not tried)"
-    return f" (said to be {said}: {'it is' if claim is (verdict is SafetyVerdict.SAFE) else 'it is not'})"
+        return f" (claims {claimed}: not tried)"
+    return f" (claims {claimed}: {'confirmed' if claim is (verdict is SafetyVerdict.SAFE) else 'refuted'})"
 
 
 def _counterexamples(result: Exploration) -> Iterator[str]:
     for one in result.counterexamples:
-        yield f"{one.invariant}: {INVARIANTS.get(one.invariant, 'Demanded by the plan.')}"
-        yield f"  broken in {len(one.moves)} step{'s' * (len(one.moves) > 1)}: {', '.join(map(str, one.moves))}"
+        yield f"{one.invariant}: {INVARIANTS.get(one.invariant, OWN_INVARIANT)}"
+        yield f"  broken after {len(one.moves)} move{'s' * (len(one.moves) > 1)}: {', '.join(map(str, one.moves))}"
         yield f"  {one.text}"
-        yield f"  play it: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
+        yield f"  reproduce: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
         yield ""
 
 
@@ -127,9 +130,9 @@ def to_json(result: Exploration) -> dict[str, Any]:
     return {
         "plan": result.plan.name,
         "seed": result.plan.seed,
-        "walks": result.path_count,
+        "paths": result.path_count,
         "states": result.states,
-        "surprises": result.mismatches,
+        "mismatches": result.mismatches,
         "orders": [_order_json(one) for direction in Direction for one in result.list_verdicts(direction)],
         "pairs": [
             {
@@ -137,9 +140,9 @@ def to_json(result: Exploration) -> dict[str, Any]:
                 "down": list(one.down),
                 **({"prepares": one.prepares} if one.prepares else {}),
                 "score": one.up_result.harm.score + one.down_result.harm.score,
-                "rising": _way_json(one.up_result),
-                "falling": _way_json(one.down_result),
-                "again": _way_json(one.retry_result),
+                "upResult": _result_json(one.up_result),
+                "downResult": _result_json(one.down_result),
+                "retryResult": _result_json(one.retry_result),
             }
             for one in result.pairs
         ],
@@ -160,7 +163,7 @@ def _checked_json(result: Exploration) -> dict[str, Any]:
     if result.checked is None:
         return {}
     return {
-        "checked": {"ways": result.checked.path_count, "differences": [str(one) for one in result.checked.differences]}
+        "checked": {"paths": result.checked.path_count, "differences": [str(one) for one in result.checked.differences]}
     }
 
 
@@ -174,11 +177,11 @@ def _order_json(one: OrderVerdict) -> dict[str, Any]:
         "notExercised": list(one.not_exercised),
         **({"prepares": one.prepares} if one.prepares else {}),
         **({"written": written} if written else {}),
-        **_way_json(one.worst),
+        **_result_json(one.worst),
     }
 
 
-def _way_json(result: DirectionResult) -> dict[str, Any]:
+def _result_json(result: DirectionResult) -> dict[str, Any]:
     return {
         "harm": dict(result.harm.nonzero_counts()),
         "breaks": [{"invariant": one.invariant, "text": one.text} for one in result.breaks],

@@ -19,7 +19,7 @@ _ROUTINE: Final = frozenset(
         *("NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "SandboxChanged"),
     }
 )
-_DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
+_GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}\b")
 _WAITING: Final = "kubectl get pods -A --field-selector status.phase=Pending"
 # Evicted pods are deleted soon after the condition is set, so only a watch shows it.
 _DISRUPTED: Final = (
@@ -36,13 +36,13 @@ class Symptom:
     source: str
     text: str
     delay: str
-    """Time since the step began, in virtual time."""
+    """Time since the move began, in virtual time."""
     frequency: str
     command: str
 
 
 def find_symptoms(replay: Replay, index: int) -> list[Symptom]:
-    """Return the symptoms of harm in one step of a replay."""
+    """Return the symptoms of harm in one move of a replay."""
     replayed = replay.replayed_moves[index]
     events = [one for _, one in read_events(replay.moments_of(index)) if one.reason not in _ROUTINE]
     found = [_describe_event(one, replayed) for one in merge_events(events, any_object=True)]
@@ -56,7 +56,7 @@ def find_symptoms(replay: Replay, index: int) -> list[Symptom]:
 
 
 def _describe_event(one: EventSummary, replayed: ReplayedMove) -> Symptom:
-    message = _DRAWN.sub("-*", one.message)
+    message = _GENERATED_SUFFIX.sub("-*", one.message)
     what = f"event `{one.reason}` on {one.object.partition('/')[0]}: {annotate_message(message)}"
     command = f"kubectl get events -A --field-selector reason={one.reason}"
     return Symptom(
@@ -94,7 +94,7 @@ def _workload_symptoms(replayed: ReplayedMove) -> Iterator[Symptom]:
         observation for observation in replayed.record.observations if observation.kind is ObservationKind.REMOVED
     ]
     if removed:
-        what = "event `SuccessfulDelete` on DaemonSet although nobody has changed it"
+        what = "event `SuccessfulDelete` on DaemonSet although its spec did not change"
         command = "kubectl get events -A --field-selector reason=SuccessfulDelete"
         yield Symptom(
             "daemonset-controller",
@@ -111,12 +111,12 @@ def _workload_symptoms(replayed: ReplayedMove) -> Iterator[Symptom]:
     broken = {one.invariant for one in replayed.record.result.breaks}
     if broken & {REPLICAS_UP, ROLLBACK_RESTORES}:
         what = (
-            "fewer pods ready than the manifests ask for, and it stays so; of a DaemonSet only against the `DESIRED` "
-            "of before, for that falls too"
+            "fewer pods ready than the manifests request, permanently; for a DaemonSet compare with the `DESIRED` of "
+            "before the rollout, because that falls too"
         )
-        often = f"{replayed.record.result.harm.missing} missing at the end of the step"
+        often = f"{replayed.record.result.harm.missing} missing at the end of the move"
         yield Symptom(
-            "status of the workloads", what, "at the end of the step", often, "kubectl get deploy,rs,ds,pods -A"
+            "status of the workloads", what, "at the end of the move", often, "kubectl get deploy,rs,ds,pods -A"
         )
 
 
@@ -125,7 +125,13 @@ def _silent_symptoms(replayed: ReplayedMove, events: Sequence[EventSummary]) -> 
     if record.stuck and not record.result.harm.loops and not any(one.reason == "FailedScheduling" for one in events):
         # A scheduler that waits for its informers writes neither events nor conditions.
         what = "pods stay Pending with **no** event and no `PodScheduled` condition"
-        yield Symptom("nobody", what, "with the first new pod", count_noun(len(record.stuck), "pod"), _WAITING)
+        yield Symptom(
+            "none (no component reports it)",
+            what,
+            "with the first new pod",
+            count_noun(len(record.stuck), "pod"),
+            _WAITING,
+        )
 
 
 def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
@@ -134,8 +140,8 @@ def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
         created = sum(observation.kind is ObservationKind.CREATED for observation in replayed.record.observations)
         # Where a loop is cut off is arbitrary, so a measured rate is better than the number of pods.
         rate = replay.rate(index)
-        often = f"{created} pods, then the step was cut off" if rate is None else rate.describe()
-        what = "the number of pods made (and of Failed ones, where a kubelet rejects) grows without end"
+        often = f"{created} pods, then the move was cut off" if rate is None else rate.describe()
+        what = "the number of created pods keeps growing (Failed pods if a kubelet rejects them)"
         yield Symptom("kube-controller-manager", what, "at once", often, "kubectl get pods -A -w")
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from mockkube.api.patching import merge_patch
 from mockkube.cluster.execution.step_trace import OPERATOR
-from mockkube.report.pod_history import USER, PodHistory, apply_merge_patch, describe_state
+from mockkube.report.pod_states import USER, PodStates, describe_state
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 
 # The workers of moments in which an operator changes or restarts a component.
@@ -29,7 +30,7 @@ class Span:
     last: int
     text: str
     tone: str
-    """`idle`, `told`, `wait`, `good`, `bad` or `going`."""
+    """`idle`, `configured`, `wait`, `good`, `bad` or `terminating`."""
 
 
 @dataclass(slots=True)
@@ -132,7 +133,7 @@ class _TimelineBuilder:
         self._moments: list[float] = []
         self._steps: list[Mark] = []
         self._components: dict[str, Lane] = {}
-        self._lives: dict[str, PodHistory] = {}
+        self._pod_states: dict[str, PodStates] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._snapshots: dict[str, dict[str, str]] = {}
         self._counts: Counter[str] = Counter()
@@ -181,7 +182,7 @@ class _TimelineBuilder:
                 self._objects.pop(write.name.removeprefix("default/"), None)
             elif write.resource == _PODS:
                 name = write.name.removeprefix("default/")
-                self._objects[name] = apply_merge_patch(self._objects.get(name, {}), write.difference)
+                self._objects[name] = merge_patch.apply(self._objects.get(name, {}), write.difference)
         step = self._restoring
         if step is not None and moment.worker.startswith("restore: "):
             self._restoring = None
@@ -195,9 +196,9 @@ class _TimelineBuilder:
         known = {name: settings.get(name) or lane.spans[0].text for name, lane in self._components.items()}
         self._moments, self._steps, self._counts = [], [], Counter()
         self._components = {name: Lane(name, [Span(0, 0, text, "idle")]) for name, text in known.items()}
-        self._lives = {name: PodHistory(name, from_snapshot=True) for name in self._objects}
-        for name, life in self._lives.items():
-            life.enter(0, *describe_state(self._objects[name]))
+        self._pod_states = {name: PodStates(name, from_snapshot=True) for name in self._objects}
+        for name, pod in self._pod_states.items():
+            pod.enter(0, *describe_state(self._objects[name]))
 
     def _component(self, column: int, what: str, name: str, text: str) -> None:
         lane = self._components.get(name)
@@ -216,37 +217,37 @@ class _TimelineBuilder:
         shown = shown or text or "as asked"
         # A component that is back at its first state gets the colour of the start.
         same = bool(lane.spans) and lane.spans[0].text == shown
-        lane.spans.append(Span(column, column, shown, "idle" if same else "told"))
+        lane.spans.append(Span(column, column, shown, "idle" if same else "configured"))
 
     def _pod(self, column: int, write: TracedWrite, by: str) -> None:
         name = write.name.removeprefix("default/")
         if write.verb == "delete":
             self._objects.pop(name, None)
-            if name in self._lives:
+            if name in self._pod_states:
                 # The pod is gone at the end of this column, so that its last state has a width.
-                self._lives[name].mark_deleted(column + 1, self._at, by_user=by == USER)
+                self._pod_states[name].mark_deleted(column + 1, self._at, by_user=by == USER)
             return
         if write.verb == "create":
             self._counts["made"] += 1
             # StatefulSets reuse names: the earlier pod keeps a history of its own under a name with a space.
-            if name in self._lives:
-                self._lives[f"{name} "] = self._lives.pop(name)
-        life = self._lives.setdefault(name, PodHistory(name))
-        obj = self._objects[name] = apply_merge_patch(self._objects.get(name, {}), write.difference)
-        life.enter(column, *describe_state(obj, by=by))
+            if name in self._pod_states:
+                self._pod_states[f"{name} "] = self._pod_states.pop(name)
+        pod = self._pod_states.setdefault(name, PodStates(name))
+        obj = self._objects[name] = merge_patch.apply(self._objects.get(name, {}), write.difference)
+        pod.enter(column, *describe_state(obj, by=by))
 
     def _close(self, at: float) -> None:
         # The end of the run gets a column of its own, so that last states have a width.
         end = self._column(max(at, self._at)) + 1
-        lanes, counts = _build_lanes(list(self._lives.values()), end)
+        lanes, counts = _build_lanes(list(self._pod_states.values()), end)
         for lane in self._components.values():
             for span, following in zip(lane.spans, [*lane.spans[1:], None], strict=True):
                 span.last = end if following is None else following.first
         self._counts.update(counts)
-        drawn = Timeline(
+        timeline = Timeline(
             self._title, self._moments, list(self._components.values()), lanes, self._steps, dict(self._counts)
         )
-        self._made.append(_drop_idle_columns(drawn))
+        self._made.append(_drop_idle_columns(timeline))
 
     def finish(self, at: float) -> list[Timeline]:
         """Close the last trial and return all timelines."""
@@ -264,33 +265,33 @@ class _TimelineBuilder:
         return self._made
 
 
-def _build_lanes(histories: Sequence[PodHistory], end: int) -> tuple[list[Lane], Counter[str]]:
+def _build_lanes(pods: Sequence[PodStates], end: int) -> tuple[list[Lane], Counter[str]]:
     """Return a lane for each signature of pods, and counts of all pods by outcome."""
     counts: Counter[str] = Counter()
     lanes: dict[tuple[str, ...], Lane] = {}
-    for life in histories:
-        counts.update(life.count_outcomes())
-        lane = lanes.get(life.signature)
+    for pod in pods:
+        counts.update(pod.count_outcomes())
+        lane = lanes.get(pod.signature)
         if lane is not None:
             lane.like += 1
             continue
-        lane = lanes[life.signature] = Lane(life.name)
-        gone = life.gone if life.gone is not None else end
-        for index, stage in enumerate(life.states):
-            last = life.states[index + 1].column if index + 1 < len(life.states) else gone
+        lane = lanes[pod.signature] = Lane(pod.name)
+        gone = pod.gone if pod.gone is not None else end
+        for index, stage in enumerate(pod.states):
+            last = pod.states[index + 1].column if index + 1 < len(pod.states) else gone
             lane.spans.append(Span(stage.column, last, stage.text, stage.tone))
-        if life.gone is not None:
-            bad = bool(life.states) and life.states[-1].tone == "bad"
-            lane.marks.append(Mark(life.gone, life.end, "bad" if bad else "idle", life.gone_at))
+        if pod.gone is not None:
+            bad = bool(pod.states) and pod.states[-1].tone == "bad"
+            lane.marks.append(Mark(pod.gone, pod.end, "bad" if bad else "idle", pod.gone_at))
     return list(lanes.values()), counts
 
 
-def _drop_idle_columns(drawn: Timeline) -> Timeline:
+def _drop_idle_columns(timeline: Timeline) -> Timeline:
     """Remove the columns in which only pods without a lane changed."""
-    lanes = [*drawn.components, *drawn.pods]
-    last = len(drawn.moments) - 1
+    lanes = [*timeline.components, *timeline.pods]
+    last = len(timeline.moments) - 1
     # The first and the last column show the beginning and the end of the run.
-    columns_kept = {0, last, *(mark.column for mark in drawn.boundaries)}
+    columns_kept = {0, last, *(mark.column for mark in timeline.boundaries)}
     for lane in lanes:
         columns_kept.update(span.first for span in lane.spans)
         columns_kept.update(min(mark.column, last) for mark in lane.marks)
@@ -301,7 +302,7 @@ def _drop_idle_columns(drawn: Timeline) -> Timeline:
             span.first, span.last = new_columns[span.first], new_columns[span.last]
         for mark in lane.marks:
             mark.column = new_columns[mark.column]
-    for mark in drawn.boundaries:
+    for mark in timeline.boundaries:
         mark.column = new_columns[mark.column]
-    moments = [drawn.moments[column] for column in new_columns if column <= last]
-    return Timeline(drawn.title, moments, drawn.components, drawn.pods, drawn.boundaries, drawn.counts)
+    moments = [timeline.moments[column] for column in new_columns if column <= last]
+    return Timeline(timeline.title, moments, timeline.components, timeline.pods, timeline.boundaries, timeline.counts)

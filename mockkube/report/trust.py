@@ -52,7 +52,7 @@ def _versions(answer: Answer) -> str:
 
 def _cluster(answer: Answer) -> str:
     plan = answer.plan
-    others = "" if changes_versions(plan) else " The versions are equal, so the skew policy has nothing to say."
+    others = "" if changes_versions(plan) else " All versions are equal, so the skew policy does not apply."
     return (
         f"**The cluster:** {count_noun(len(plan.nodes), 'node')}, one API server, one scheduler, one controller "
         "manager; the "
@@ -73,7 +73,7 @@ def _tried(answer: Answer) -> str:
     )
     return (
         f"**Tried:** {what}; every order to {words.verb(Direction.UP)} ({ups}) followed by every order to "
-        f"{words.verb(Direction.DOWN)} ({downs}{prepared}): {answer.result.path_count} ways, with the workloads and "
+        f"{words.verb(Direction.DOWN)} ({downs}{prepared}): {answer.result.path_count} paths, with the workloads and "
         "disturbances "
         f"below, one seed ({plan.seed})."
     )
@@ -82,11 +82,10 @@ def _tried(answer: Answer) -> str:
 def _time(answer: Answer) -> str:
     plan = answer.plan
     names = [f'"{one.name}"' for one in plan.disturbances if one.when is DisturbanceTiming.EVERY_STEP]
-    after = f" {join_words(names)} follow in this sequence, each with as long a pause." if names else ""
+    after = f" {join_words(names)} follow in this sequence, each with the same pause." if names else ""
     return (
-        f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Another sequence, or a "
-        "longer stay "
-        "in one mix of components, was not tried."
+        f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Other sequences of events, "
+        "and longer pauses between changes, were not tried."
     )
 
 
@@ -94,9 +93,8 @@ def _counts(answer: Answer) -> str:
     return (
         f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were made in one "
         "step, so the "
-        "counts of such a step are lower bounds: compare orders by what broke, then by the league of their harm, "
-        "not by "
-        f"a few points.{_pace(answer)}"
+        "counts of such a step are lower bounds: compare orders first by which invariants broke, then by the order of "
+        f"magnitude of their harm; a difference of a few points means nothing.{_pace(answer)}"
     )
 
 
@@ -105,36 +103,35 @@ def _pace(answer: Answer) -> str:
     if not answer.result.rates:
         return ""
     return (
-        f" How fast a loop goes was measured apart, over {answer.result.rates[0].window_seconds} s of virtual "
-        "time, with "
+        " The rate of hot loops was measured in a separate run, over "
+        f"{answer.result.rates[0].window_seconds} s of virtual time, with "
         f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a "
         f"second, {CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); "
-        "what else holds up a real cluster was not modelled."
+        "other limits of a real cluster are not simulated."
     )
 
 
 def _sharing(answer: Answer) -> str:
     result = answer.result
     text = (
-        f"**Not played {result.path_count} times from the start:** ways that come to the same state of the cluster "
-        "share what "
-        f"follows ({result.states} states, {result.distinct_moves} different steps, {result.played} played). "
+        "**Shared states:** paths that reach the same cluster state share the results of the moves that follow "
+        f"({result.path_count} paths, {result.states} states, {result.distinct_moves} different moves, "
+        f"{result.played} of them run). "
     )
-    return f"{text}{_played_again(answer)}{_checked(answer)}"
+    return f"{text}{_describe_repetitions(answer)}{_checked(answer)}"
 
 
-def _played_again(answer: Answer) -> str:
+def _describe_repetitions(answer: Answer) -> str:
     result = answer.result
     if not result.mismatches:
-        return "No step that was played again came out otherwise."
-    other = "step that was played again came out" if result.mismatches == 1 else "steps that were played again came out"
+        return "No repeated move had another result."
     verdicts = (
-        "None of them broke another invariant: no verdict is touched, a count may be off."
+        "The same invariants broke, so verdicts are valid; counts may differ."
         if not result.verdict_mismatches
-        else f"{result.verdict_mismatches} of them broke other invariants: verdicts of orders that share such a step "
-        "are in doubt."
+        else f"Other invariants broke in {result.verdict_mismatches} of them: verdicts of orders that contain such a "
+        "move are not reliable."
     )
-    return f"{result.mismatches} {other} otherwise. {verdicts}"
+    return f"{count_noun(result.mismatches, 'repeated move')} had another result. {verdicts}"
 
 
 def _checked(answer: Answer) -> str:
@@ -142,14 +139,17 @@ def _checked(answer: Answer) -> str:
     if checked is None:
         return ""
     others = len(checked.differences)
-    found = f"{others} came out otherwise" if others else "all came out the same"
-    return f" {count_noun(checked.path_count, 'way')}, drawn by the seed, were also played from start to end: {found}."
+    found = f"{others} had another result" if others else "all had the same results"
+    return (
+        f" {count_noun(checked.path_count, 'path')}, chosen at random, were also run from start to end without shared "
+        f"results: {found}."
+    )
 
 
 def _untried(answer: Answer) -> str:
     gate = "" if answer.words.is_upgrade else "a change of version (here a gate changes, nothing else), "
     idle = "".join(
-        f"{join_words(f'`{name}`' for name in names)} on the path {direction} ({NOT_EXERCISED}), "
+        f"{join_words(f'`{name}`' for name in names)} in the {direction.noun} ({NOT_EXERCISED}), "
         for direction in Direction
         if (names := answer.not_exercised(direction))
     )

@@ -1,4 +1,4 @@
-"""Sentences about the path down without disturbances: what happens to pods that just run."""
+"""Sentences about the rollback without disturbances: what happens to running pods."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -23,14 +23,14 @@ def describe(words: Wording, replay: Replay, order: Order, *, others: int, back:
     tried = f"tried without disturbances: this order, {format_order(order)}, 1 of the {others} without preparation"
     fates = list(_describe_losses(words, replay))
     if not fates:
-        yield f"Pods that just run, with nobody touching anything: none was evicted, removed or rejected ({tried})."
+        yield f"Without disturbances no running pod was evicted, removed or rejected ({tried})."
         return
     unharmed = replay.unharmed_workloads()
     unharmed_text = f" {join_words(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
     again = f" To {words.verb(Direction.UP)} again brings them back, without an edit." if back else ""
-    where = f" Step by step, with a scenario to play: [the undisturbed way](#{UNDISTURBED})."
+    where = f" Details and scenario: [path without disturbances](#{UNDISTURBED})."
     yield (
-        f"**Pods that just run are hit too**, with nobody deleting or changing anything ({tried}): "
+        f"**Running pods are affected even without disturbances** ({tried}): "
         f"{'; '.join(fates)}.{unharmed_text}{again}{where}{_explain_tables(words.plan)}"
     )
 
@@ -45,7 +45,7 @@ def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
     for (name, done, index), waits in sorted(grouped.items()):
         soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
         step = words.describe_move(replay.moves[index])
-        taken = f'{len(waits)} of {owned.count(name)} {done} {soon} at the step "{step}"'
+        taken = f'{len(waits)} of {owned.count(name)} {done} {soon} in the move "{step}"'
         yield f"`{name}`: {taken}, {_describe_end(replay, name, index)}"
 
 
@@ -53,7 +53,7 @@ def _describe_end(replay: Replay, name: str, index: int) -> str:
     """Say whether a workload has all its pods at the end."""
     missing = replay.missing[name]
     if not missing:
-        return "and others take their place"
+        return "and were replaced"
     # Events of a refused creation name the pod, which begins with the name of its workload.
     short = name.rpartition("/")[2].removesuffix("*")
     later = (
@@ -63,7 +63,7 @@ def _describe_end(replay: Replay, name: str, index: int) -> str:
         if observation.kind is ObservationKind.REFUSED
     )
     refused = any(observation.object.partition("/")[2].startswith(short) for observation in later)
-    return f"{missing} missing at the end{': `kube-apiserver` refuses new ones' if refused else ''}"
+    return f"{missing} missing at the end{': `kube-apiserver` rejects new ones' if refused else ''}"
 
 
 def _explain_tables(plan: RolloutPlan) -> str:

@@ -15,7 +15,6 @@ SHORT: Final[Mapping[str, str]] = {
     "kubelet": "kubelets",
 }
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five")
-_FOUR: Final = 4
 
 
 def format_order(order: Order) -> str:

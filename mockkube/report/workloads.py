@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.explore.observation.observations import format_taint
+from mockkube.explain.fact_formatting import format_taint
 from mockkube.explore.plans.plan import RolloutPlan, WrittenOrder
 from mockkube.proposals import scheduling_fields
 from mockkube.report.wording import count_noun, join_words
@@ -43,7 +43,7 @@ def _describe_pods(manifest: ReadOnlyObject) -> str:
         case "DaemonSet":
             return "a pod on each node that it tolerates"
         case "Pod":
-            return "a pod that nobody makes again"
+            return "a pod without a controller"
         case "Job":
             return count_noun(int(spec.get("parallelism", 1)), "pod")
     return count_noun(int(spec.get("replicas", 1)), "pod")
@@ -164,8 +164,10 @@ def _describe_action(plan: RolloutPlan, action: Mapping[str, Any]) -> tuple[str,
 def _describe_changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Iterator[str]:
     for key in new:
         if key == "tolerations":
-            was, now = (join_words(f"`{format_toleration(one)}`" for one in spec.get(key) or ()) for spec in (old, new))
-            yield f"the toleration {was or 'it had'} is replaced by {now or 'none'}"
+            old_text, new_text = (
+                join_words(f"`{format_toleration(one)}`" for one in spec.get(key) or ()) for spec in (old, new)
+            )
+            yield f"the toleration {old_text or 'it had'} is replaced by {new_text or 'none'}"
         elif new[key] is not None:
             yield f"`{key}` is replaced"
         elif key in old:

@@ -58,7 +58,7 @@ def _is_one_group(text: str) -> bool:
 
 
 def evaluate(expression: str, value: Any, bindings: Mapping[str, Any]) -> Any:
-    """Return the value of an expression (without its parentheses); Failure if it cannot be evaluated."""
+    """Return the value of an expression (without its parentheses); StepFailed if it cannot be evaluated."""
     # JMESPath has no variables: `$name` outside of quotes becomes a call of the function `bound`.
     parts = _QUOTED.split(expression)
     parts[::2] = [_BARE_VARIABLE.sub(r"bound('\1')", part) for part in parts[::2]]

@@ -6,11 +6,11 @@ from typing import Annotated, Final, Literal, get_args
 ClaimOutcome = Literal["holds", "false", "harmful advice", "not stated", "not tried"]
 CLAIM_OUTCOMES: Final[tuple[ClaimOutcome, ...]] = get_args(ClaimOutcome)
 OUTCOME_MEANINGS: Final[dict[ClaimOutcome, str]] = {
-    "holds": "what the text says happens",
-    "false": "the text states what does not happen",
-    "harmful advice": "the text can be followed, and following it breaks something",
-    "not stated": "the text leaves the question open; the scenario answers it",
-    "not tried": "it cannot be played",
+    "holds": "what the document says happens",
+    "false": "the statement of the document is wrong here: something else happens",
+    "harmful advice": "the document can be followed, and following it breaks something",
+    "not stated": "the document leaves the question open; the scenario answers it",
+    "not tried": "not tested: it cannot be run on a simulated cluster",
 }
 
 
@@ -93,5 +93,5 @@ _OBSERVED_REMEDIES: Final[dict[str, str]] = {
     "false": "say what happens instead",
     "harmful advice": "say what it breaks",
     "not stated": "answer the question",
-    "not tried": "say why it cannot be played",
+    "not tried": "say why it cannot be run on a simulated cluster",
 }

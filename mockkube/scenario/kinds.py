@@ -58,7 +58,7 @@ def _kinds_by_name() -> dict[str, ResourceKind]:
 
 
 async def find_kind(client: Client, obj: ReadOnlyObject) -> ResourceKind:
-    """Return the kind of a manifest; Failure if no server serves it."""
+    """Return the kind of a manifest; StepFailed if no server serves it."""
     group, kind = parse_group(obj["apiVersion"]), obj["kind"]
     known = _built_in_kinds().get((group, kind))
     if known is not None:
@@ -71,7 +71,7 @@ async def find_kind(client: Client, obj: ReadOnlyObject) -> ResourceKind:
 
 
 async def find_kind_by_name(client: Client, word: str) -> ResourceKind:
-    """Return the kind of a resource name; Failure in kubectl's words if there is none."""
+    """Return the kind of a resource name; StepFailed in kubectl's words if there is none."""
     known = _kinds_by_name().get(word.lower())
     if known is not None:
         return known

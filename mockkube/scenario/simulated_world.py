@@ -72,10 +72,10 @@ class SimulatedWorld(World):
         try:
             clock = await client.get(_CLOCKS, key)
         except Unavailable:
-            return  # nobody can have told it anything
+            return  # no other process can have set a target
         target, generation = get_target(clock), clock["metadata"]["generation"]
         if target is None or (clock.get("status") or {}).get("observedGeneration") == generation:
-            # A fault or a stopped API server may make the clock unreadable; nobody can have written it then.
+            # A fault or a stopped API server may make the clock unreadable; no other process can have written it then.
             return
         await self.cluster.advance(max((target - self.clock.now()).total_seconds(), 0.0))
         now = self.clock.now()

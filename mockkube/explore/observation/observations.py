@@ -12,6 +12,7 @@ from typing import Final
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import OPERATOR, TraceStep, TraceWrite
+from mockkube.explain.fact_formatting import format_taint
 from mockkube.explore.observation.operator_intent import OperatorIntent
 from mockkube.explore.observation.stored_objects import EVENTS, NODES, PODS, StoredObjects
 from mockkube.explore.observation.taint_times import TaintTimes, evicting_taints
@@ -138,17 +139,21 @@ class _Observer:
         pod, before = write.load_object(), write.load_previous()
         workload = self.intent.workload_of(pod)
         component = step.worker.partition("/")[0]
-        name, of, uid = write.name, workload.name if workload is not None else "", pod["metadata"].get("uid", "")
+        name, workload_name, uid = (
+            write.name,
+            workload.name if workload is not None else "",
+            pod["metadata"].get("uid", ""),
+        )
 
         def observation(kind: ObservationKind, text: str, *, harmful: bool = False, reason: str = "") -> Observation:
-            return Observation(kind, name, of, component, step.at, text, harmful, uid, reason)
+            return Observation(kind, name, workload_name, component, step.at, text, harmful, uid, reason)
 
         if write.verb == "create":
-            yield observation(ObservationKind.CREATED, "made")
+            yield observation(ObservationKind.CREATED, "created")
             if workload is not None and workload.uid != uid:
                 lacking = [f"toleration {_format_toleration(one)}" for one in self.intent.find_lost_tolerations(pod)]
                 for what in [*lacking, *self.intent.find_lost_paths(pod)]:
-                    yield observation(ObservationKind.LOST, f"made without {what}", harmful=True, reason=what)
+                    yield observation(ObservationKind.LOST, f"created without {what}", harmful=True, reason=what)
             return
         if before is None:
             return
@@ -165,7 +170,7 @@ class _Observer:
         going = _is_terminating(pod, write) and not over
         if "daemonset-controller" in step.worker and going:
             harmful = self._is_harmful_removal(pod)
-            yield observation(ObservationKind.REMOVED, "taken away by the daemonset controller", harmful=harmful)
+            yield observation(ObservationKind.REMOVED, "deleted by the daemonset controller", harmful=harmful)
         if going or (_is_finished(pod) and not _is_finished(before)):
             unasked = going and any(worker in step.worker for worker in _JUDGED_WORKERS)
             yield observation(ObservationKind.ENDED, "over", harmful=unasked)
@@ -215,19 +220,13 @@ def _observe_event(step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
         message = str(event.get("message", ""))
         uid = about.get("uid", "")
         yield Observation(
-            ObservationKind.REFUSED, name, "", "kube-apiserver", step.at, "a pod of it is refused", False, uid, message
+            ObservationKind.REFUSED, name, "", "kube-apiserver", step.at, "a pod of it is rejected", False, uid, message
         )
 
 
 def _format_evicting_taints(node: ReadOnlyObject | None) -> str:
     found = list(evicting_taints(node)) if node is not None else []
     return f" for {', '.join(format_taint(one) for one in found)}" if found else ""
-
-
-def format_taint(taint: ReadOnlyObject) -> str:
-    """Return a taint in kubectl's notation."""
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint['key']}{value}:{taint.get('effect', '')}"
 
 
 def _format_toleration(toleration: ReadOnlyObject) -> str:

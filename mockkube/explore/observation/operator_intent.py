@@ -51,8 +51,8 @@ class Workload:
         metadata = self.manifest["metadata"]
         namespace = metadata.get("namespace", "default")
         where = "" if namespace == "default" else f"{namespace}/"
-        drawn = metadata.get("generateName")
-        return f"{self.manifest['kind'].lower()}/{where}{f'{drawn}*' if drawn else metadata['name']}"
+        prefix = metadata.get("generateName")
+        return f"{self.manifest['kind'].lower()}/{where}{f'{prefix}*' if prefix else metadata['name']}"
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -69,13 +69,13 @@ class StoredObjects:
 
         Generated names, times and addresses do not count; `marks` distinguishes pods by uid.
         """
-        drawn = {
+        prefixes = {
             obj["metadata"]["name"]: obj["metadata"].get("generateName", "") for obj in self._with_generated_names()
         }
         contents: list[bytes] = []
         for resource in self.list_resources():
             objects = [
-                _normalize(obj, drawn, marks) for obj in self._objects[resource].values() if not _is_replaced(obj)
+                _normalize(obj, prefixes, marks) for obj in self._objects[resource].values() if not _is_replaced(obj)
             ]
             # Sorted by content and not by name: generated names differ between paths that are otherwise the same.
             contents += sorted(orjson.dumps(one, option=orjson.OPT_SORT_KEYS) for one in objects)
@@ -94,9 +94,9 @@ def _is_replaced(obj: ReadOnlyObject) -> bool:
     return failed and any(owner["kind"] == "ReplicaSet" for owner in owners)
 
 
-def _normalize(obj: ReadOnlyObject, drawn: Mapping[str, str], marks: Mapping[str, str]) -> Any:
+def _normalize(obj: ReadOnlyObject, prefixes: Mapping[str, str], marks: Mapping[str, str]) -> Any:
     mark = marks.get(obj["metadata"].get("uid", ""), "")
-    plain = _strip(_without_reports(obj), drawn)
+    plain = _strip(_without_reports(obj), prefixes)
     return [plain, mark] if mark else plain
 
 
@@ -109,25 +109,25 @@ def _without_reports(obj: ReadOnlyObject) -> ReadOnlyObject:
     return obj
 
 
-def _strip(value: Any, drawn: Mapping[str, str]) -> Any:
+def _strip(value: Any, prefixes: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            key: _strip(item, drawn)
+            key: _strip(item, prefixes)
             for key, item in value.items()
             if key not in _BOOKKEEPING
             and key not in _RUNTIME_FIELDS
             and not (isinstance(item, str) and _TIMESTAMP.match(item))
         }
     if isinstance(value, list):
-        return [_strip(item, drawn) for item in value]
+        return [_strip(item, prefixes) for item in value]
     if isinstance(value, str):
-        return _replace_generated_names(value, drawn)
+        return _replace_generated_names(value, prefixes)
     return value
 
 
-def _replace_generated_names(text: str, drawn: Mapping[str, str]) -> str:
-    if text in drawn:
-        return f"{drawn[text]}*"
+def _replace_generated_names(text: str, prefixes: Mapping[str, str]) -> str:
+    if text in prefixes:
+        return f"{prefixes[text]}*"
     return _GENERATED_NAME.sub(
-        lambda match: drawn.get(match[0], _TOKENS if match[0].startswith(_TOKENS) else match[0]), text
+        lambda match: prefixes.get(match[0], _TOKENS if match[0].startswith(_TOKENS) else match[0]), text
     )

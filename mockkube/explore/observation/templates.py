@@ -142,12 +142,12 @@ def compute_intended_spec(
         return _restore_spec(stored, _get_pod_spec({**request.body, "kind": obj["kind"]}))
     if before is None:
         return stored
-    meant = _get_pod_spec(before)
+    desired = _get_pod_spec(before)
     if request is None or request.subresource:
-        return _merge_spec(meant, stored, {})
+        return _merge_spec(desired, stored, {})
     if isinstance(request.body, Mapping):
-        said = _get_pod_spec({**request.body, "kind": obj["kind"]})
-        return _restore_spec(_merge_spec(meant, stored, said), said)
+        written = _get_pod_spec({**request.body, "kind": obj["kind"]})
+        return _restore_spec(_merge_spec(desired, stored, written), written)
     return _restore_spec(stored, _apply_json_patch(before, request)) if request.media is PatchType.JSON else stored
 
 
@@ -176,26 +176,28 @@ def _apply_json_patch(before: ReadOnlyObject, request: OperatorRequest) -> ReadO
         return {}
 
 
-def _merge_spec(meant: ReadOnlyObject, stored: ReadOnlyObject, said: ReadOnlyObject) -> ReadOnlyObject:
-    merged: ReadOnlyObject = _merge_intended(meant, stored, said)
+def _merge_spec(desired: ReadOnlyObject, stored: ReadOnlyObject, written: ReadOnlyObject) -> ReadOnlyObject:
+    merged: ReadOnlyObject = _merge_intended(desired, stored, written)
     return merged
 
 
-def _merge_intended(meant: Any, stored: Any, said: Any) -> Any:
+def _merge_intended(desired: Any, stored: Any, written: Any) -> Any:
     """Return the stored value with wanted values that are missing and were not written by this request."""
-    if isinstance(stored, Mapping) and isinstance(meant, Mapping):
-        words = said if isinstance(said, Mapping) else {}
-        gone = {key: value for key, value in meant.items() if key not in stored and key not in words}
-        return {key: _merge_intended_key(meant, stored, words, key) for key in stored} | gone
+    if isinstance(stored, Mapping) and isinstance(desired, Mapping):
+        written_keys = written if isinstance(written, Mapping) else {}
+        gone = {key: value for key, value in desired.items() if key not in stored and key not in written_keys}
+        return {key: _merge_intended_key(desired, stored, written_keys, key) for key in stored} | gone
     return stored
 
 
-def _merge_intended_key(meant: Mapping[str, Any], stored: Mapping[str, Any], words: Mapping[str, Any], key: str) -> Any:
+def _merge_intended_key(
+    desired: Mapping[str, Any], stored: Mapping[str, Any], written_keys: Mapping[str, Any], key: str
+) -> Any:
     """Return the stored value of one key with its missing wanted values."""
-    if key not in meant or (key in words and not isinstance(words[key], Mapping)):
+    if key not in desired or (key in written_keys and not isinstance(written_keys[key], Mapping)):
         return stored[key]
     if key == _TOLERATIONS:
-        return [*(stored[key] or ()), *find_lost_tolerations(meant, stored)]
-    if isinstance(stored[key], list) and key not in words:
-        return restore_missing(stored[key], meant[key])
-    return _merge_intended(meant[key], stored[key], words.get(key))
+        return [*(stored[key] or ()), *find_lost_tolerations(desired, stored)]
+    if isinstance(stored[key], list) and key not in written_keys:
+        return restore_missing(stored[key], desired[key])
+    return _merge_intended(desired[key], stored[key], written_keys.get(key))

@@ -18,10 +18,10 @@ INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
         TOLERATED_STAY: "No pod is evicted or removed for a taint that the manifest of its owner tolerates.",
         ADMITTED_SCHEDULABLE: "No accepted pod stays Pending that would be scheduled if every component had changed.",
         BOUND_RUN: "No kubelet rejects a pod that it would admit if every component had changed.",
-        FIELDS_KEPT: "No field that users wrote disappears from what is stored, or from the pods made of it.",
-        NO_HOT_LOOP: "No controller makes pods over and over.",
-        ROLLBACK_RESTORES: "What ran before the rollback runs after it, unless an operator's step ended it.",
-        REPLICAS_UP: "No workload lacks pods at the end of a step that it would have if every component had changed.",
+        FIELDS_KEPT: "No field that users wrote disappears from the stored object, or from the pods created from it.",
+        NO_HOT_LOOP: "No controller creates pods in a hot loop.",
+        ROLLBACK_RESTORES: "Pods that ran before the rollback run after it, unless the plan deleted them.",
+        REPLICAS_UP: "No workload lacks pods at the end of a move that it would have if every component had changed.",
     }
 )
 # Invariant that an observation of harm breaks, by its kind.

@@ -131,12 +131,12 @@ class _PlanReader:
         at = self._locate("change", name)
         if name.partition(".")[0] not in REQUIRED_COMPONENTS:
             raise at.error(
-                f"no component is called so: there are {', '.join(REQUIRED_COMPONENTS)}, kubelet.NODE, kube-apiserver.N"
+                f"unknown component: choose one of {', '.join(REQUIRED_COMPONENTS)}, kubelet.NODE, kube-apiserver.N"
             )
         if not entry.version and not entry.gates:
             raise at.error("nothing changes: give a version, or gates")
         before = self._settings_before(entry, version)
-        over: dict[str, bool | None] = dict.fromkeys(entry.from_.gates)  # what it was told before is over then
+        over: dict[str, bool | None] = dict.fromkeys(entry.from_.gates)  # the gates of before are reset
         after = ComponentSetting(entry.version or None, {**over, **entry.gates})
         change = PlannedChange(name, before, after)
         for setting in (before, after):
@@ -187,7 +187,7 @@ class _PlanReader:
         # Before the direction down it is already too late for the direction up.
         if DisturbanceTiming(entry.when) is DisturbanceTiming.BEFORE_DOWN and Direction.DOWN not in phases:
             at = self._locate("disturbances", index, "phases")
-            raise at.error("with `when: before-down` it belongs to the way down: leave `phases` out")
+            raise at.error("with `when: before-down` it belongs to the rollback: leave `phases` out")
         actions = self._read_actions(entry.do, "disturbances", index, "do")
         return Disturbance(entry.name, actions, DisturbanceTiming(entry.when), phases)
 

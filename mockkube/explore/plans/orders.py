@@ -92,7 +92,7 @@ def _list_paths_of(plan: RolloutPlan, up: Order, down: Order, prepares: str) -> 
 
 
 def _place_disturbances(plan: RolloutPlan, direction: Direction, order: Order) -> list[Moves]:
-    """Return the move sequences of an order, with each once-only disturbance at each of its places."""
+    """Return the move sequences of an order, with each once-only disturbance at each of its positions."""
     once = [one for one in plan.disturbances if one.when is DisturbanceTiming.ONCE and direction in one.directions]
     return [
         _make_moves(direction, order, list(zip(once, places, strict=True)))

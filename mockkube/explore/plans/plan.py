@@ -14,9 +14,9 @@ Order = tuple[str, ...]
 # A step of the scenario language as in a file: `{"taint": {...}}`.
 Action = ReadOnlyObject
 
-# Default length of a rollout step.
-STEP_SECONDS: Final = 20
-# Pods that may be created in one step before it counts as a hot loop, by default.
+# Default pause after a change.
+PAUSE_SECONDS: Final = 20
+# Pods that may be created in one move before it counts as a hot loop, by default.
 CREATIONS_MAX: Final = 30
 
 
@@ -36,7 +36,7 @@ class DisturbanceTiming(StrEnum):
     """When a disturbance happens."""
 
     EVERY_STEP = "every-step"
-    # After one step of the order; each place makes a path of its own.
+    # After one change of the order; each position makes a path of its own.
     ONCE = "once"
     BEFORE_DOWN = "before-down"
 
@@ -87,7 +87,7 @@ class WrittenOrder:
     # True: claimed to be safe; False: to be harmful; None: nothing is claimed.
     claim: bool | None = None
     source: str = ""
-    # Actions before the first step.
+    # Actions before the first change.
     prepare: tuple[Action, ...] = ()
     # Number of components that the document names; the others follow them.
     named: int = 0
@@ -100,7 +100,7 @@ class PlanInvariant:
     name: str
     # Partial object of an invariant of the plan's own.
     expected: ReadOnlyObject | None = None
-    # Whether it must hold after each step, not only when all components have changed.
+    # Whether it must hold after each change, not only when all components have changed.
     every_step: bool = False
 
 
@@ -119,7 +119,7 @@ class RolloutPlan:
     name: str
     changes: tuple[PlannedChange, ...]
     nodes: tuple[PlannedNode, ...]
-    # Manifests that users apply, again after each step until accepted.
+    # Manifests that users apply, again after each change until accepted.
     workload: tuple[ReadOnlyObject, ...]
     invariants: tuple[PlanInvariant, ...]
     title: str = ""
@@ -132,7 +132,7 @@ class RolloutPlan:
     setup: tuple[Action, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
     orders: tuple[WrittenOrder, ...] = ()
-    seconds: int = STEP_SECONDS
+    seconds: int = PAUSE_SECONDS
     creations_max: int = CREATIONS_MAX
     seed: int = 0
     # The plan as in its file.

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
-from mockkube.explore.plans.plan import CREATIONS_MAX, STEP_SECONDS
+from mockkube.explore.plans.plan import CREATIONS_MAX, PAUSE_SECONDS
 from mockkube.scenario.fields import Seconds, Tree
 
-DURATION: Final = Seconds(STEP_SECONDS)
-PhaseName = Literal["up", "down"]
+DURATION: Final = Seconds(PAUSE_SECONDS)
+DirectionName = Literal["up", "down"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class ChangeEntry:
 
     version: Annotated[str, "the version it gets"] = ""
     gates: Annotated[Mapping[str, bool], "its feature gates"] = field(default_factory=dict)
-    from_: Annotated[SettingEntry, "what it is before, unless it is as its version has it"] = SettingEntry()
+    from_: Annotated[SettingEntry, "settings before the change (default: those of the version)"] = SettingEntry()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
     """A node of the cluster: node-1, node-2, ... in the order of the list."""
 
-    labels: Annotated[Mapping[str, str], "labels beside those a kubelet sets"] = field(default_factory=dict)
+    labels: Annotated[Mapping[str, str], "labels in addition to those a kubelet sets"] = field(default_factory=dict)
     taints: Annotated[tuple[Mapping[str, str], ...], "taints from the start"] = ()
 
 
@@ -44,9 +44,9 @@ class DisturbanceEntry:
     do: Annotated[tuple[Tree, ...], "steps of the scenario language"]
     when: Annotated[
         Literal["every-step", "once", "before-down"],
-        "after every step, or once (then each place is tried), or before the way down",
+        "after every change, once (tried at every position), or before the rollback",
     ] = "every-step"
-    phases: Annotated[tuple[PhaseName, ...], "up, down, or both"] = ("up", "down")
+    phases: Annotated[tuple[DirectionName, ...], "up, down, or both"] = ("up", "down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class OrderEntry:
     """An order that a document describes."""
 
     name: Annotated[str, "name of the order, for example of its document"]
-    phase: Annotated[PhaseName, "up: enablement; down: rollback"]
+    phase: Annotated[DirectionName, "up: enablement; down: rollback"]
     order: Annotated[tuple[str, ...], "components; those that are left out change last, in the order of the plan"]
-    claim: Annotated[Literal["safe", "harmful", "none"], "what is said of it"] = "none"
+    claim: Annotated[Literal["safe", "harmful", "none"], "what the document claims about this order"] = "none"
     source: Annotated[str, "where it is written"] = ""
     prepare: Annotated[tuple[Tree, ...], "steps to be done before the first component changes"] = ()
 
@@ -67,7 +67,7 @@ class InvariantEntry:
 
     name: Annotated[str, "an invariant that is known, or a name of your own for `object`"]
     object: Annotated[Any, "part of an object that must be like this"] = None
-    every_step: Annotated[bool, "whether it must hold after each step, not only at the end"] = False
+    every_step: Annotated[bool, "whether it must hold after each change, not only at the end"] = False
 
     @staticmethod
     def adapt(node: Any) -> Any:
@@ -80,17 +80,17 @@ class SpecEntry:
     """Specification of a plan."""
 
     change: Annotated[Mapping[str, ChangeEntry], "the components that change, and into what"]
-    workload: Annotated[tuple[Tree, ...], "what users apply, again after each step until it is accepted"]
+    workload: Annotated[tuple[Tree, ...], "what users apply, again after each change until it is accepted"]
     nodes: Annotated[tuple[NodeEntry, ...], "the nodes"] = (NodeEntry(),)
     version: Annotated[str, "the version of the cluster"] = ""
     trains: Annotated[tuple[Tree, ...], "release trains, as in a cluster's configuration"] = ()
-    setup: Annotated[tuple[Tree, ...], "steps of the scenario language, before all else"] = ()
-    disturbances: Annotated[tuple[DisturbanceEntry, ...], "what else happens"] = ()
-    orders: Annotated[tuple[OrderEntry, ...], "orders that are written somewhere"] = ()
-    invariants: Annotated[tuple[InvariantEntry, ...], "what must hold; all that are known, if left out"] = ()
-    seconds: Annotated[Seconds, "how long each step lasts"] = DURATION
-    creations_max: Annotated[int, "pods created in one step from which on it is a loop"] = CREATIONS_MAX
-    seed: Annotated[int, "the seed of all chance"] = 0
+    setup: Annotated[tuple[Tree, ...], "steps of the scenario language, before the rollout"] = ()
+    disturbances: Annotated[tuple[DisturbanceEntry, ...], "events between the changes (see `do`)"] = ()
+    orders: Annotated[tuple[OrderEntry, ...], "orders that documents recommend"] = ()
+    invariants: Annotated[tuple[InvariantEntry, ...], "what must hold; by default all known invariants"] = ()
+    seconds: Annotated[Seconds, "pause after each change and each disturbance"] = DURATION
+    creations_max: Annotated[int, "more pods than this in one move count as a hot loop"] = CREATIONS_MAX
+    seed: Annotated[int, "seed of the random numbers"] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class MetadataEntry:
     """Metadata of a plan."""
 
     name: Annotated[str, "its name"]
-    title: Annotated[str, "a line for people"] = ""
+    title: Annotated[str, "title of reports"] = ""
     source: Annotated[str, "the document it is about"] = ""
     kep: Annotated[int, "the number of the enhancement"] = 0
     notes: Annotated[tuple[str, ...], "what a reader of the result should know"] = ()

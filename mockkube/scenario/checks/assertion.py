@@ -41,7 +41,7 @@ class PartialObjectCheck(ScenarioStep):
         return "give a partial object, or a `file` of them" if (self.resource is None) == (not self.file) else ""
 
     async def play(self, world: World) -> None:
-        """Let time pass until the check holds; Failure with the last differences at the timeout."""
+        """Let time pass until the check holds; StepFailed with the last differences at the timeout."""
         client = world.client(RequestOptions(server=self.server))
         expected = [
             _resolve_identity(obj, world.context.bindings) for obj in load_manifests(world, self.resource, self.file)

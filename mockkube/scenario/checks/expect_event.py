@@ -34,7 +34,7 @@ class ExpectEventCheck(ScenarioStep):
     timeout: Annotated[Seconds | None, "how long it has to come, in the time of the cluster"] = None
 
     async def play(self, world: World) -> None:
-        """Let time pass until the event was recorded often enough; Failure if too rarely or too often."""
+        """Let time pass until the event was recorded often enough; StepFailed if too rarely or too often."""
 
         async def holds() -> bool:
             return sum(map(_event_count, await self._list_matching(world))) >= self.count_min

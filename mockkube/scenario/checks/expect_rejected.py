@@ -84,7 +84,7 @@ async def _find_rejection(world: World, write: ScenarioStep) -> ApiError | None:
 
 async def _send(world: World, write: ScenarioStep) -> None:
     """Write; raises ApiError for a rejection."""
-    # The step's own `play` would turn the rejection into a Failure and lose code and reason.
+    # The step's own `play` would turn the rejection into a StepFailed and lose code and reason.
     match write:
         case PatchStep(ref=ref) if ref is not None:
             await write.send_patch(world)

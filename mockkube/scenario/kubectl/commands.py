@@ -30,7 +30,7 @@ CommandFunction = Callable[[KubectlCommand], Awaitable[list[str]]]
 
 
 async def run_command(world: World, text: str) -> str:
-    """Carry out a command line and return its output; Failure with kubectl's words if it fails."""
+    """Carry out a command line and return its output; StepFailed with kubectl's words if it fails."""
     line = parse_command_line(text)
     command = COMMANDS.get(line.verb)
     if command is None:

@@ -10,12 +10,11 @@ from mockkube.scenario.claims import CLAIM_OUTCOMES, OUTCOME_MEANINGS, Claim
 from mockkube.scenario.output.claim_results import ClaimResult, count_outcomes, decide_claims
 from mockkube.scenario.runner.results import RunOutcome, RunResult
 
-_COLUMNS: Final = "| scenario | the text | where | outcome | what happens |\n| --- | --- | --- | --- | --- |\n"
+_COLUMNS: Final = "| scenario | quote | source | outcome | observed |\n| --- | --- | --- | --- | --- |\n"
 _HEAD: Final = """# Conformance
 
-The claims of the proposals, of the articles about them and of their reviewers, played on whole clusters in virtual
-time. Each row has the words of the text, in quotation marks, and the outcome that the scenario shows. `[...]`
-stands for words of the text that are left out.
+Each row quotes a statement of a KEP, of an article about it or of a reviewer, and has the outcome of a scenario that
+tests it on a simulated cluster. `[...]` stands for omitted words of the document.
 
 | outcome | meaning |
 | --- | --- |
@@ -41,7 +40,10 @@ def _render_counts(claims: Sequence[ClaimResult]) -> str:
     rows.append(f"| all | {_count_cells(claims)} |")
     quotes = {(one.claim.source, one.claim.quote) for one in claims if one.claim.quote}
     total = f"{len(claims)} claims: {count_outcomes(claims)}."
-    repeated = f"They quote {len(quotes)} passages: one that several scenarios try counts for each of them."
+    repeated = (
+        f"They quote {len(quotes)} different passages; a passage that is tested by several scenarios is counted once "
+        "per scenario."
+    )
     return f"{total}\n\n{repeated}\n\n" + "\n".join(rows) + "\n"
 
 

@@ -7,7 +7,7 @@ from mockkube.cluster.configuration.cluster_configuration import ClusterConfigur
 from mockkube.cluster.configuration.cluster_configuration import resolve_configuration as resolve_configuration
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
-from mockkube.cluster.temporary_cluster import make_temporary_configuration as configuration_for_a_while
+from mockkube.cluster.temporary_cluster import make_temporary_configuration
 from mockkube.runtime.random import random_for
 from mockkube.runtime.steps import Chooser, InOrderChooser, SeededChooser
 from mockkube.scenario.fields import SourceLocation, read
@@ -32,7 +32,7 @@ def make_real_configuration(setup: ClusterSetup) -> ClusterConfiguration:
             raise ConfigurationError(
                 f"components.{name}: flags, server and running need virtual time: leave out --real-time"
             )
-    return configuration_for_a_while(_setup_to_settings(setup))
+    return make_temporary_configuration(_setup_to_settings(setup))
 
 
 def _setup_to_settings(setup: ClusterSetup) -> dict[str, Any]:

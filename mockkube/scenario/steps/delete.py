@@ -83,7 +83,7 @@ class DeleteStep(ScenarioStep):
         return [(named, key_of_kind(obj, named)) for named, obj in manifests]
 
     async def _wait_until_gone(self, world: World, remaining: list[tuple[ResourceKind, Key]]) -> None:
-        """Wait until the objects are gone; Failure with those left at the timeout."""
+        """Wait until the objects are gone; StepFailed with those left at the timeout."""
 
         async def gone() -> bool:
             return not [key for named, key in remaining if await exists(world.client(), named, key)]

@@ -52,7 +52,7 @@ class GetStep(ShowStep):
     outputs: Annotated[tuple[Output, ...], "names for what is in {items: [...]}"] = ()
 
     async def play(self, world: World) -> None:
-        """Log the names; Failure if the objects are not as expected."""
+        """Log the names; StepFailed if the objects are not as expected."""
         found = await self._list_objects(world)
         names = [f"{self.make_reference().kind} {obj['metadata']['name']}" for obj in found]
         world.context.add_log("\n".join(names) or f"no {self.make_reference().kind}")

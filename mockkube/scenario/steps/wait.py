@@ -57,7 +57,7 @@ class WaitStep(ScenarioStep):
     timeout: Annotated[Seconds | None, "how long, in the time of the cluster"] = None
 
     async def play(self, world: World) -> None:
-        """Let time pass until all objects have the state; Failure at the timeout."""
+        """Let time pass until all objects have the state; StepFailed at the timeout."""
 
         async def holds() -> bool:
             return await self._holds(world)

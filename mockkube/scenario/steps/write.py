@@ -53,7 +53,7 @@ class WriteStep(ScenarioStep):
         )
 
     async def play(self, world: World) -> None:
-        """Write each manifest; Failure for the first response that is not as expected."""
+        """Write each manifest; StepFailed for the first response that is not as expected."""
         client = world.client(self.request_options())
         for obj in self.list_manifests(world):
             resource_kind, manifest = await with_namespace(world, client, obj)

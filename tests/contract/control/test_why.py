@@ -64,7 +64,7 @@ async def test_a_scheduler_that_does_not_run_is_what_stops_a_pod(cluster: Any) -
     await crowd(cluster, tolerations=[{"operator": "Exists"}])
     told = await cluster.get(WHY)
     assert (told["fate"], told["obstacle"]["component"]) == ("unbound", "kube-scheduler")
-    assert told["obstacle"]["reason"].startswith("does nothing: ")
+    assert told["obstacle"]["reason"].startswith("schedules no pods: ")
     assert [(one["kind"], one["component"]) for one in told["whatIf"]] == [("running", "kube-scheduler")]
 
 

@@ -61,7 +61,7 @@ async def test_a_change_that_only_moves_the_trouble_says_where_to(begin: Any) ->
     await world.taint(*BOTH, effect="NoExecute")
     await world.gt()
     found = {one.change: one.but for one in (await world.why()).remedies if one.component}
-    assert found[f"{GT}=true"].startswith("kubelet refuses it on node-")
+    assert found[f"{GT}=true"].startswith("kubelet rejects it on node-")
 
 
 async def test_the_kubelet_of_one_node_is_named_by_itself(begin: Any) -> None:
@@ -71,7 +71,7 @@ async def test_the_kubelet_of_one_node_is_named_by_itself(begin: Any) -> None:
     await world.gt()
     account = await world.why()
     assert of_components(account) == {("kubelet.node-1", f"{GT}=true")}
-    assert "kubelet.node-1 1.36 refused it on node-1" in account.actions[0]
+    assert "kubelet.node-1 1.36 rejected it on node-1" in account.actions[0]
 
 
 async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any) -> None:
@@ -86,7 +86,7 @@ async def test_a_running_pod_is_warned_of_the_restart_of_its_kubelet(begin: Any)
     await world.lab.change_component("kubelet", gates={GT: False})
     notes = (await world.why()).notes
     assert notes[0].startswith("kubelet does nothing, so the pod is not managed")
-    assert notes[1].startswith("It runs, but when its kubelet restarts: kubelet refuses it on node-")
+    assert notes[1].startswith("It runs, but when its kubelet restarts: kubelet rejects it on node-")
 
 
 @pytest.mark.parametrize(
@@ -159,5 +159,5 @@ async def test_an_api_server_that_refuses_every_change_is_told(begin: Any) -> No
     await world.gt()
     await world.lab.change_component("kube-apiserver", version="1.34", gates={GT: None})
     [note] = (await world.why()).notes
-    assert note.startswith("kube-apiserver 1.34 refuses every change of it but that of its status: spec.tolerations[0]")
-    assert note.endswith("; with version 1.35 it would not.")
+    assert note.startswith("kube-apiserver 1.34 rejects every update of it except of its status: spec.tolerations[0]")
+    assert note.endswith("; with version 1.35 it would accept them.")

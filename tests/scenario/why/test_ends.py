@@ -104,7 +104,7 @@ async def test_a_pod_its_kubelet_refused_says_what_would_let_it_in(
     account = await world.why()
     assert account.fate == PodFate.REFUSED
     assert account.obstacle is not None
-    assert account.obstacle.text == f"refuses it on node-1: {reason}"
+    assert account.obstacle.text == f"rejects it on node-1: {reason}"
     assert remedy in of_objects(account)
 
 
@@ -113,7 +113,7 @@ async def test_a_critical_pod_for_which_nobody_can_go_needs_room(begin: Any) -> 
     await world.pod("p", cpu="9", priorityClassName="system-node-critical", nodeName="node-1")
     account = await world.why()
     assert account.obstacle is not None
-    assert account.obstacle.text == "refuses it on node-1: UnexpectedAdmissionError"
+    assert account.obstacle.text == "rejects it on node-1: UnexpectedAdmissionError"
     assert of_objects(account) == {("capacity", "node node-1 has 9 more cpu")}
 
 

@@ -43,7 +43,7 @@ def plan(tmp_path: Path) -> str:
 def test_a_claim_that_does_not_hold_is_exit_code_1(mockkube: Mockkube, plan: str) -> None:
     answer = mockkube("explore", plan, "--jobs", "1")
     assert answer.code == 1
-    assert "as written (said to be safe: it is not)" in answer.out
+    assert "as written (claims safe: refuted)" in answer.out
 
 
 def test_programs_read_json_and_people_a_page(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_counterexample_can_be_played(mockkube: Mockkube, plan: str, tmp_path:
 def test_what_is_undisturbed_can_only_be_played_where_it_does_harm(mockkube: Mockkube, plan: str) -> None:
     answer = mockkube("explore", plan, "--jobs", "1", "--trace", "undisturbed")
     assert answer.code == 2
-    assert "--trace: undisturbed: no running pod is gone when nobody touches anything" in answer.err
+    assert "--trace undisturbed: no running pod was lost without disturbances" in answer.err
 
 
 def test_a_mistake_in_a_plan_is_one_line(mockkube: Mockkube, plan: str) -> None:

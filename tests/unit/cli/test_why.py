@@ -35,11 +35,11 @@ REPORT = {
     "state": "failed on n1: TaintToleration",
     "fate": "refused",
     "gone": False,
-    "deeds": ["Who: kubelet 1.36 refused it on n1."],
+    "deeds": ["Who: kubelet 1.36 rejected it on n1."],
     "obstacle": {
         "stage": "Admitted",
         "component": "kubelet",
-        "reason": "refuses it",
+        "reason": "rejects it",
         "detail": "taint sla=950:NoExecute",
     },
     "decision": "goes to n1: 1 of the nodes fit",
@@ -150,7 +150,7 @@ def test_a_pending_pod_is_explained_and_what_would_help(mockkube: Mockkube, kube
     assert answer.code == 1
     assert answer.out.splitlines()[0] == "Pod default/web is pending."
     assert "n1     TaintToleration   node(s) had untolerated taint(s)" in answer.out
-    assert "taint           node n1 loses its taint sla=950:NoSchedule   n1" in answer.out
+    assert "taint        node n1 loses its taint sla=950:NoSchedule   n1" in answer.out
 
 
 def test_the_whole_answer_is_for_programs(mockkube: Mockkube, kubeconfig: str) -> None:
@@ -173,14 +173,15 @@ def test_a_cluster_of_ours_is_asked_itself(mockkube: Mockkube, ours: str) -> Non
     assert answer.code == 1
     assert answer.out == (
         "Pod default/web failed on n1: TaintToleration.\n"
-        "Who: kubelet 1.36 refused it on n1.\n"
-        "What stops it now: kubelet refuses it (taint sla=950:NoExecute)\n"
+        "Who: kubelet 1.36 rejected it on n1.\n"
+        "What stops it now: kubelet rejects it (taint sla=950:NoExecute)\n"
         "Note: It would happen again.\n"
         "\n"
-        "IT WOULD HAVE HELPED   IF                     THEN ON\n"
-        "version                kubelet 1.36 or 1.37   n1\n"
+        "This change would have helped:\n"
+        "KIND      CHANGE                 NODE\n"
+        "version   kubelet 1.36 or 1.37   n1\n"
         "\n"
-        "What events say, the last at the end:\n"
+        "Events, the last at the end:\n"
         "  Scheduled by default-scheduler: Successfully assigned default/web to n1\n"
     )
     assert orjson.loads(mockkube("why", "po/web", "--kubeconfig", ours, "-o", "json").out) == REPORT
@@ -206,7 +207,7 @@ def test_what_a_cluster_keeps_to_itself_is_told(mockkube: Mockkube, kubeconfig: 
 def test_what_makes_no_pods_is_refused(mockkube: Mockkube, kubeconfig: str) -> None:
     answer = mockkube("why", "configmap/web", "--kubeconfig", kubeconfig)
     assert answer.code == 2
-    assert "there is no configmap/web that makes pods" in answer.err
+    assert "there is no configmap/web that creates pods" in answer.err
 
 
 def test_a_cluster_that_does_not_answer_ends_with_3(mockkube: Mockkube, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ ZONE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": 
         ),
         pytest.param(
             {"shortages": [{"resource": "memory", "requested": 3 << 30, "used": 1 << 20, "capacity": 2 << 30}]},
-            "memory: 3Gi asked for, 1Mi of 2Gi used",
+            "memory: 3Gi requested, 1Mi of 2Gi allocated",
             id="room",
         ),
         pytest.param(

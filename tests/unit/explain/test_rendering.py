@@ -30,8 +30,8 @@ def test_a_pending_pod_shows_its_nodes_and_that_nothing_helps() -> None:
         "Pod default/p is pending.",
         "What stops it now: kube-scheduler does not place it: 0/1",
         "",
-        "NODE   REFUSED BY   REASON     EXACTLY",
-        "n1     NodeName     one, two   wanted: n2",
+        "NODE   REJECTED BY   REASON     DETAIL",
+        "n1     NodeName      one, two   wanted: n2",
         "",
         "No single change that was tried would help.",
     ]
@@ -41,16 +41,17 @@ def test_versions_after_which_the_same_happens_share_a_row() -> None:
     changes = [
         remedy("version", "kube-scheduler", "1.35"),
         remedy("version", "kube-scheduler", "1.36"),
-        remedy("version", "kube-scheduler", "1.37", "kubelet refuses it"),
+        remedy("version", "kube-scheduler", "1.37", "kubelet rejects it"),
         remedy("taint", "", "node n1 loses its taint"),
         remedy("taint", "", "node n2 loses its taint"),
     ]
     assert list(render_explanation({**PENDING, "nodes": [], "whatIf": changes}))[3:] == [
-        "IT WOULD HELP   IF                            THEN ON   BUT THEN",
-        "version         kube-scheduler 1.35 or 1.36   n1",
-        "version         kube-scheduler 1.37           n1        kubelet refuses it",
-        "taint           node n1 loses its taint       n1",
-        "taint           node n2 loses its taint       n1",
+        "One of these changes would help:",
+        "KIND      CHANGE                        NODE   NEXT OBSTACLE",
+        "version   kube-scheduler 1.35 or 1.36   n1",
+        "version   kube-scheduler 1.37           n1     kubelet rejects it",
+        "taint     node n1 loses its taint       n1",
+        "taint     node n2 loses its taint       n1",
     ]
 
 
@@ -67,7 +68,7 @@ def test_a_pod_that_is_well_shows_why_it_is_where_it_is() -> None:
         "Pod default/p is bound to n2.",
         "Nothing stops it. Decided again, it goes to n2: 2 of the nodes fit",
         "",
-        "NODE   SCORE   OF WHICH",
+        "NODE   SCORE   BY PLUGIN",
         "n2     105     Fit 95, Spread 10",
         "n1     90      Fit 90",
     ]
@@ -80,7 +81,7 @@ def test_a_pod_that_is_gone_and_forgotten_shows_its_events() -> None:
         "Pod default/p is gone.",
         "The server no longer has its last state.",
         "",
-        "What events say, the last at the end:",
+        "Events, the last at the end:",
         "  FailedScheduling by default-scheduler: 0/1",
     ]
 
@@ -102,11 +103,12 @@ def test_what_makes_no_pods_says_who_refuses_them() -> None:
     }
     assert list(render_owner_explanation(report)) == [
         "DaemonSet default/d has 1 pod.",
-        "The API server refuses pods of it: spec: bad",
-        "It wants no pod on n1: taint a:NoSchedule",
+        "The API server rejects its pods: spec: bad",
+        "It creates no pod on n1: taint a:NoSchedule",
         "",
-        "IT WOULD HELP   IF                      THEN ON",
-        "gate            kube-apiserver X=true   n1",
+        "This change would help:",
+        "KIND   CHANGE                  NODE",
+        "gate   kube-apiserver X=true   n1",
         "",
         "To explain one of them: mockkube why -n default pod/d-1",
     ]

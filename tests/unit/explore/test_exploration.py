@@ -119,7 +119,7 @@ def test_a_report_is_one_file_that_fetches_nothing(explored: Exploration) -> Non
 def test_a_review_answers_the_questions_of_the_template(explored: Exploration) -> None:
     text = review.render(collect_evidence(explored))
     assert "###### Can the feature be disabled once it has been enabled" in text
-    assert "said to be safe, **is not safe**" in text
+    assert "claimed to be safe, **is not safe**" in text
 
 
 def test_a_table_names_what_breaks_each_order(explored: Exploration) -> None:

@@ -16,7 +16,7 @@ RATE = HotLoopRate(
 def test_a_rate_is_told_by_the_minute_with_the_window_it_was_seen_in() -> None:
     assert RATE.per_minute() == 20.0
     assert RATE.per_minute("deployment/web") == 18.0
-    assert RATE.describe() == "pods made a minute: deployment/web 18, pod/x 2 (over 30 s)"
+    assert RATE.describe() == "pods created a minute: deployment/web 18, pod/x 2 (over 30 s)"
 
 
 def test_programs_get_a_series_to_draw() -> None:

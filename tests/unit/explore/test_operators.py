@@ -155,4 +155,4 @@ def test_prepared_orders_have_a_count_of_their_own() -> None:
     result = explored(SCHEDULER, workload=deployment(COMPARED), do=act, orders=orders)
     table = summary.render_table(result)
     assert "TO DISABLE: 0 of 1 order is safe" in table
-    assert "TO DISABLE, PREPARED: 1 of 1 order is safe" in table
+    assert "TO DISABLE, AFTER CHANGING THE WORKLOADS (prepare): 1 of 1 order is safe" in table

@@ -45,9 +45,9 @@ def test_what_pods_that_just_run_suffer_is_told_without_disturbances(answer: Ans
 
 
 def test_it_is_told_for_how_many_orders_that_was_tried_and_whether_the_pods_come_back(answer: Answer) -> None:
-    [told] = [one for one in answer.answer_sentences(Direction.DOWN) if one.startswith("**Pods that just run")]
+    [told] = [one for one in answer.answer_sentences(Direction.DOWN) if one.startswith("**Running pods are affected")]
     assert "1 of the 2 without preparation" in told
-    assert "1 missing at the end: `kube-apiserver` refuses new ones" in told
+    assert "1 missing at the end: `kube-apiserver` rejects new ones" in told
     assert "To enable again brings them back" in told
 
 
@@ -57,7 +57,7 @@ def test_the_way_that_nobody_disturbs_is_told_step_by_step_with_a_scenario(evide
     assert harm.scenario is not None
     assert "delete:" not in harm.scenario
     assert 'id="undisturbed"' in page
-    assert "with nobody touching anything" in review.render(evidence)
+    assert "without disturbances" in review.render(evidence)
 
 
 def test_pods_that_ran_are_told_from_new_ones(answer: Answer) -> None:
@@ -72,8 +72,8 @@ def test_pods_that_ran_are_told_from_new_ones(answer: Answer) -> None:
 
 def test_what_a_document_does_not_name_is_said_to_be_added(answer: Answer) -> None:
     told = " ".join(answer.answer_sentences(Direction.UP))
-    assert '"as written" (apiserver; controller-manager, which it does not name, was put last in this sequence)' in told
-    assert "[Note on written orders](#note-on-written-orders)" in told
+    assert '"as written" (apiserver; controller-manager is not named there and was changed last)' in told
+    assert "[Note on documented orders](#note-on-documented-orders)" in told
 
 
 def test_a_preparation_that_is_safe_stands_before_orders_that_are_not(answer: Answer) -> None:
@@ -85,12 +85,12 @@ def test_a_preparation_that_is_safe_stands_before_orders_that_are_not(answer: An
 def test_what_a_component_does_by_its_place_stands_above_the_tables(answer: Answer, page: str) -> None:
     told = answer.describe_mechanism(Direction.UP)
     assert "`kube-apiserver` last: nothing" in told
-    assert "`kube-controller-manager` last: pods made and lost over and over" in told
-    assert page.index("In short, what all orders have in common") < page.index('id="up-0"')
+    assert "`kube-controller-manager` last: pods created and lost in a hot loop" in told
+    assert page.index("By the component that changes last, all orders have in common") < page.index('id="up-0"')
 
 
 def test_a_step_with_a_loop_says_how_the_tables_count_it(page: str) -> None:
-    assert "In the tables this step counts as: 1 evicted, 1 hot loop" in page
+    assert "In the tables this move counts as: 1 evicted, 1 hot loop" in page
 
 
 def test_the_scale_of_the_map_ends_where_the_harm_does() -> None:
@@ -116,7 +116,7 @@ def test_a_page_says_how_far_it_can_be_trusted(answer: Answer, evidence: Evidenc
 
 
 def test_every_word_for_harm_is_defined_before_the_first_table_of_orders(page: str) -> None:
-    assert page.index("The words used below") < page.index("All orders to enable")
+    assert page.index("Kinds of harm") < page.index("All orders to enable")
 
 
 def test_every_link_leads_somewhere(page: str) -> None:
@@ -144,7 +144,7 @@ def test_the_same_exploration_gives_the_same_page(explored: Exploration, page: s
 def test_the_pace_of_a_loop_is_told_and_drawn(explored: Exploration, page: str) -> None:
     rate = explored.rates[0].describe()
     assert rate in page
-    assert "How fast the loop of step" in page
+    assert "Rate of the hot loop of move" in page
 
 
 def test_what_mockkube_why_says_stands_at_the_step(page: str) -> None:
@@ -157,5 +157,5 @@ def test_what_mockkube_why_says_is_about_the_harm_at_which_it_stands(evidence: E
         one for replay in evidence.counterexamples for step in replay.replayed_moves for one in step.record.explanations
     ]
     assert told
-    words = {"evicted": "evicted it", "rejected": "refused it", "stuck": "kube-scheduler"}
+    words = {"evicted": "evicted it", "rejected": "rejected it", "stuck": "kube-scheduler"}
     assert [one.harm for one in told if words[one.harm] not in one.describe()] == []

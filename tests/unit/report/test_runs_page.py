@@ -42,7 +42,7 @@ def test_what_failed_stands_first_with_its_steps_open() -> None:
     page = render([PASSED, FAILED])
     assert page.index("What went wrong") < page.index("All runs") < page.index("How to read this")
     assert page.index(">mine <") < page.index("fine &lt;one&gt; <")
-    assert "<details open><summary>2 of 9 steps played" in page
+    assert "<details open><summary>2 of 9 steps run" in page
 
 
 def test_a_failed_run_decides_nothing_about_its_claim() -> None:

@@ -47,7 +47,7 @@ def test_a_component_shows_what_it_was_told_in_the_words_for_its_states() -> Non
     [lane] = drawn(*RUN, off, describer=Words()).components
     assert [(span.text, span.tone) for span in lane.spans] == [
         ("gate off", "idle"),
-        ("gate on", "told"),
+        ("gate on", "configured"),
         ("gate off", "idle"),
     ]
 

@@ -49,7 +49,7 @@ def test_gates_go_back_to_what_the_version_has() -> None:
         pytest.param("restart: kube", "restrat: kube", "'restrat' is no step of plans", id="a step that is none"),
         pytest.param("kind: Pod", "knd: Pod", "plan.yaml:9: ", id="a manifest without a kind"),
         pytest.param("claim: safe", "claim: fine", "'fine' is none of safe, harmful, none", id="a claim"),
-        pytest.param("kube-apiserver: {", "kube-apiservr: {", "no component is called so", id="a component"),
+        pytest.param("kube-apiserver: {", "kube-apiservr: {", "unknown component: choose one of", id="a component"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_remedy(old: str, new: str, complaint: str) -> None:

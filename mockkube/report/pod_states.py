@@ -1,11 +1,11 @@
-"""History of a pod: its states in order, and who deleted it."""
+"""States of a pod in order, and who deleted it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-_DRAWN: Final = re.compile(r"-[a-z0-9]{5}$")
+_GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}$")
 USER: Final = "the user"
 _NODE: Final = re.compile(r" on \S+")
 
@@ -21,7 +21,7 @@ class PodState:
 
 
 @dataclass(slots=True)
-class PodHistory:
+class PodStates:
     """States of one pod, and its deletion."""
 
     name: str
@@ -46,7 +46,11 @@ class PodHistory:
     @property
     def signature(self) -> tuple[str, ...]:
         """States without names of pods and nodes: pods with equal signatures share a lane."""
-        return (_DRAWN.sub("", self.name.strip()), *(_NODE.sub("", one.text) for one in self.states), self.end)
+        return (
+            _GENERATED_SUFFIX.sub("", self.name.strip()),
+            *(_NODE.sub("", one.text) for one in self.states),
+            self.end,
+        )
 
     def count_outcomes(self) -> Iterator[str]:
         """Yield the counters that the pod adds to: its last state, and whether it was evicted or failed before."""
@@ -60,35 +64,22 @@ class PodHistory:
             yield "were failed"
 
 
-def apply_merge_patch(old: Any, patch: Any) -> Any:
-    """Return an object with a JSON merge patch applied."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = apply_merge_patch(result.get(key), value)
-    return result
-
-
 def describe_state(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
     """Return the state of a pod: a text, its colour, and one word to count by."""
     status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName", "")
-    direction, at = status.get("phase", "Pending"), f" on {node}" if node else ""
+    phase, at = status.get("phase", "Pending"), f" on {node}" if node else ""
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
-    if direction == "Failed":
+    if phase == "Failed":
         return f"Failed{at}: {status.get('reason', '')}".rstrip(": "), "bad", "Failed"
     # Checked before the deletion timestamp: an evicted pod gets the condition first and is deleted right after.
     disrupted = conditions.get("DisruptionTarget", {})
     if disrupted.get("status") == "True":
         return f"evicted{at}: {disrupted.get('reason', '')}".rstrip(": "), "bad", "evicted"
     if (pod.get("metadata") or {}).get("deletionTimestamp"):
-        return f"being deleted{f' by {by}' if by else ''}{at}", "going", "being deleted"
+        return f"being deleted{f' by {by}' if by else ''}{at}", "terminating", "being deleted"
     # Of a pod with a node, Pending means that its kubelet has not started it yet.
-    if direction == "Pending" and not node:
+    if phase == "Pending" and not node:
         scheduled = conditions.get("PodScheduled", {})
         text = "Pending: unschedulable" if scheduled.get("reason") == "Unschedulable" else "Pending"
         return text, "wait", "Pending"
-    return f"{direction}{at}", "good" if direction in ("Running", "Succeeded") else "wait", direction
+    return f"{phase}{at}", "good" if phase in ("Running", "Succeeded") else "wait", phase
