@@ -1,7 +1,7 @@
 """What the store does in a second, per engine: `python tests/bench/store.py [URL...]`.
 
-Without a URL it measures memory, SQLite in a temporary folder, and, when MOCKKUBE_TEST_POSTGRES is set,
-PostgreSQL. The database named must be empty.
+Without a URL it measures memory, SQLite and a log in a temporary folder, and, when MOCKKUBE_TEST_POSTGRES is set,
+PostgreSQL. The database named must be empty. For a shared store, start an `etcd` and name it: mockkube-store://HOST:PORT.
 """
 
 import asyncio
@@ -139,4 +139,5 @@ def measured() -> Iterator[Callable[[], float]]:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         postgres = [url for url in [os.environ.get("MOCKKUBE_TEST_POSTGRES")] if url]
-        asyncio.run(main(sys.argv[1:] or ["memory:", f"sqlite:///{folder}/store.db", *postgres]))
+        local = ["memory:", f"sqlite:///{folder}/store.db", f"log:///{folder}/store"]
+        asyncio.run(main(sys.argv[1:] or [*local, *postgres]))

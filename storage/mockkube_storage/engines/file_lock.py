@@ -26,6 +26,7 @@ class FileLock:
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor = -1
+        self._locked: os.stat_result | None = None
 
     def acquire(self) -> None:
         """Acquire the lock. Raises Locked if another process has it, OSError if the file cannot be made."""
@@ -40,17 +41,19 @@ class FileLock:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
         self._descriptor = descriptor
+        self._locked = os.fstat(descriptor)
 
     def is_held(self) -> bool:
         """Return whether the lock file is still the one that was locked; another would let others in."""
         try:
-            present, ours = os.stat(f"{self._path}.lock"), os.fstat(self._descriptor)
+            present = os.stat(f"{self._path}.lock")
         except OSError:
             return False
-        return os.path.samestat(present, ours)
+        return self._locked is not None and os.path.samestat(present, self._locked)
 
     def release(self) -> None:
         """Release the lock, if it is held."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+            self._locked = None

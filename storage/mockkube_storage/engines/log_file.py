@@ -122,7 +122,8 @@ class LogFile:
         self._damage = ""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # what is stored may be secret
         self.size = size
-        self.cut_bytes = os.fstat(self._descriptor).st_size - size
+        self._opened = os.fstat(self._descriptor)
+        self.cut_bytes = self._opened.st_size - size
         os.ftruncate(self._descriptor, size)
 
     def write(self, data: bytes) -> None:
@@ -164,7 +165,7 @@ class LogFile:
             found = os.stat(self._path)
         except OSError:
             raise Unavailable(self._path, "it has been removed") from None
-        if not os.path.samestat(found, os.fstat(self._descriptor)):
+        if not os.path.samestat(found, self._opened):
             raise Unavailable(self._path, "it has been replaced by another file")
         if found.st_size != self.size:
             self._damage = f"another process has changed its size from {self.size} to {found.st_size} bytes"

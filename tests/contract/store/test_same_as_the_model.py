@@ -36,14 +36,14 @@ class Comparison(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.model = open_store("memory:")
         self.run(self.model.start())
-        self.run(self.open_engine())
+        self.open_engine()
 
     def fresh_url(self) -> str:
         raise NotImplementedError
 
-    async def open_engine(self) -> None:
+    def open_engine(self) -> None:
         self.opened = open_store(self.fresh_url())
-        await self.opened.start()
+        self.run(self.opened.start())
 
     async def restart_engine(self) -> None:
         await self.opened.close()
@@ -176,9 +176,9 @@ def test_any_commands_give_the_same_on_a_remote_store(serve: "Serve", clients: i
         class RemoteComparison(Comparison):
             """The clients of a server take turns; the server restarts with them."""
 
-            async def open_engine(self) -> None:
+            def open_engine(self) -> None:
                 self.directory = Path(folder) / str(next(directories))
-                await self.start_clients()
+                self.run(self.start_clients())
 
             async def start_clients(self) -> None:
                 self.stack = AsyncExitStack()
