@@ -44,6 +44,7 @@ def build_files(
         root=_kubelet_files(pod, container, start),
         user=find_user(pod, container),
         is_read_only=bool(security.get("readOnlyRootFilesystem")),
+        working_directory=container.get("workingDir") or find_image(container.get("image", "")).working_directory,
         pending=others.writes,
     )
 

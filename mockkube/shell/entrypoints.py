@@ -19,6 +19,8 @@ class ImageConfig:
     uid: int = 0
     gid: int = 0
     is_user_known: bool = False
+    working_directory: str = ""
+    """Empty if it is not known."""
     files: tuple[tuple[str, str], ...] = ()
     """Paths and texts of files that are known to be in the image."""
 
@@ -31,9 +33,10 @@ _IMAGES: Final = {
         (AGNHOST,),
         ("pause",),
         is_user_known=True,
+        working_directory="/",
         files=(("/localhost.crt", UNKNOWN), ("/localhost.key", UNKNOWN)),
     ),
-    "busybox": ImageConfig(is_user_known=True),
+    "busybox": ImageConfig(is_user_known=True, working_directory="/"),
     "pause": ImageConfig((PAUSE,), uid=65535, gid=65535, is_user_known=True),
     "httpd": ImageConfig(
         files=(("/usr/local/apache2/htdocs/index.html", "<html><body><h1>It works!</h1></body></html>\n"),)

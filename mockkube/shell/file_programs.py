@@ -294,6 +294,9 @@ def _run_id(shell: Shell, words: Sequence[str]) -> int:
     user = shell.machine.files.user
     groups = " ".join(str(one) for one in dict.fromkeys((user.gid, *sorted(user.groups))))
     match list(words):
+        case []:
+            listed = ",".join(_name_id(int(one)) for one in groups.split())
+            shell.print(f"uid={_name_id(user.uid)} gid={_name_id(user.gid)} groups={listed}\n")
         case ["-u"]:
             shell.print(f"{user.uid}\n")
         case ["-g"]:
@@ -303,6 +306,10 @@ def _run_id(shell: Shell, words: Sequence[str]) -> int:
         case _:
             raise Unsupported
     return 0
+
+
+def _name_id(number: int) -> str:
+    return "0(root)" if number == 0 else str(number)
 
 
 def _run_whoami(shell: Shell, words: Sequence[str]) -> int:

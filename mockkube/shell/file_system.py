@@ -150,11 +150,13 @@ class FileSystem:
         root: Mapping[str, File] | None = None,
         user: User | None = None,
         is_read_only: bool = False,
+        working_directory: str = "",
         pending: Iterable[FileWrite] = (),
     ) -> None:
         """Start with files of the root file system, and writes of others that appear when their time has come."""
         self.user = user or User()
         self._is_read_only = is_read_only
+        self._working_directory = working_directory
         files = {path: File(mode=DIRECTORY_MODE, is_directory=True) for path in _IMAGE_DIRECTORIES}
         files[_SCRATCH_DIRECTORY] = File(mode=_OPEN_MODE | _STICKY, is_directory=True)
         self._root = Volume(files={**files, **(root or {})}, is_known=False)
@@ -176,6 +178,7 @@ class FileSystem:
             [Mount(one.path, volumes[one.volume.name], one.sub_path, one.read_only) for one in self._mounts],
             user=self.user,
             is_read_only=self._is_read_only,
+            working_directory=self._working_directory,
         )
         other._root = other._volumes[""] = volumes[""]
         return other
@@ -313,9 +316,10 @@ class FileSystem:
 
     def absolute(self, path: str) -> str:
         """Return a path without `.`, `..` and double slashes."""
-        if not path.startswith("/"):
-            raise Unsupported  # the working directory of the image is not known
-        return posixpath.normpath(path).replace("//", "/")
+        # The working directory of most images is not known.
+        if not path or not (path.startswith("/") or self._working_directory):
+            raise Unsupported
+        return posixpath.normpath(posixpath.join(self._working_directory, path)).replace("//", "/")
 
     def _locate(self, path: str) -> _Place:
         absolute = self.absolute(path)

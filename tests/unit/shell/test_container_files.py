@@ -205,6 +205,8 @@ def test_owners_and_modes_decide(
         pytest.param("echo b > /v/new", "sh: can't create /v/new: Read-only file system\n", id="no writing"),
         pytest.param("cat /v/none", "cat: can't open '/v/none': No such file or directory\n", id="no such file"),
         pytest.param("id -u; id -G", "0\n0\n", id="root"),
+        pytest.param("id", "uid=0(root) gid=0(root) groups=0(root)\n", id="all of them"),
+        pytest.param("touch file; ls -l /file | awk '{print $3}'", "root\n", id="a relative path"),
         pytest.param("printf 'b 2\\na 1\\n' | sort | awk '{print $2 \"=\" $1}'", "1=a\n2=b\n", id="sort"),
         pytest.param("echo a,b,c | cut -d, -f2; echo x y | tr ' ' '-'", "b\nx-y\n", id="cut and tr"),
         pytest.param("if [ -x /v/a ]; then echo no; elif [ -d /v ]; then echo yes; fi", "yes\n", id="conditions"),
