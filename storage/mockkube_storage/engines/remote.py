@@ -5,233 +5,31 @@ server sends every commit in revision order, and the outcome of an own write in 
 returns, its event has been queued for the watchers of this process, after all events before it.
 """
 
-import asyncio
-import logging
-from contextlib import suppress
 from typing import Final
-from urllib.parse import urlsplit
 
-from mockkube_storage.errors import Compacted, FutureRevision, Unavailable, UnknownEngine
-from mockkube_storage.keys import check_key
-from mockkube_storage.model import Entry, Event, Page
-from mockkube_storage.remote.client import Replica, ServerConnection, connect
-from mockkube_storage.store import Store
-from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch
-from mockkube_storage.writes import Write
+from mockkube_storage.engines.replica_store import ReplicaStore, parse_addresses
+from mockkube_storage.errors import Unavailable
+from mockkube_storage.remote.client import ServerConnection, connect
+from mockkube_storage.replica import Replica
 
 SCHEME: Final = "mockkube-store://"
-# Delays between attempts to connect again.
-BACKOFF_SECONDS_FIRST: Final = 0.05
-BACKOFF_SECONDS_MAX: Final = 1.0
-# Time that a close waits for the outcome of writes.
-CLOSE_SECONDS_MAX: Final = 2.0
-
-_log = logging.getLogger(__name__)
 
 
-class RemoteStore(Store):
+class RemoteStore(ReplicaStore):
     """Client of a store's server; it takes the first address that answers."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._addresses = _parse_addresses(url)
-        self._replica = Replica(url)
-        self._connection: ServerConnection | None = None
-        self._keeper: asyncio.Task[None] | None = None
-        self._problem = ""
+        self._addresses = parse_addresses(url.removeprefix(SCHEME).rstrip("/"), url, f"{SCHEME}host:port[,host:port]")
+        super().__init__(url)
 
-    @property
-    def revision(self) -> int:
-        """Revision up to which this process has received all events."""
-        return self._replica.hub.revision
-
-    @property
-    def problem(self) -> str:
-        """Reason why the server cannot be reached, or did not keep the last write; empty if there is none."""
-        return self._problem or self._replica.server_problem
-
-    async def start(self) -> None:
-        """Connect, and load all entries."""
-        assert self._keeper is None, "started twice"
-        self._replica = Replica(self._url)
-        self._problem = ""
-        self._connection = await self._connect()
-        self._keeper = asyncio.create_task(self._stay_connected(self._connection))  # noqa: TID251  `close` awaits it
-
-    async def close(self) -> None:
-        """Wait for writes under way, then disconnect and end the watchers."""
-        keeper, self._keeper = self._keeper, None
-        if keeper is None:
-            return
-        connection, self._connection = self._connection, None
-        try:
-            if connection is not None:
-                async with asyncio.timeout(CLOSE_SECONDS_MAX):
-                    await connection.finish_writes()
-        except TimeoutError:
-            _log.warning("store %s: the server has not answered all writes", self._url)
-        finally:
-            if connection is not None:
-                connection.close("it has been closed")
-            self._replica.hub.end(Unavailable(self._url, "it has been closed"))
-            keeper.cancel()
-        await asyncio.wait([keeper])
-        if connection is not None:
-            await connection.lost.wait()
-
-    async def current_revision(self) -> int:
-        """Ask the server, unless it has promised that nobody else writes at present."""
-        connection = self._live_connection
-        if not connection.is_sole:
-            await connection.read_revision()
-        return self.revision
-
-    async def poll(self) -> None:
-        """Receive everything that is committed by now."""
-        await self.current_revision()
-
-    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Return the current entry from the replica; ask the server for older versions."""
-        if await self._is_current(revision):
-            return self._replica.current.get(key)
-        page = await self._live_connection.get(key, revision)
-        return page.entries[0] if page.entries else None
-
-    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Return current entries from the replica; ask the server for older versions."""
-        if await self._is_current(revision):
-            return self._replica.current.page(prefix, start=start, limit=limit, revision=self.revision)
-        connection = self._live_connection
-        entries: list[Entry] = []
-        while True:
-            part_limit = limit - len(entries) if limit else 0
-            part = await connection.list(prefix, start=start, limit=part_limit, revision=revision)
-            entries += part.entries
-            if not part.has_more or (limit and len(entries) >= limit):
-                return Page(tuple(entries), revision, part.remaining)
-            start = part.entries[-1].key + "\0"  # the least key after it
-
-    async def create(self, key: str, value: bytes) -> Entry:
-        """Create the key at the server."""
-        return await self._write(Write(key, value, None))
-
-    async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
-        """Replace the entry at the server."""
-        return await self._write(Write(key, value, expected))
-
-    async def delete(self, key: str, *, expected: int) -> Entry:
-        """Delete the entry at the server."""
-        return await self._write(Write(key, None, expected))
-
-    def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
-        """Watch a prefix; events that the replica no longer has are read from the server first."""
-        self._check_started()
-        history = _History(self, self._replica.generation)
-        return Watch(self._replica.hub, history, prefix, after=after, events_max=events_max)
-
-    async def compact(self, revision: int) -> None:
-        """Compact the store of the server, for all its clients."""
-        await self._live_connection.compact(revision)
-
-    async def read_history(self, generation: int, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """Return the next part of a watcher's history."""
-        self._check_generation(generation, after)
-        answer = await self._live_connection.read_history(prefix, after)
-        self._check_generation(generation, after)
-        return answer
-
-    def _check_generation(self, generation: int, after: int) -> None:
-        # The replica has been loaded anew: revisions before may be those of another store.
-        if generation != self._replica.generation:
-            raise Compacted(after, self.revision)
-
-    async def _is_current(self, revision: int) -> bool:
-        """Return whether the replica is at a revision, or at the newest one for 0. Raises as reads do."""
-        if revision:
-            connection = self._live_connection
-            if revision > self.revision:
-                await connection.read_revision()
-                if revision > self.revision:
-                    raise FutureRevision(revision, self.revision)
-            if revision < self._replica.compacted:
-                raise Compacted(revision, self._replica.compacted)
-            return revision == self.revision
-        await self.current_revision()
-        return True
-
-    async def _write(self, write: Write) -> Entry:
-        check_key(write.key)
-        return await self._live_connection.write(write)
-
-    @property
-    def _live_connection(self) -> ServerConnection:
-        self._check_started()
-        if self._connection is None:
-            raise Unavailable(self._url, self._problem)
-        return self._connection
-
-    def _check_started(self) -> None:
-        if self._keeper is None:
-            raise Unavailable(self._url, "it is not started, or has been closed")
+    def _make_replica(self) -> Replica:
+        return Replica(self._where)
 
     async def _connect(self) -> ServerConnection:
-        """Return a live connection to the first address that answers. Raises Unavailable."""
         causes = []
         for host, port in self._addresses:
             try:
                 return await connect(host, port, self._replica)
             except Unavailable as error:
                 causes.append(error.cause)
-        raise Unavailable(self._url, "; ".join(causes))
-
-    async def _stay_connected(self, connection: ServerConnection) -> None:
-        """Connect again whenever the connection breaks, until cancelled."""
-        while True:
-            await connection.closed.wait()
-            self._connection = None
-            self._problem = connection.reason
-            _log.warning("store %s: %s", self._url, self._problem)
-            connection = await self._reconnect()
-            _log.warning("store %s: connected again", self._url)
-            self._connection = connection
-            self._problem = self._replica.server_problem = ""
-
-    async def _reconnect(self) -> ServerConnection:
-        """Connect again, with backoff."""
-        delay = BACKOFF_SECONDS_FIRST
-        while True:
-            try:
-                return await self._connect()
-            except Unavailable as error:
-                self._problem = error.cause
-            with suppress(TimeoutError):
-                async with asyncio.timeout(delay):
-                    await asyncio.Future()
-            delay = min(2 * delay, BACKOFF_SECONDS_MAX)
-
-
-class _History:
-    """Watch history of one load of the replica."""
-
-    def __init__(self, store: RemoteStore, generation: int) -> None:
-        self._store = store
-        self._generation = generation
-
-    async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """Return the next part, read from the server."""
-        return await self._store.read_history(self._generation, prefix, after)
-
-
-def _parse_addresses(url: str) -> list[tuple[str, int]]:
-    """Return the addresses of a URL. Raises UnknownEngine."""
-    addresses = []
-    for part in url.removeprefix(SCHEME).rstrip("/").split(","):
-        try:
-            split = urlsplit(f"//{part}")
-            host, port = split.hostname, split.port
-        except ValueError:
-            host = port = None
-        if not host or port is None:
-            raise UnknownEngine(url, f"{SCHEME}host:port[,host:port]")
-        addresses.append((host, port))
-    return addresses
+        raise Unavailable(self._where, "; ".join(causes))

@@ -7,20 +7,17 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from mockkube_storage.current import CurrentEntries
 from mockkube_storage.encoding import DELETE, ENTRY, PUT, Malformed, decode_entries, decode_item, decode_text, unpack
-from mockkube_storage.errors import Compacted, Conflict, StoreError, Unavailable
-from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page, delete_event, put_event
+from mockkube_storage.errors import Conflict, StoreError, Unavailable
+from mockkube_storage.model import Entry, Event, Page, delete_event, put_event
 from mockkube_storage.remote import messages
 from mockkube_storage.remote.messages import Answer, FrameReader, Outcome, Request, frame
-from mockkube_storage.watch import WatchHub
+from mockkube_storage.replica import Replica
 from mockkube_storage.writes import PendingCommit, Write
 
 # Time in which a server has to accept a connection and to answer the greeting.
 CONNECT_SECONDS_MAX: Final = 5.0
 HEAD_BYTES_MAX: Final = 16 * 1024
-# Events kept in memory for watchers that come back.
-RECENT_EVENTS_MAX: Final = 4_096
 # A server that owes an answer and sends nothing for this many checks is taken for dead.
 CHECK_SECONDS: Final = 10.0
 SILENT_CHECKS_MAX: Final = 3
@@ -28,44 +25,6 @@ SILENT_CHECKS_MAX: Final = 3
 WAITING_MAX: Final = 65_536
 # Bytes that wait to be sent to the server; one more write raises Unavailable.
 UNSENT_BYTES_MAX: Final = 256 * 1024 * 1024
-
-
-class Replica:
-    """Copy of the entries of a server's store, and the hub of this process's watchers."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.store_id = messages.NO_STORE_ID
-        self.current = CurrentEntries()
-        self.hub = WatchHub(REVISION_FIRST, recent_max=RECENT_EVENTS_MAX)
-        self.compacted = 0
-        self.generation = 0  # how often it has been loaded
-        self.server_problem = ""  # why the server did not keep the last write
-
-    def load(self, store_id: bytes, entries: list[Entry], revision: int) -> None:
-        """Replace everything; the watchers end, because events are missing."""
-        self.current = CurrentEntries(entries)
-        if self.store_id == messages.NO_STORE_ID:
-            self.hub = WatchHub(revision, recent_max=RECENT_EVENTS_MAX)
-        else:
-            self.hub.skip_to(revision, Compacted(self.hub.revision, revision))
-        self.store_id = store_id
-        self.compacted = 0
-        self.generation += 1
-
-    def publish(self, events: list[Event]) -> None:
-        """Apply and publish the events of a commit. Raises Malformed unless they follow those before."""
-        if events[0].revision <= self.hub.revision:
-            raise Malformed(f"revision {events[0].revision} after {self.hub.revision}")
-        for event in events:
-            self.current.apply(event)
-        self.hub.publish(events)
-
-    def set_compacted(self, revision: int) -> None:
-        """Record up to where the server has compacted."""
-        if revision > self.compacted:
-            self.compacted = revision
-            self.hub.forget(min(revision, self.hub.revision))
 
 
 @dataclass(slots=True)

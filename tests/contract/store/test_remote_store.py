@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from mockkube_storage import replica
 from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.engines.log import LogStore
 from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavailable, UnknownEngine
@@ -368,7 +369,7 @@ async def test_what_is_larger_than_one_answer_comes_in_parts(
 ) -> None:
     monkeypatch.setattr(connection, "PART_BYTES_MAX", 10_000)
     monkeypatch.setattr(connection, "PAGE_BYTES_MAX", 10_000)
-    monkeypatch.setattr(client, "RECENT_EVENTS_MAX", 1)
+    monkeypatch.setattr(replica, "RECENT_EVENTS_MAX", 1)
     async with LogStore(directory, fsync=False) as served, serve(served) as url, open_store(url) as store:
         entries = [await store.create(f"/{n:03}", b"x" * 1000) for n in range(100)]
         then = store.revision
