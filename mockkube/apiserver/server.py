@@ -19,8 +19,8 @@ from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.admission.plugins.service_account import ServiceAccount
 from mockkube.apiserver.admission.policies.expressions import validate_expression
-from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.aggregation.availability_controller import AvailabilityController
 from mockkube.apiserver.aggregation.service_resolver import NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
@@ -30,17 +30,17 @@ from mockkube.apiserver.authorization.authorizer import DEFAULT_MODES, RBAC, Aut
 from mockkube.apiserver.authorization.bootstrap_roles import bootstrap_rbac
 from mockkube.apiserver.authorization.escalation import EscalationCheck
 from mockkube.apiserver.custom.lazy_crd_controller import LazyCrdController
-from mockkube.apiserver.http import reviews
-from mockkube.apiserver.http.audit import RequestAuditor
-from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.http.authorization import RequestAuthorizer
-from mockkube.apiserver.http.health import HealthCheck
+from mockkube.apiserver.http.filters.audit import RequestAuditor
+from mockkube.apiserver.http.filters.authentication import Authenticator
+from mockkube.apiserver.http.filters.authorization import RequestAuthorizer
+from mockkube.apiserver.http.handlers import reviews
+from mockkube.apiserver.http.handlers.health import HealthCheck
+from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
+from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
+from mockkube.apiserver.http.handlers.zpages import ZpagesComponent
 from mockkube.apiserver.http.metrics import ApiServerMetrics, register_version_and_gates
-from mockkube.apiserver.http.non_resource_paths import NonResourcePaths
-from mockkube.apiserver.http.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.http.webhook_client import WebhookClient
-from mockkube.apiserver.http.zpages import ZpagesComponent
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.post_start_hooks.authentication_trust import front_proxy_data
 from mockkube.apiserver.post_start_hooks.event_expiry import EventExpiry

@@ -38,9 +38,9 @@ from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
     from mockkube.apiserver.audit.auditor import Auditor
-    from mockkube.apiserver.http.authentication import Authenticator
-    from mockkube.apiserver.http.request_header import RequestHeaderAuthenticator
-    from mockkube.apiserver.http.token_webhook import TokenWebhook
+    from mockkube.apiserver.http.filters.authentication import Authenticator
+    from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator
+    from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
     from mockkube.apiserver.server import ApiServerOptions
     from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
@@ -226,7 +226,7 @@ def make_server_options(
 
 
 def _make_authenticator(options: KubeApiserverOptions) -> "Authenticator":
-    from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.http.filters.authentication import Authenticator
     from mockkube.apiserver.identity.user import ANONYMOUS_USER
 
     audiences = options.values["api-audiences"] or options.issuers
@@ -240,7 +240,7 @@ def _make_authenticator(options: KubeApiserverOptions) -> "Authenticator":
 
 
 def _make_request_header_authenticator(options: KubeApiserverOptions) -> "RequestHeaderAuthenticator | None":
-    from mockkube.apiserver.http.request_header import RequestHeaderAuthenticator, RequestHeaderOptions
+    from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator, RequestHeaderOptions
 
     values = options.values
     if not values["requestheader-client-ca-file"]:
@@ -251,7 +251,7 @@ def _make_request_header_authenticator(options: KubeApiserverOptions) -> "Reques
 
 
 def _make_token_webhook(options: KubeApiserverOptions, audiences: Sequence[str]) -> "TokenWebhook | None":
-    from mockkube.apiserver.http.token_webhook import TokenWebhook
+    from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
     from mockkube.client.kubeconfig import KubeconfigError, load
 
     values = options.values

@@ -8,9 +8,9 @@ from typing import Any, TypedDict
 
 from mockkube.api.decoding import documents
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
-from mockkube.apiserver.http.negotiation import PROTOBUF
-from mockkube.apiserver.http.observed_request import ObservedRequest
-from mockkube.apiserver.http.request_context import parse_document
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest
+from mockkube.apiserver.http.requests.request_context import parse_document
+from mockkube.apiserver.http.responses.negotiation import PROTOBUF
 
 
 class RequestFilter(TypedDict, total=False):

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final, Unpack
 
 from mockkube.api.protobuf.envelope import ProtobufSerializer
-from mockkube.apiserver.http.observed_request import ObservedRequest
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.runtime.clock import RealClock
 from mockkube.testing.recorded_request import RecordedRequest, RequestFilter
 

@@ -4,37 +4,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.apiserver.admission.always_deny import AlwaysDeny
-from mockkube.apiserver.admission.always_pull_images import AlwaysPullImages
-from mockkube.apiserver.admission.certificates import (
+from mockkube.apiserver.admission.plugins.always_deny import AlwaysDeny
+from mockkube.apiserver.admission.plugins.always_pull_images import AlwaysPullImages
+from mockkube.apiserver.admission.plugins.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from mockkube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
-from mockkube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
-from mockkube.apiserver.admission.deny_service_external_ips import DenyServiceExternalIPs
-from mockkube.apiserver.admission.extended_resource_toleration import ExtendedResourceToleration
-from mockkube.apiserver.admission.limit_pod_hard_anti_affinity_topology import LimitPodHardAntiAffinityTopology
-from mockkube.apiserver.admission.limit_ranger import LimitRanger
-from mockkube.apiserver.admission.namespace_exists import NamespaceExists
-from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from mockkube.apiserver.admission.node_restriction import NodeRestriction
-from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from mockkube.apiserver.admission.pod_node_selector import PodNodeSelector
-from mockkube.apiserver.admission.pod_resize_validator import PodResizeValidator
-from mockkube.apiserver.admission.pod_security import PodSecurity
-from mockkube.apiserver.admission.pod_toleration_restriction import PodTolerationRestriction
-from mockkube.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from mockkube.apiserver.admission.plugins.default_classes import DefaultIngressClass, DefaultStorageClass
+from mockkube.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from mockkube.apiserver.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from mockkube.apiserver.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
+from mockkube.apiserver.admission.plugins.limit_pod_hard_anti_affinity_topology import LimitPodHardAntiAffinityTopology
+from mockkube.apiserver.admission.plugins.limit_ranger import LimitRanger
+from mockkube.apiserver.admission.plugins.namespace_exists import NamespaceExists
+from mockkube.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from mockkube.apiserver.admission.plugins.node_restriction import NodeRestriction
+from mockkube.apiserver.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from mockkube.apiserver.admission.plugins.pod_node_selector import PodNodeSelector
+from mockkube.apiserver.admission.plugins.pod_resize_validator import PodResizeValidator
+from mockkube.apiserver.admission.plugins.pod_security import PodSecurity
+from mockkube.apiserver.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
+from mockkube.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
+from mockkube.apiserver.admission.plugins.priority import Priority
+from mockkube.apiserver.admission.plugins.resource_quota import ResourceQuota
+from mockkube.apiserver.admission.plugins.runtime_class import RuntimeClass
+from mockkube.apiserver.admission.plugins.service_account import ServiceAccount
+from mockkube.apiserver.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
+from mockkube.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from mockkube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
-from mockkube.apiserver.admission.priority import Priority
-from mockkube.apiserver.admission.resource_quota import ResourceQuota
-from mockkube.apiserver.admission.runtime_class import RuntimeClass
-from mockkube.apiserver.admission.service_account import ServiceAccount
-from mockkube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
-from mockkube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from mockkube.apiserver.registry.admission import AdmissionPlugin
 

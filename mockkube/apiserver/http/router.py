@@ -9,19 +9,24 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.decoding import documents
 from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
-from mockkube.apiserver.http import handlers, request_info, subresources
-from mockkube.apiserver.http.audit import RequestAuditor
-from mockkube.apiserver.http.authentication import Authenticator, bearer_token
-from mockkube.apiserver.http.authorization import RequestAuthorizer, get_path_attributes, get_resource_attributes
 from mockkube.apiserver.http.connections import Http2Request
+from mockkube.apiserver.http.filters.audit import RequestAuditor
+from mockkube.apiserver.http.filters.authentication import Authenticator, bearer_token
+from mockkube.apiserver.http.filters.authorization import (
+    RequestAuthorizer,
+    get_path_attributes,
+    get_resource_attributes,
+)
+from mockkube.apiserver.http.handlers import resource_handlers, subresources
+from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
+from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
-from mockkube.apiserver.http.non_resource_paths import NonResourcePaths
-from mockkube.apiserver.http.open_watches import OpenWatches
-from mockkube.apiserver.http.proxy_handler import ProxyHandler
-from mockkube.apiserver.http.request_context import RequestContext, parse_query
-from mockkube.apiserver.http.request_info import RequestInfo
 from mockkube.apiserver.http.request_metrics import RequestLabels
-from mockkube.apiserver.http.resource_request import ResourceRequest
+from mockkube.apiserver.http.requests import request_info
+from mockkube.apiserver.http.requests.open_watches import OpenWatches
+from mockkube.apiserver.http.requests.request_context import RequestContext, parse_query
+from mockkube.apiserver.http.requests.request_info import RequestInfo
+from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.identity.user import (
     ALL_UNAUTHENTICATED,
     ANONYMOUS_USER,
@@ -180,7 +185,7 @@ class Router:
         )
         if resource.kind.deprecation:
             scope.warn([resource.kind.deprecation])
-        choose = subresources.find_handler if info.subresource else handlers.find_handler
+        choose = subresources.find_handler if info.subresource else resource_handlers.find_handler
         return await choose(info, resource)(ResourceRequest(registry, resource, info, context, scope))
 
     async def _respond_core_page(

@@ -14,7 +14,7 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:
-    from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.http.filters.authentication import Authenticator
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Credentials:
 
 def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Authenticator":
     """Return the authenticator; without TLS and without a configured token, every client is the administrator."""
-    from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.http.filters.authentication import Authenticator
     from mockkube.apiserver.identity.user import ANONYMOUS_USER, UNSECURED_USER, User
 
     # kubectl sends no credentials over plain HTTP, so only a token that the user configured can be required there

@@ -9,10 +9,11 @@ from aiohttp import web
 from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
-from mockkube.apiserver.http import negotiation, rendering, request_info
-from mockkube.apiserver.http.observed_request import ObservedRequest, observing
-from mockkube.apiserver.http.request_context import RequestContext, parse_query
-from mockkube.apiserver.http.request_info import RequestInfo
+from mockkube.apiserver.http.requests import request_info
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest, observing
+from mockkube.apiserver.http.requests.request_context import RequestContext, parse_query
+from mockkube.apiserver.http.requests.request_info import RequestInfo
+from mockkube.apiserver.http.responses import negotiation, rendering
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.apiserver.registry.options import Query, parse_bool
 from mockkube.apiserver.registry.registry import Registry

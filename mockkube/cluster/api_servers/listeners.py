@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from mockkube.apiserver.http.cross_site import CrossSiteGuard
-from mockkube.apiserver.http.failed_authentication_throttle import FailedAuthenticationThrottle
+from mockkube.apiserver.http.filters.cross_site import CrossSiteGuard
+from mockkube.apiserver.http.filters.failed_authentication_throttle import FailedAuthenticationThrottle
 from mockkube.cluster.api_servers.api_server import Server
 from mockkube.cluster.api_servers.fault_injection_middleware import FaultInjectionMiddleware
 from mockkube.cluster.api_servers.request_gate import RequestGate

@@ -6,9 +6,9 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import NotFound, Unavailable
-from mockkube.apiserver.http.non_resource_paths import METRICS_MEDIA
-from mockkube.apiserver.http.resource_request import ResourceRequest as Request
-from mockkube.apiserver.http.zpages import Zpages, ZpagesComponent
+from mockkube.apiserver.http.handlers.non_resource_paths import METRICS_MEDIA
+from mockkube.apiserver.http.handlers.zpages import Zpages, ZpagesComponent
+from mockkube.apiserver.http.requests.resource_request import ResourceRequest as Request
 from mockkube.cluster.components.component_controller import ComponentController
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.effective_flags import make_effective_flags

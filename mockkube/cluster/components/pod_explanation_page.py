@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, NotFound, Unavailable
-from mockkube.apiserver.http.negotiation import JSON, parse_accept
-from mockkube.apiserver.http.request_context import TEXT, RequestContext
-from mockkube.apiserver.http.resource_request import ResourceRequest as Request
+from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
+from mockkube.apiserver.http.requests.resource_request import ResourceRequest as Request
+from mockkube.apiserver.http.responses.negotiation import JSON, parse_accept
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.registry.options import first_value
 from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import pytest_asyncio
 
-from mockkube.apiserver.http import connections, request_context, watch_server
+from mockkube.apiserver.http import connections
+from mockkube.apiserver.http.handlers import watch_server
+from mockkube.apiserver.http.requests import request_context
 
 if TYPE_CHECKING:
     from tests.contract.api.conftest import Api

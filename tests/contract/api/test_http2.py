@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import pytest
 
-from mockkube.apiserver.http import watch_server
+from mockkube.apiserver.http.handlers import watch_server
 from mockkube.apiserver.http2 import frames
 from mockkube.apiserver.http2.errors import ErrorCode
 from mockkube.cluster.cluster import Cluster

@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.http.open_watches import OpenWatches
+from mockkube.apiserver.http.filters.authentication import Authenticator
+from mockkube.apiserver.http.requests.open_watches import OpenWatches
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint

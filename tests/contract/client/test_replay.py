@@ -6,7 +6,7 @@ import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import Conflict
-from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions

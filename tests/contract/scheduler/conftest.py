@@ -10,7 +10,7 @@ from mockkube_storage.engines.memory import MemoryStore
 from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint

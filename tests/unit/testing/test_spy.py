@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.protobuf.envelope import ProtobufSerializer
-from mockkube.apiserver.http.observed_request import ObservedRequest
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.features.versions import DEFAULT
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.testing.spy import Spy

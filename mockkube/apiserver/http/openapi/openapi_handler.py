@@ -8,9 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
-from mockkube.apiserver.http.negotiation import JSON, parse_accept
 from mockkube.apiserver.http.openapi.openapi_documents import CustomSchemaMap, OpenApiDocument, OpenApiDocuments
-from mockkube.apiserver.http.request_context import TEXT, RequestContext
+from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
+from mockkube.apiserver.http.responses.negotiation import JSON, parse_accept
 from mockkube.apiserver.registry.options import first_value
 from mockkube.apiserver.registry.registry import Registry
 

@@ -11,9 +11,9 @@ from aiohttp import web
 
 from mockkube.api.errors import BadRequest, Forbidden, Internal
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.http.authorization import get_resource_attributes
-from mockkube.apiserver.http.request_context import RequestContext
-from mockkube.apiserver.http.resource_request import ResourceRequest
+from mockkube.apiserver.http.filters.authorization import get_resource_attributes
+from mockkube.apiserver.http.requests.request_context import RequestContext
+from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.streaming import port_forward, spdy_streams, websocket_streams
 from mockkube.apiserver.http.streaming.channels import (
     LEGACY_PROTOCOLS,

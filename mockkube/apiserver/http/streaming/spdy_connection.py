@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 from multidict import CIMultiDict
 
-from mockkube.apiserver.http.request_context import RequestContext
+from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import websocket_streams
 from mockkube.apiserver.http.streaming.spdy_frames import (
     ControlFrame,

@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 from mockkube.api.types import Object
-from mockkube.apiserver.http.request_context import RequestContext
+from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import channels, spdy_connection
 from mockkube.apiserver.http.streaming.channels import ChannelMessage
 from mockkube.apiserver.http.streaming.spdy_connection import SpdyConnection

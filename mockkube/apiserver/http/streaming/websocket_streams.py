@@ -10,7 +10,7 @@ from aiohttp import WSMsgType, web
 from multidict import CIMultiDict
 
 from mockkube.api.types import Object
-from mockkube.apiserver.http.request_context import TEXT, RequestContext
+from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.streaming import channels
 from mockkube.apiserver.http.streaming.channels import ChannelMessage, ChannelProtocol, ProtocolViolation
 from mockkube.apiserver.http.streaming.streams import IDLE_SECONDS_MAX, WRITE_SECONDS_MAX, ClientGone, StreamOptions

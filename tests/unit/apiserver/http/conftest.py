@@ -10,9 +10,9 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from mockkube.apiserver.http import request_info
-from mockkube.apiserver.http.request_context import RequestContext
-from mockkube.apiserver.http.request_info import RequestInfo
+from mockkube.apiserver.http.requests import request_info
+from mockkube.apiserver.http.requests.request_context import RequestContext
+from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 
 ADMIN = User("admin", groups=(MASTERS_GROUP, "system:authenticated"))

@@ -13,7 +13,7 @@ from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.http.openapi.openapi_handler import OpenApiHandler
-from mockkube.apiserver.http.request_context import RequestContext, parse_query
+from mockkube.apiserver.http.requests.request_context import RequestContext, parse_query
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.errors import BadRequest
-from mockkube.apiserver.http.subresources import split_name_port
+from mockkube.apiserver.http.handlers.subresources import split_name_port
 
 
 @pytest.mark.parametrize(

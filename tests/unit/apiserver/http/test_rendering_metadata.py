@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from mockkube.apiserver.http.negotiation import Representation
-from mockkube.apiserver.http.rendering import OutputOptions, render_object
+from mockkube.apiserver.http.responses.negotiation import Representation
+from mockkube.apiserver.http.responses.rendering import OutputOptions, render_object
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions

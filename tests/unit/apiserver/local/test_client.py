@@ -9,7 +9,7 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.model import Entry
 
 from mockkube.api.errors import Expired, Forbidden, Internal, NotFound, Unavailable
-from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.local.kind_view import REPLACED_MAX

@@ -9,7 +9,7 @@ import pytest_asyncio
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import ApiError, Expired, Forbidden, NotFound, Unavailable
-from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity

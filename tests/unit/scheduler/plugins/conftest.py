@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint

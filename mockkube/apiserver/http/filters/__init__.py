@@ -1,0 +1,1 @@
+"""Filters before the handlers (upstream: endpoints/filters): authenticate, authorize, audit, throttle, refuse."""

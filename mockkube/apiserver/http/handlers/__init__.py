@@ -1,0 +1,1 @@
+"""Handlers: each answers requests of one kind (upstream: endpoints/handlers). Read resource_handlers.py first."""

@@ -1,0 +1,1 @@
+"""Requests: their body, path and query as filters and handlers see them. Read request_context.py first."""

@@ -1,0 +1,1 @@
+"""Responses: negotiate the format, render objects, lists and tables. Read rendering.py first."""
