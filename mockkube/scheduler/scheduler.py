@@ -1,4 +1,4 @@
-"""kube-scheduler: informers, snapshot, queue, profiles, and the workers that schedule pods."""
+"""kube-scheduler: informers, cache, queue, profiles, and the workers that schedule pods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mockkube.matching.taints import TaintRules
 from mockkube.proposals.component_extensions import make_device_taint_rules, make_selector_operators, make_taint_rules
 from mockkube.proposals.expression_metrics import ExpressionMetrics
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.component import ComponentDependencies as PartContext
+from mockkube.runtime.component import ComponentDependencies
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Worker
 from mockkube.runtime.virtual_time import VirtualClock
@@ -27,13 +27,13 @@ from mockkube.scheduler.cycle.failure_handler import FailureHandler
 from mockkube.scheduler.cycle.feasible_nodes import NextStartNode
 from mockkube.scheduler.cycle.scheduling_algorithm import SchedulingAlgorithm
 from mockkube.scheduler.cycle.scheduling_cycle import SchedulingCycle, SchedulingCycleDependencies
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.interface import PluginDependencies
 from mockkube.scheduler.framework.log_buffer import LogBuffer
 from mockkube.scheduler.framework.metrics import Labels, SchedulerMetrics
-from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.pod_status_writer import PodStatusWriter
-from mockkube.scheduler.framework.snapshot import Snapshot
-from mockkube.scheduler.preemption.executor import Executor, ExecutorDependencies
+from mockkube.scheduler.preemption.executor import ExecutorDependencies, PreemptionExecutor
 from mockkube.scheduler.profile import profiles
 from mockkube.scheduler.profile.framework import Framework
 from mockkube.scheduler.profile.framework_handle import FrameworkHandle
@@ -42,7 +42,7 @@ from mockkube.scheduler.queue.queueing_hints import QueueingHints
 from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue, SchedulingQueueConfig
 
 # From this version on events about victims name the preemptor in their text only, not as related object.
-_PREEMPTOR_UNRELATED_SINCE: Final = Version(1, 36)
+_EVENT_WITHOUT_PREEMPTOR_SINCE: Final = Version(1, 36)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SchedulerSemantics:
     """Taint, selector and resource rules of one scheduler version with its gates."""
 
     caps: Capabilities
-    requests: RequestReader
+    requests: PodRequestCalculator
     taints: TaintRules
     expressions: ExpressionCache
     log: LogBuffer
@@ -61,14 +61,14 @@ class SchedulerSemantics:
         expressions = ExpressionCache()
         return cls(
             caps,
-            RequestReader(caps),
+            PodRequestCalculator(caps),
             make_taint_rules(caps, expressions.compile_expression, log.error),
             expressions,
             log,
         )
 
     def plugin_dependencies(
-        self, client: Client, informers: InformerFactory, snapshot: Snapshot, clock: Clock, random: Random
+        self, client: Client, informers: InformerFactory, cache: Cache, clock: Clock, random: Random
     ) -> PluginDependencies:
         """Return the dependencies of plugins, without their handle."""
         return PluginDependencies(
@@ -76,7 +76,7 @@ class SchedulerSemantics:
             clock=clock,
             client=client,
             informers=informers,
-            nodes=snapshot,
+            nodes=cache,
             taints=self.taints,
             selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
@@ -89,7 +89,7 @@ class SchedulerSemantics:
 class Scheduler:
     """Scheduler at one version with one set of gates; what it remembers is lost when it stops."""
 
-    def __init__(self, dependencies: PartContext[Client, Capabilities], configuration: Configuration) -> None:
+    def __init__(self, dependencies: ComponentDependencies[Client, Capabilities], configuration: Configuration) -> None:
         owner, client, clock, random = (
             dependencies.component,
             dependencies.client,
@@ -101,7 +101,7 @@ class Scheduler:
         self._log = LogBuffer(dependencies.log, clock)
         self.semantics = SchedulerSemantics.from_capabilities(caps, self._log)
         self.informers = InformerFactory(client, clock, owner=owner, hot_loops=dependencies.hot_loops)
-        self.snapshot = Snapshot(self.semantics.requests)
+        self.cache = Cache(self.semantics.requests)
         self.nominator = Nominator(pending_pod_lister(self.informers))
         self.metrics = SchedulerMetrics()
         # In virtual time one after the other: parallel requests would complete in an order that no seed controls.
@@ -131,20 +131,18 @@ class Scheduler:
 
     def _build_algorithms(self, random: Random) -> dict[str, SchedulingAlgorithm]:
         """Build the profiles; they share the node at which the next search starts."""
-        dependencies = self.semantics.plugin_dependencies(
-            self.client, self.informers, self.snapshot, self.clock, random
-        )
-        rotation = NextStartNode()
+        dependencies = self.semantics.plugin_dependencies(self.client, self.informers, self.cache, self.clock, random)
+        next_start = NextStartNode()
         algorithms = {}
         for settings in self.configuration.profiles:
             handle = FrameworkHandle()
             self._handles.append(handle)
             profile = profiles.build_profile(settings, handle.with_handle(dependencies))
-            framework = Framework(profile, self.snapshot, self.nominator, self.clock, self.metrics, self._log)
+            framework = Framework(profile, self.cache, self.nominator, self.clock, self.metrics, self._log)
             handle.framework, handle.recorder = framework, self._recorder
             percentage = self.configuration.percentage_of_nodes_to_score
             algorithms[profile.name] = SchedulingAlgorithm(
-                framework, random, percentage_of_nodes_to_score=percentage, next_start=rotation
+                framework, random, percentage_of_nodes_to_score=percentage, next_start=next_start
             )
         return algorithms
 
@@ -176,7 +174,7 @@ class Scheduler:
         )
         nominates = self.semantics.caps.enabled("NominatedNodeNameForExpectation")
         binding_dependencies = BindingDependencies(
-            self.snapshot,
+            self.cache,
             self.queue,
             failure_handler,
             writer,
@@ -196,16 +194,16 @@ class Scheduler:
             activate=self.queue.activate,
             recheck_gate=self.queue.recheck_gate,
             cancel_binding=binding_cycle.cancel,
-            relate_events_to_preemptor=self.semantics.caps.version < _PREEMPTOR_UNRELATED_SINCE,
+            relate_events_to_preemptor=self.semantics.caps.version < _EVENT_WITHOUT_PREEMPTOR_SINCE,
         )
-        preemption_executor = Executor(executor_dependencies, owner=owner, parallelism=at_once)
+        preemption_executor = PreemptionExecutor(executor_dependencies, owner=owner, parallelism=at_once)
         for handle in self._handles:
             handle.preemption_executor = preemption_executor
         self._register_event_handlers(binding_cycle)
         dependencies = SchedulingCycleDependencies(
             self.informers,
             self.queue,
-            self.snapshot,
+            self.cache,
             self.nominator,
             self.algorithms,
             binding_cycle,
@@ -226,7 +224,7 @@ class Scheduler:
         """
         semantics = self.semantics
         event_handlers = EventHandlers(
-            self.snapshot,
+            self.cache,
             self.queue,
             self.nominator,
             binding_cycle,
@@ -241,10 +239,10 @@ class Scheduler:
         self.metrics.add_gauge("scheduler_cache_size", text, ("type",), self._cache_sizes)
 
     def _cache_sizes(self) -> Mapping[Labels, float]:
-        return {(kind,): size for kind, size in self.snapshot.sizes.items()}
+        return {(kind,): size for kind, size in self.cache.sizes.items()}
 
 
-def build(dependencies: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:
+def build(dependencies: ComponentDependencies[Client, Capabilities], configuration: Any = None) -> Scheduler:
     """Return the scheduler of a component; `configuration` is a decoded KubeSchedulerConfiguration, or None.
 
     Raises SchedulerConfigurationError for an invalid one.

@@ -228,10 +228,10 @@ def in_process(workload: Workload, nodes: int, measured: int) -> float:
     """Return the milliseconds that a pod takes."""
     under_test, serial = scheduler(workload.gates), count(1)
     for obj in workload.nodes(nodes):
-        under_test.snapshot.set_node(obj)
+        under_test.cache.set_node(obj)
     for index in range(int(nodes * workload.initial_per_node)):
         info = stored(workload.initial(f"initial-{index}"), next(serial))
-        under_test.snapshot.assume_pod(info, f"node-{index % nodes:05}")
+        under_test.cache.assume_pod(info, f"node-{index % nodes:05}")
     for index in range(100):
         decide(under_test, stored(workload.measured(f"warm-{index}"), next(serial)))
     pods = [stored(workload.measured(f"pod-{index}"), next(serial)) for index in range(measured)]
@@ -249,11 +249,11 @@ def decide(under_test: Scheduler, info: PodInfo) -> None:
         assert decision.post_filter_result is not None, decision.message
         assert decision.post_filter_result.node_name, decision.message
         for victim in decision.post_filter_result.victims:
-            under_test.snapshot.remove_pod(victim.uid)
-        under_test.snapshot.assume_pod(info, decision.post_filter_result.node_name)
+            under_test.cache.remove_pod(victim.uid)
+        under_test.cache.assume_pod(info, decision.post_filter_result.node_name)
         return
     assert isinstance(decision, ScheduleResult), decision
-    under_test.snapshot.assume_pod(info, decision.node_name)
+    under_test.cache.assume_pod(info, decision.node_name)
 
 
 # Through the API

@@ -107,11 +107,6 @@ def parse_configuration(document: ReadOnlyObject, caps: Capabilities) -> Configu
     return Configuration(tuple(profiles), document.get("percentageOfNodesToScore") or 0, backoff)
 
 
-def default_configuration(caps: Capabilities) -> Configuration:
-    """Return the default configuration."""
-    return parse_configuration({"apiVersion": API_VERSION, "kind": KIND}, caps)
-
-
 def _check_group_version_kind(document: ReadOnlyObject) -> Iterator[str]:
     group_version, kind = document.get("apiVersion", ""), document.get("kind", "")
     if (group_version, kind) != (API_VERSION, KIND):

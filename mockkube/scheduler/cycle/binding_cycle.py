@@ -17,13 +17,13 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.cycle.failure_handler import FailureHandler
 from mockkube.scheduler.cycle.scheduling_algorithm import SchedulingError
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.fit_error import FitError, fit_error_on_node
 from mockkube.scheduler.framework.interface import CycleState, PreBindPlugin
 from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_status_writer import PodStatusWriter
-from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.profile.framework import Framework
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -71,7 +71,7 @@ class AssumedPod:
 class BindingDependencies:
     """Everything that binding needs from the scheduler."""
 
-    snapshot: Snapshot
+    cache: Cache
     queue: SchedulingQueue
     failure_handler: FailureHandler
     writer: PodStatusWriter
@@ -181,7 +181,7 @@ class BindingCycle:
             assumed.pending_pre_binds = list(plugins)
             return SUCCESS
         for plugin in plugins:
-            status = plugin.pre_bind_preview(assumed.state, assumed.pod, assumed.node_name)
+            status = plugin.pre_bind_pre_flight(assumed.state, assumed.pod, assumed.node_name)
             if status.is_success:
                 assumed.pending_pre_binds.append(plugin)
             elif status.code is not Code.SKIP:
@@ -255,7 +255,7 @@ class BindingCycle:
         """Release the reservation, requeue the pod, and wake pods that could use the released resources."""
         dependencies, pod = self._dependencies, assumed.pod
         assumed.framework.run_unreserve(assumed.state, pod, assumed.node_name)
-        dependencies.snapshot.forget_pod(pod.uid)
+        dependencies.cache.forget_pod(pod.uid)
         freed = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pod.obj)
         # A pod that failed with an error backs off anyway, so this event cannot wake it too early.
         if not status.is_rejected:

@@ -1,4 +1,4 @@
-"""Event handlers: update the snapshot and the scheduling queue from watches.
+"""Event handlers: update the cache and the scheduling queue from watches.
 
 upstream 1.36: pkg/scheduler/eventhandlers.go
 """
@@ -13,10 +13,10 @@ from mockkube.client.protocol import EventType
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.cycle.binding_cycle import BindingCycle
 from mockkube.scheduler.framework import scheduling_properties
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.snapshot import Snapshot
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.queue.nominator import Nominator, PendingPodLister
 from mockkube.scheduler.queue.scheduling_queue import SchedulingQueue
 
@@ -37,11 +37,11 @@ _ACTIONS: Final = {
 class EventHandlers:
     """Handlers for the watch events of all resources."""
 
-    snapshot: Snapshot
+    cache: Cache
     queue: SchedulingQueue
     nominator: Nominator
     binding_cycle: BindingCycle
-    requests: RequestReader
+    requests: PodRequestCalculator
     caps: Capabilities
     scheduler_names: Collection[str]
     """Scheduler names whose pods this scheduler is responsible for."""
@@ -59,7 +59,7 @@ class EventHandlers:
     def _on_node_event(self, change: ObjectChange) -> None:
         match change.type:
             case EventType.ADDED:
-                self.snapshot.set_node(change.object)
+                self.cache.set_node(change.object)
                 self.queue.move_all_to_active_or_backoff_queue(
                     ClusterEvent(EventResource.NODE, ActionType.ADD, new=change.object)
                 )
@@ -68,10 +68,10 @@ class EventHandlers:
                 self.queue.move_all_to_active_or_backoff_queue(
                     ClusterEvent(EventResource.NODE, ActionType.DELETE, old=change.object)
                 )
-                self.snapshot.remove_node(change.object["metadata"]["name"])
+                self.cache.remove_node(change.object["metadata"]["name"])
             case _:
                 assert change.old is not None, "a modified object has an old revision"
-                self.snapshot.set_node(change.object)
+                self.cache.set_node(change.object)
                 for event in scheduling_properties.node_scheduling_properties_change(
                     change.old, change.object, self.caps
                 ):
@@ -120,7 +120,7 @@ class EventHandlers:
 
     def _add_assigned_pod(self, old: ReadOnlyObject | None, new: ReadOnlyObject) -> None:
         pod = PodInfo(new)
-        self.snapshot.add_pod(pod)
+        self.cache.add_pod(pod)
         self.queue.move_all_to_active_or_backoff_queue(
             ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new)
         )
@@ -130,8 +130,8 @@ class EventHandlers:
             self.nominator.delete_nominated_pod(pod.uid)
 
     def _update_assigned_pod(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
-        before, pod = self.snapshot.get_pod(_pod_uid(new)) or PodInfo(old), PodInfo(new)
-        self.snapshot.add_pod(pod)
+        before, pod = self.cache.get_pod(_pod_uid(new)) or PodInfo(old), PodInfo(new)
+        self.cache.add_pod(pod)
         for event in scheduling_properties.pod_scheduling_properties_change(
             EventResource.ASSIGNED_POD, before, pod, self.requests, self.caps
         ):
@@ -140,7 +140,7 @@ class EventHandlers:
     def _update_unscheduled_pod(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
         before, pod = PodInfo(old), PodInfo(new)
         # Updates of an assumed pod are ignored: its binding is in progress and will replace this revision.
-        if self.snapshot.is_assumed(pod.uid):
+        if self.cache.is_assumed(pod.uid):
             if pod.terminating and not before.terminating:
                 self._forget_assumed_pod(pod)
             return
@@ -161,7 +161,7 @@ class EventHandlers:
     def _delete_pod(self, old: ReadOnlyObject) -> None:
         uid = _pod_uid(old)
         if _is_assigned(old):
-            self.snapshot.remove_pod(uid)
+            self.cache.remove_pod(uid)
             self.queue.move_all_to_active_or_backoff_queue(
                 ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=old)
             )
@@ -171,15 +171,15 @@ class EventHandlers:
         pod = PodInfo(old)
         self.queue.delete(uid)
         self.nominator.delete_nominated_pod(uid)
-        if self.snapshot.is_assumed(uid):
+        if self.cache.is_assumed(uid):
             self._forget_assumed_pod(pod)
         elif pod.nominated_node:
             self._release_nominated_node(pod)
 
     def _forget_assumed_pod(self, pod: PodInfo) -> None:
         """Release the resources of an assumed pod that is deleted; its binding continues, and fails at the API."""
-        assumed = self.snapshot.get_pod(pod.uid)
-        self.snapshot.forget_pod(pod.uid)
+        assumed = self.cache.get_pod(pod.uid)
+        self.cache.forget_pod(pod.uid)
         if assumed is not None:
             self.queue.move_all_to_active_or_backoff_queue(
                 ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=assumed.obj)

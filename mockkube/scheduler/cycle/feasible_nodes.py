@@ -43,7 +43,7 @@ class NextStartNode:
 class FilteredNodes:
     """Nodes that pass all filters; if there are none, the statuses of the evaluated nodes."""
 
-    slots: Sequence[int] = ()
+    node_indexes: Sequence[int] = ()
     node_to_status: dict[str, Status] = field(default_factory=dict)
     rejections: set[tuple[str, Code]] = field(default_factory=set)
     """Filters that rejected nodes, with their codes."""
@@ -76,21 +76,23 @@ class FeasibleNodes:
 
     def check_node(self, state: CycleState, pod: PodInfo, name: str) -> FilteredNodes:
         """Run the filters on one node. Raises PluginError."""
-        slot = self._framework.snapshot.slot_of(name)
-        return FilteredNodes() if slot is None else self._evaluate(state, pod, [slot], 1)
+        node_index = self._framework.cache.index_of(name)
+        return FilteredNodes() if node_index is None else self._evaluate(state, pod, [node_index], 1)
 
     def find(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> FilteredNodes:
         """Search for feasible nodes, among all or those named. Raises PluginError."""
-        snapshot = self._framework.snapshot
-        total = len(snapshot.all)
+        cache = self._framework.cache
+        total = len(cache.all)
         if names is None:
             count = self._num_to_find(total)
             result = self._find_cached(state, pod, count, total)
             if result is None:
                 result = self._evaluate(state, pod, self._from_start_node(range(total)), count)
         else:
-            slots = sorted(slot for name in names if (slot := snapshot.slot_of(name)) is not None)
-            result = self._evaluate(state, pod, self._from_start_node(slots), self._num_to_find(len(slots)))
+            node_indexes = sorted(node_index for name in names if (node_index := cache.index_of(name)) is not None)
+            result = self._evaluate(
+                state, pod, self._from_start_node(node_indexes), self._num_to_find(len(node_indexes))
+            )
         self._next_start.advance(result.evaluated, total)
         return result
 
@@ -102,9 +104,9 @@ class FeasibleNodes:
             else 1
         )
 
-    def _from_start_node(self, slots: Sequence[int]) -> Iterator[int]:
-        start = self._next_start.index % len(slots) if slots else 0
-        return chain(slots[start:], slots[:start])
+    def _from_start_node(self, node_indexes: Sequence[int]) -> Iterator[int]:
+        start = self._next_start.index % len(node_indexes) if node_indexes else 0
+        return chain(node_indexes[start:], node_indexes[:start])
 
     def _find_cached(self, state: CycleState, pod: PodInfo, count: int, total: int) -> FilteredNodes | None:
         """Find the next feasible nodes from cached verdicts alone; None if some verdict is not cached."""
@@ -130,10 +132,10 @@ class FeasibleNodes:
                 nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], evaluated=count
             )
             self._count_evaluations(state, {}, count)
-            self._count_log_lines(verdicts, result.slots)
+            self._count_log_lines(verdicts, result.node_indexes)
         else:
             stretch = verdicts.find_next_fitting(first, count)
-            result = FilteredNodes(stretch.slots, evaluated=stretch.evaluated)
+            result = FilteredNodes(stretch.node_indexes, evaluated=stretch.evaluated)
             self._count_evaluations(state, stretch.rejection_counts, stretch.evaluated)
             self._count_log_lines(
                 verdicts, [(first + step) % total for step in range(stretch.evaluated)] if verdicts.log_lines else ()
@@ -141,59 +143,62 @@ class FeasibleNodes:
         self._framework.observe_extension_point(FILTER, Code.SUCCESS, start)
         return result
 
-    def _evaluate(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> FilteredNodes:
+    def _evaluate(self, state: CycleState, pod: PodInfo, node_indexes: Iterable[int], count: int) -> FilteredNodes:
         start = self._framework.now()
         verdicts, framework = self._current_verdicts(state, pod), self._framework
-        nodes, entries, fits = framework.snapshot.all, verdicts.entries, verdicts.fits
+        nodes, entries, fits = framework.cache.all, verdicts.entries, verdicts.fits
         uncached = [
-            (place, plugin, framework.prepare_filter(state, plugin, pod)) for place, plugin in verdicts.uncached_filters
+            (filter_index, plugin, framework.prepare_filter(state, plugin, pod))
+            for filter_index, plugin in verdicts.uncached_filters
         ]
         nominator, check_nominated = framework.nominator, bool(uncached and framework.nominator)
         feasible: list[int] = []
         node_to_status: dict[str, Status] = {}
         rejections: dict[tuple[int, Code], int] = {}
-        for slot in slots:  # hot: per node, per pod
+        for node_index in node_indexes:  # hot: per node, per pod
             # Nominated pods may make a node unfit that fits by its cached verdict, so these nodes are evaluated with
             # them.
             if (
                 check_nominated
-                and nodes[slot].name in nominator
-                and framework.nominated_pods_to_respect(pod, nodes[slot].name)
+                and nodes[node_index].name in nominator
+                and framework.nominated_pods_to_respect(pod, nodes[node_index].name)
             ):
-                verdict = verdicts.evaluate_with_nominated(framework, state, pod, slot)
+                verdict = verdicts.evaluate_with_nominated(framework, state, pod, node_index)
             else:
-                verdict = entries[slot] or verdicts.evaluate(framework, state, pod, slot)
+                verdict = entries[node_index] or verdicts.evaluate(framework, state, pod, node_index)
                 # Uncached filters run only while the cached verdict would not reject the node at an earlier filter.
-                for place, plugin, judge in uncached:
-                    if place > verdict[0]:
+                for filter_index, plugin, run_filter in uncached:
+                    if filter_index > verdict[0]:
                         break
-                    status = judge(nodes[slot])
+                    status = run_filter(nodes[node_index])
                     if status is not SUCCESS and not (status := framework.check_status(plugin, status)).is_success:
-                        verdict = place, status
+                        verdict = filter_index, status
                         break
             if verdict is fits:
-                feasible.append(slot)
+                feasible.append(node_index)
                 if len(feasible) >= count:
                     break
             else:
-                place, status = verdict
-                node_to_status[nodes[slot].name] = status
-                rejections[place, status.code] = rejections.get((place, status.code), 0) + 1
+                filter_index, status = verdict
+                node_to_status[nodes[node_index].name] = status
+                rejections[filter_index, status.code] = rejections.get((filter_index, status.code), 0) + 1
         evaluated_count = len(feasible) + len(node_to_status)
         self._count_evaluations(state, rejections, evaluated_count)
         if verdicts.log_lines:
-            rejected_slots = (framework.snapshot.slot_of(name) for name in node_to_status)
-            self._count_log_lines(verdicts, [*feasible, *(place for place in rejected_slots if place is not None)])
+            rejected_indexes = (framework.cache.index_of(name) for name in node_to_status)
+            self._count_log_lines(
+                verdicts, [*feasible, *(node_index for node_index in rejected_indexes if node_index is not None)]
+            )
         framework.observe_extension_point(FILTER, Code.SUCCESS, start)
         return FilteredNodes(feasible, node_to_status, self._named_rejections(rejections), evaluated_count)
 
-    def _count_log_lines(self, verdicts: FilterVerdicts, slots: Sequence[int] | None) -> None:
+    def _count_log_lines(self, verdicts: FilterVerdicts, node_indexes: Sequence[int] | None) -> None:
         """Count the log lines of the nodes at these indexes; None means all nodes."""
         if verdicts.log_lines:
-            self._framework.log.count_cached(verdicts.log_lines, slots)
+            self._framework.log.count_cached(verdicts.log_lines, node_indexes)
 
-    def _named_rejections(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
-        return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
+    def _named_rejections(self, rejections: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
+        return {(self._filters[filter_index], code) for (filter_index, code), nodes in rejections.items() if nodes}
 
     def _current_verdicts(self, state: CycleState, pod: PodInfo) -> FilterVerdicts:
         verdicts = self._verdict_cache.filter_verdicts(state, pod)
@@ -204,13 +209,13 @@ class FeasibleNodes:
         verdicts.refresh(self._framework, state, pod)
         return verdicts
 
-    def _count_evaluations(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], evaluated: int) -> None:
+    def _count_evaluations(self, state: CycleState, rejections: Mapping[tuple[int, Code], int], evaluated: int) -> None:
         """Count the results of each filter; filters behind one that rejected a node did not run for it."""
-        for place, name in enumerate(self._filters):
+        for filter_index, name in enumerate(self._filters):
             if name in state.skip_filter or not evaluated:
                 continue
             for code in _REJECTION_CODES:
-                if count := refusals.get((place, code), 0):
+                if count := rejections.get((filter_index, code), 0):
                     self._framework.count_evaluations(FILTER, name, code, count)
                     if (line := self._log_lines.get((name, code))) is not None:
                         self._framework.log.count(line, count)

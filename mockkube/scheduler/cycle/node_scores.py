@@ -26,21 +26,21 @@ class NodeScores:
     verdict_cache: VerdictCache
     random: Random
 
-    def select_host(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
+    def select_host(self, state: CycleState, pod: PodInfo, node_indexes: Sequence[int]) -> int:
         """Return the index of a node with the highest score, a random one of several. Raises PluginError."""
-        nodes = self._nodes_at(slots)
+        nodes = self._nodes_at(node_indexes)
         self.framework.run_pre_scores(state, pod, nodes)
         start = self.framework.now()
-        totals = self._total_scores(state, pod, slots, nodes)
+        totals = self._total_scores(state, pod, node_indexes, nodes)
         best = max(totals)
         ties = [index for index, total in enumerate(totals) if total == best]
         self.framework.observe_extension_point(SCORE, Code.SUCCESS, start)
         index = ties[0] if len(ties) == 1 else ties[self.random.generator.randrange(len(ties))]
-        return slots[index]
+        return node_indexes[index]
 
-    def score_nodes(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> NodePluginScores:
+    def score_nodes(self, state: CycleState, pod: PodInfo, node_indexes: Sequence[int]) -> NodePluginScores:
         """Return the scores of all plugins for all nodes, without the cache. Raises PluginError."""
-        nodes = self._nodes_at(slots)
+        nodes = self._nodes_at(node_indexes)
         self.framework.run_pre_scores(state, pod, nodes)
         profile = self.framework.profile
         table: dict[str, dict[str, int]] = {node.name: {} for node in nodes}
@@ -53,18 +53,18 @@ class NodeScores:
                 table[node.name][plugin.name] = score * profile.weights[plugin.name]
         return table
 
-    def _nodes_at(self, slots: Sequence[int]) -> list[NodeInfo]:
-        nodes = self.framework.snapshot.all
-        return [nodes[slot] for slot in slots]
+    def _nodes_at(self, node_indexes: Sequence[int]) -> list[NodeInfo]:
+        nodes = self.framework.cache.all
+        return [nodes[node_index] for node_index in node_indexes]
 
     def _total_scores(
-        self, state: CycleState, pod: PodInfo, slots: Sequence[int], nodes: Sequence[NodeInfo]
+        self, state: CycleState, pod: PodInfo, node_indexes: Sequence[int], nodes: Sequence[NodeInfo]
     ) -> list[int]:
         cached_scores = self.verdict_cache.scores(state, pod)
         cached_scores.refresh()
-        totals = cached_scores.weighted_sums(self.framework, state, pod, slots)
+        totals = cached_scores.weighted_sums(self.framework, state, pod, node_indexes)
         for index, plugin in enumerate(cached_scores.normalized_plugins):
-            raws = cached_scores.raw_scores(index, slots)
+            raws = cached_scores.raw_scores(index, node_indexes)
             # Equal raw scores stay equal when normalized, so they cannot change which node is best.
             if min(raws) != max(raws):
                 totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)

@@ -1,4 +1,4 @@
-"""Scheduling algorithm: pure decision about one pod on a snapshot, repeatable on any other.
+"""Scheduling algorithm: pure decision about one pod and the nodes of a cache, repeatable on any other.
 
 PreFilter → Filter, with the pods nominated to nodes → PostFilter if no node is left → PreScore → Score → select host.
 
@@ -50,7 +50,7 @@ class SchedulingAlgorithm:
         self, framework: Framework, random: Random, *, percentage_of_nodes_to_score: int, next_start: NextStartNode
     ) -> None:
         self.framework = framework
-        verdict_cache = VerdictCache(framework.profile, framework.snapshot)
+        verdict_cache = VerdictCache(framework.profile, framework.cache)
         self._random = random
         own = framework.profile.percentage_of_nodes_to_score
         self._feasible_nodes = FeasibleNodes(
@@ -66,7 +66,7 @@ class SchedulingAlgorithm:
 
     def schedule_pod(self, state: CycleState, pod: PodInfo) -> Decision:
         """Return the node for the pod, or the reasons why there is none."""
-        total = len(self.framework.snapshot.all)
+        total = len(self.framework.cache.all)
         if not total:
             return FitError(0)
         try:
@@ -94,20 +94,20 @@ class SchedulingAlgorithm:
         self, state: CycleState, pod: PodInfo, candidates: CombinedPreFilterResult
     ) -> tuple[dict[str, Status], NodePluginScores]:
         """Evaluate and score all nodes. Raises PluginError when the feasible nodes cannot be scored."""
-        snapshot = self.framework.snapshot
+        cache = self.framework.cache
         node_to_status: dict[str, Status] = {}
-        slots = []
-        for slot, node in enumerate(snapshot.all):
+        node_indexes = []
+        for node_index, node in enumerate(cache.all):
             status = candidates.status
             if status.is_success and candidates.node_names is not None and node.name not in candidates.node_names:
                 status = _excluded_status(candidates.reduced_by)
             if status.is_success:
                 status = self._filter_node(state, pod, node)
             if status.is_success:
-                slots.append(slot)
+                node_indexes.append(node_index)
             else:
                 node_to_status[node.name] = status
-        return node_to_status, self._node_scores.score_nodes(state, pod, slots) if len(slots) > 1 else {}
+        return node_to_status, self._node_scores.score_nodes(state, pod, node_indexes) if len(node_indexes) > 1 else {}
 
     def _filter_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         try:
@@ -128,10 +128,10 @@ class SchedulingAlgorithm:
         if pod.nominated_node:
             nominated = self._evaluate_nominated_node(state, pod)
             # As upstream, the nominated node is taken without comparing it with others: victims were evicted for it.
-            if nominated.slots:
+            if nominated.node_indexes:
                 return None, nominated
         result = self._feasible_nodes.find(state, pod, candidates.node_names)
-        if result.slots:
+        if result.node_indexes:
             return None, result
         absent = _ABSENT_STATUS if candidates.node_names is None else _excluded_status(candidates.reduced_by)
         answers = nominated.rejections | result.rejections
@@ -153,10 +153,12 @@ class SchedulingAlgorithm:
 
     def _select_host(self, state: CycleState, pod: PodInfo, filtered: FilteredNodes) -> ScheduleResult:
         """Select one of the feasible nodes. Raises PluginError."""
-        only_one = len(filtered.slots) == 1
+        only_one = len(filtered.node_indexes) == 1
         # As upstream, a single node is not scored.
-        slot = filtered.slots[0] if only_one else self._node_scores.select_host(state, pod, filtered.slots)
-        return ScheduleResult(self.framework.snapshot.all[slot].name, filtered.evaluated, len(filtered.slots))
+        node_index = (
+            filtered.node_indexes[0] if only_one else self._node_scores.select_host(state, pod, filtered.node_indexes)
+        )
+        return ScheduleResult(self.framework.cache.all[node_index].name, filtered.evaluated, len(filtered.node_indexes))
 
     def _run_post_filters(self, state: CycleState, pod: PodInfo, fit_error: FitError) -> FitError:
         if not self.framework.profile.post_filters:

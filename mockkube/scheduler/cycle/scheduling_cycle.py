@@ -18,13 +18,13 @@ from mockkube.runtime.steps import Signal
 from mockkube.scheduler.cycle.binding_cycle import AssumedPod, BindingCycle
 from mockkube.scheduler.cycle.failure_handler import FailureHandler
 from mockkube.scheduler.cycle.scheduling_algorithm import ScheduleResult, SchedulingAlgorithm, SchedulingError
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.fit_error import FitError, fit_error_on_node
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.log_buffer import LogBuffer
 from mockkube.scheduler.framework.metrics import SchedulerMetrics
-from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.framework.status import Code, Status
-from mockkube.scheduler.preemption.executor import Executor, Preemption
+from mockkube.scheduler.preemption.executor import Preemption, PreemptionExecutor
 from mockkube.scheduler.profile.profiles import Profile
 from mockkube.scheduler.queue.nominator import Nominator
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -44,12 +44,12 @@ class SchedulingCycleDependencies:
 
     informers: InformerFactory
     queue: SchedulingQueue
-    snapshot: Snapshot
+    cache: Cache
     nominator: Nominator
     algorithms: Mapping[str, SchedulingAlgorithm]
     """Scheduling algorithms by scheduler name."""
     binding_cycle: BindingCycle
-    preemption_executor: Executor
+    preemption_executor: PreemptionExecutor
     failure_handler: FailureHandler
     log: LogBuffer
     recorder: SeriesRecorder
@@ -79,7 +79,7 @@ class SchedulingCycle:
         """Return when time alone makes a pod ready."""
         if not self._synced:
             return self._dependencies.clock.monotonic() + _SYNC_POLL_SECONDS
-        return self._dependencies.queue.next_moment()
+        return self._dependencies.queue.next_flush_at()
 
     async def step(self) -> None:
         """Schedule the next pod."""
@@ -99,7 +99,7 @@ class SchedulingCycle:
     async def _handle_internal_error(self, queued: QueuedPodInfo) -> None:
         """Requeue a pod whose cycle failed; if that fails too, drop it until it changes."""
         # The cycle may have failed after the pod was assumed.
-        self._dependencies.snapshot.forget_pod(queued.pod.uid)
+        self._dependencies.cache.forget_pod(queued.pod.uid)
         try:
             await self._handle_failure(
                 queued, SchedulingError("internal error"), "", self._dependencies.clock.monotonic()
@@ -126,7 +126,7 @@ class SchedulingCycle:
             )
             return True
         # An update can requeue a pod that is assumed already; it must not be scheduled twice.
-        return self._dependencies.snapshot.is_assumed(pod.uid)
+        return self._dependencies.cache.is_assumed(pod.uid)
 
     async def _schedule(self, queued: QueuedPodInfo) -> None:
         started = self._dependencies.clock.monotonic()
@@ -183,7 +183,7 @@ class SchedulingCycle:
     ) -> None:
         """Assume the pod on its node and start its binding, unless a plugin rejects it."""
         dependencies, framework, node_name = self._dependencies, algorithm.framework, schedule_result.node_name
-        pod = dependencies.snapshot.assume_pod(queued.pod, node_name)
+        pod = dependencies.cache.assume_pod(queued.pod, node_name)
         # The assumed pod occupies its node, so its nomination must not count a second time.
         dependencies.nominator.delete_nominated_pod(pod.uid)
         status = framework.run_reserve(state, pod, node_name)
@@ -194,7 +194,7 @@ class SchedulingCycle:
             dependencies.binding_cycle.start(AssumedPod(queued, pod, node_name, state, framework, started, waits))
             return
         framework.run_unreserve(state, pod, node_name)
-        dependencies.snapshot.forget_pod(pod.uid)
+        dependencies.cache.forget_pod(pod.uid)
         await framework.run_clean_up(state, pod, node_name)
         await self._handle_failure(queued, _failure_outcome(node_name, status), "", started)
 

@@ -1,7 +1,7 @@
 """Verdict cache: filter verdicts and scores of each node for pods of one signature, valid until the node changes.
 
-Only results that depend on the pod and that one node are cached; plugins of scope CLUSTER run in each cycle. A verdict
-here is the index of the filter that rejects the node, with its status.
+It is an equivalence cache: only results that depend on the pod and that one node are cached; plugins of scope CLUSTER
+run in each cycle. A verdict here is the index of the filter that rejects the node, with its status.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
+from mockkube.scheduler.framework.cache import Cache, adjust_count
 from mockkube.scheduler.framework.interface import CacheScope, CycleState, ScorePlugin
 from mockkube.scheduler.framework.log_buffer import Lines
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.signatures import sign_pod
-from mockkube.scheduler.framework.snapshot import Snapshot, adjust_count
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.profile.framework import Framework
 from mockkube.scheduler.profile.profiles import Profile
@@ -36,42 +36,42 @@ Verdict = tuple[int, Status]
 
 
 class NodeTable(Generic[T]):
-    """One cached value per node, in the snapshot's order; None where it is unknown or outdated."""
+    """One cached value per node, in the cache's order; None where it is unknown or outdated."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
         self._structure = -1
         self._generation = 0
         self.entries: list[T | None] = []
 
     def refresh(self) -> list[tuple[int, T]] | None:
-        """Drop the values of changed nodes; return them with their slots, or None if all were dropped."""
-        snapshot = self._snapshot
-        # Slots are indexes in the list of nodes, so that nothing can be kept when the list changes.
-        if self._structure != snapshot.structure_generation:
-            self.entries = [None] * len(snapshot.all)
-            self._structure, self._generation = snapshot.structure_generation, snapshot.generation
+        """Drop the values of changed nodes; return them with their indexes, or None if all were dropped."""
+        cache = self._cache
+        # Values are kept by index in the list of nodes, so none can be kept when the list changes.
+        if self._structure != cache.structure_generation:
+            self.entries = [None] * len(cache.all)
+            self._structure, self._generation = cache.structure_generation, cache.generation
             return None
-        dropped = self.drop(snapshot.changed_since(self._generation))
-        self._generation = snapshot.generation
+        dropped = self.drop(cache.changed_since(self._generation))
+        self._generation = cache.generation
         return dropped
 
     def drop(self, names: Iterable[str]) -> list[tuple[int, T]]:
-        """Drop the values of some nodes; return them with their slots."""
+        """Drop the values of some nodes; return them with their indexes."""
         dropped = []
         for name in names:
-            slot = self._snapshot.slot_of(name)
-            if slot is not None and (known := self.entries[slot]) is not None:
-                self.entries[slot] = None
-                dropped.append((slot, known))
+            node_index = self._cache.index_of(name)
+            if node_index is not None and (known := self.entries[node_index]) is not None:
+                self.entries[node_index] = None
+                dropped.append((node_index, known))
         return dropped
 
 
 @dataclass(frozen=True, slots=True)
 class FittingNodes:
-    """Result of a search from one node on: slots of feasible nodes, rejections by filter and code, nodes passed."""
+    """Result of a search from one node on: indexes of feasible nodes, rejections by filter and code, nodes passed."""
 
-    slots: Sequence[int]
+    node_indexes: Sequence[int]
     rejection_counts: Mapping[tuple[int, Code], int]
     evaluated: int
 
@@ -84,7 +84,7 @@ class FilterVerdicts:
         profile: Profile,
         pod: PodInfo,
         skipped: frozenset[str],
-        snapshot: Snapshot,
+        cache: Cache,
         *,
         with_nominated: bool = False,
     ) -> None:
@@ -93,13 +93,17 @@ class FilterVerdicts:
         self._nominator_generation = 0
         # Node that the pod of the last cycle is nominated to: a pod ignores its own nomination, other pods do not.
         self._last_nominated_node = ""
-        self._filter_indexes = {plugin.name: place for place, plugin in enumerate(profile.filters)}
-        active = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
-        self._cached_filters = [(place, one) for place, one in active if one.scope_for(pod) is not CacheScope.CLUSTER]
+        self._filter_indexes = {plugin.name: filter_index for filter_index, plugin in enumerate(profile.filters)}
+        active = [(filter_index, one) for filter_index, one in enumerate(profile.filters) if one.name not in skipped]
+        self._cached_filters = [
+            (filter_index, one) for filter_index, one in active if one.scope_for(pod) is not CacheScope.CLUSTER
+        ]
         # Filters that run in each cycle.
-        self.uncached_filters = [(place, one) for place, one in active if one.scope_for(pod) is CacheScope.CLUSTER]
+        self.uncached_filters = [
+            (filter_index, one) for filter_index, one in active if one.scope_for(pod) is CacheScope.CLUSTER
+        ]
         self.fits: Verdict = (len(profile.filters), SUCCESS)
-        self._table: NodeTable[Verdict] = NodeTable(snapshot)
+        self._table: NodeTable[Verdict] = NodeTable(cache)
         # Number of nodes that are rejected or unknown.
         self._not_fitting = 0
         self._unknown: dict[int, None] = {}
@@ -109,16 +113,16 @@ class FilterVerdicts:
         self.rejection_counts: dict[tuple[int, Code], int] = {}
         # Number of nodes by reasons, updated with each verdict: counting 5,000 nodes for each message took 0.35 ms.
         self.reason_counts: dict[tuple[str, ...], int] = {}
-        # What was logged when the node was evaluated, by slot.
+        # What was logged when the node was evaluated, by the index of the node.
         self.log_lines: dict[int, Lines] = {}
-        # One byte per slot: unknown, fits, or the number of its rejector. Searching bytes needs no Python loop.
+        # One byte per node: unknown, fits, or the number of its rejector. Searching bytes needs no Python loop.
         self._marks = bytearray()
         # Rejecting filters with their codes; the mark of the first is `_REJECTED`.
         self._rejectors: list[tuple[int, Code]] = []
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
-        """Verdicts by slot; feasible nodes have the object `fits` itself."""
+        """Verdicts by node index; feasible nodes have the object `fits` itself."""
         return self._table.entries
 
     def refresh(self, framework: Framework, state: CycleState, pod: PodInfo) -> None:
@@ -131,17 +135,17 @@ class FilterVerdicts:
             self._marks = bytearray(self._not_fitting)
             self.node_to_status, self.rejection_counts, self.reason_counts, self.log_lines = {}, {}, {}, {}
             return
-        for slot, known in dropped + self._table.drop(renominated):
-            self._unknown[slot] = None
-            self._marks[slot] = _UNKNOWN
-            self.log_lines.pop(slot, None)
+        for node_index, known in dropped + self._table.drop(renominated):
+            self._unknown[node_index] = None
+            self._marks[node_index] = _UNKNOWN
+            self.log_lines.pop(node_index, None)
             if known is self.fits:
                 self._not_fitting += 1
             else:
                 self._count_rejection(known, -1)
         if len(self._unknown) <= _EAGER_MAX:
-            for slot in list(self._unknown):
-                self.evaluate(framework, state, pod, slot)
+            for node_index in list(self._unknown):
+                self.evaluate(framework, state, pod, node_index)
 
     def _nodes_with_changed_nominations(self, framework: Framework, pod: PodInfo) -> Sequence[str]:
         """Return the nodes whose nominated pods are not the same any more for this pod."""
@@ -164,66 +168,70 @@ class FilterVerdicts:
         return not self._unknown and not self.uncached_filters
 
     def find_next_fitting(self, start: int, count: int) -> FittingNodes:
-        """Return the next feasible nodes from a slot on, once around; all verdicts must be known."""
+        """Return the next feasible nodes from an index on, once around; all verdicts must be known."""
         rotated = self._marks[start:] + self._marks[:start]
         total = len(rotated)
         steps = list(islice(compress(range(total), rotated.translate(_ONLY_FITTING)), count))
         passed = rotated[: steps[-1] + 1] if len(steps) == count else rotated
-        marked = ((refuser, passed.count(mark)) for mark, refuser in enumerate(self._rejectors, _REJECTED))
-        refusals = {refuser: nodes for refuser, nodes in marked if nodes}
-        return FittingNodes([(start + step) % total for step in steps], refusals, len(passed))
+        marked = ((rejector, passed.count(mark)) for mark, rejector in enumerate(self._rejectors, _REJECTED))
+        rejections = {rejector: nodes for rejector, nodes in marked if nodes}
+        return FittingNodes([(start + step) % total for step in steps], rejections, len(passed))
 
-    def evaluate(self, framework: Framework, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+    def evaluate(self, framework: Framework, state: CycleState, pod: PodInfo, node_index: int) -> Verdict:
         """Evaluate a node without a verdict. Raises PluginError."""
-        node, log = framework.snapshot.all[slot], framework.log
+        node, log = framework.cache.all[node_index], framework.log
         if log.fresh:
             # Lines of other plugins must not be cached with this verdict, so they are counted first.
             log.count_fresh()
         if self._with_nominated and framework.nominated_pods_to_respect(pod, node.name):
-            verdict = self.evaluate_with_nominated(framework, state, pod, slot)
+            verdict = self.evaluate_with_nominated(framework, state, pod, node_index)
         else:
             verdict = self._find_rejection(framework, state, pod, node)
         if log.fresh:
-            self.log_lines[slot] = log.take_fresh()
+            self.log_lines[node_index] = log.take_fresh()
         if verdict is self.fits:
             self._not_fitting -= 1
-            self._marks[slot] = _FITS
+            self._marks[node_index] = _FITS
         else:
             self.node_to_status[node.name] = verdict[1]
             self._count_rejection(verdict, 1)
-            self._marks[slot] = self._mark_for(verdict[0], verdict[1].code)
-        self._table.entries[slot] = verdict
-        del self._unknown[slot]
+            self._marks[node_index] = self._mark_for(verdict[0], verdict[1].code)
+        self._table.entries[node_index] = verdict
+        del self._unknown[node_index]
         return verdict
 
-    def evaluate_with_nominated(self, framework: Framework, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+    def evaluate_with_nominated(
+        self, framework: Framework, state: CycleState, pod: PodInfo, node_index: int
+    ) -> Verdict:
         """Run all filters on a node with the pods nominated to it. Raises PluginError."""
-        status = framework.run_filters_with_nominated_pods(state, pod, framework.snapshot.all[slot])
+        status = framework.run_filters_with_nominated_pods(state, pod, framework.cache.all[node_index])
         return self.fits if status.is_success else (self._filter_indexes[status.plugin], status)
 
     def _count_rejection(self, verdict: Verdict, sign: int) -> None:
-        place, status = verdict
-        self.rejection_counts[place, status.code] = self.rejection_counts.get((place, status.code), 0) + sign
+        filter_index, status = verdict
+        self.rejection_counts[filter_index, status.code] = (
+            self.rejection_counts.get((filter_index, status.code), 0) + sign
+        )
         adjust_count(self.reason_counts, status.reasons, sign)
 
-    def _mark_for(self, place: int, code: Code) -> int:
-        refuser = (place, code)
-        if refuser not in self._rejectors:
-            self._rejectors.append(refuser)
-        return self._rejectors.index(refuser) + _REJECTED
+    def _mark_for(self, filter_index: int, code: Code) -> int:
+        rejector = (filter_index, code)
+        if rejector not in self._rejectors:
+            self._rejectors.append(rejector)
+        return self._rejectors.index(rejector) + _REJECTED
 
     def _find_rejection(self, framework: Framework, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
-        for place, plugin in self._cached_filters:
+        for filter_index, plugin in self._cached_filters:
             status = framework.run_filter(state, plugin, pod, node)
             if not status.is_success:
-                return place, status
+                return filter_index, status
         return self.fits
 
 
 class CachedScores:
     """Raw scores of plugins of scope NODE and LOAD: weighted sums, and those that have to be normalized."""
 
-    def __init__(self, profile: Profile, skipped: frozenset[str], snapshot: Snapshot) -> None:
+    def __init__(self, profile: Profile, skipped: frozenset[str], cache: Cache) -> None:
         active = [one for one in profile.scores if one.name not in skipped]
         cached = [one for one in active if one.score_scope is not CacheScope.CLUSTER]
         self.uncached_plugins = [one for one in active if one.score_scope is CacheScope.CLUSTER]
@@ -231,54 +239,56 @@ class CachedScores:
         # Scores that are not normalized do not depend on the other nodes, so their weighted sum can be cached as one
         # number.
         self._weighted_plugins = [(one, profile.weights[one.name]) for one in cached if not _normalizes(one)]
-        self._weighted_sums: NodeTable[int] = NodeTable(snapshot)
+        self._weighted_sums: NodeTable[int] = NodeTable(cache)
         self._raw_scores: list[list[int]] = []
-        # What was logged when the node was scored, by slot.
+        # What was logged when the node was scored, by the index of the node.
         self._lines: dict[int, Lines] = {}
 
     def refresh(self) -> None:
         """Drop the scores of nodes that changed since the last cycle."""
         before = self._weighted_sums.entries
-        for slot, _ in self._weighted_sums.refresh() or ():
-            self._lines.pop(slot, None)
+        for node_index, _ in self._weighted_sums.refresh() or ():
+            self._lines.pop(node_index, None)
         if self._weighted_sums.entries is not before:
             self._lines = {}
             self._raw_scores = [[0] * len(self._weighted_sums.entries) for _ in self.normalized_plugins]
 
-    def weighted_sums(self, framework: Framework, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
+    def weighted_sums(
+        self, framework: Framework, state: CycleState, pod: PodInfo, node_indexes: Sequence[int]
+    ) -> list[int]:
         """Return the weighted sums of scores that need no normalizing, for some nodes."""
         entries = self._weighted_sums.entries
         sums = [
-            self._score_node(framework, state, pod, slot) if (known := entries[slot]) is None else known
-            for slot in slots
+            self._score_node(framework, state, pod, node_index) if (known := entries[node_index]) is None else known
+            for node_index in node_indexes
         ]
         if self._lines:
-            framework.log.count_cached(self._lines, slots)
+            framework.log.count_cached(self._lines, node_indexes)
         return sums
 
-    def raw_scores(self, index: int, slots: Sequence[int]) -> list[int]:
+    def raw_scores(self, index: int, node_indexes: Sequence[int]) -> list[int]:
         """Return the raw scores of a plugin that normalizes; valid after `weighted_sums` for the same nodes."""
-        return _select(self._raw_scores[index], slots)
+        return _select(self._raw_scores[index], node_indexes)
 
-    def _score_node(self, framework: Framework, state: CycleState, pod: PodInfo, slot: int) -> int:
-        node, log = framework.snapshot.all[slot], framework.log
+    def _score_node(self, framework: Framework, state: CycleState, pod: PodInfo, node_index: int) -> int:
+        node, log = framework.cache.all[node_index], framework.log
         if log.fresh:
             log.count_fresh()
         for raws, plugin in zip(self._raw_scores, self.normalized_plugins, strict=True):
-            raws[slot] = plugin.score(state, pod, node)
-        total = self._weighted_sums.entries[slot] = sum(
+            raws[node_index] = plugin.score(state, pod, node)
+        total = self._weighted_sums.entries[node_index] = sum(
             weight * plugin.score(state, pod, node) for plugin, weight in self._weighted_plugins
         )
         if log.fresh:
-            self._lines[slot] = log.take_fresh()
+            self._lines[node_index] = log.take_fresh()
         return total
 
 
 class VerdictCache:
     """Cached verdicts and scores of one profile, by pod signature; bounded."""
 
-    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
-        self._profile, self._snapshot = profile, snapshot
+    def __init__(self, profile: Profile, cache: Cache) -> None:
+        self._profile, self._cache = profile, cache
         self._filter_verdicts: LRUCache[object, FilterVerdicts] = LRUCache(SIGNATURES_MAX)
         self._scores: LRUCache[object, CachedScores] = LRUCache(SIGNATURES_MAX)
 
@@ -291,7 +301,7 @@ class VerdictCache:
         verdicts = self._filter_verdicts.get(key)
         if verdicts is None:
             verdicts = self._filter_verdicts[key] = FilterVerdicts(
-                self._profile, pod, skipped, self._snapshot, with_nominated=with_nominated
+                self._profile, pod, skipped, self._cache, with_nominated=with_nominated
             )
         return verdicts
 
@@ -301,7 +311,7 @@ class VerdictCache:
         key = (sign_pod(pod), skipped)
         cached_scores = self._scores.get(key)
         if cached_scores is None:
-            cached_scores = self._scores[key] = CachedScores(self._profile, skipped, self._snapshot)
+            cached_scores = self._scores[key] = CachedScores(self._profile, skipped, self._cache)
         return cached_scores
 
 
@@ -309,5 +319,9 @@ def _normalizes(plugin: ScorePlugin) -> bool:
     return type(plugin).normalize is not ScorePlugin.normalize
 
 
-def _select(entries: list[T], slots: Sequence[int]) -> list[T]:
-    return entries[slots.start : slots.stop] if isinstance(slots, range) else [entries[slot] for slot in slots]
+def _select(entries: list[T], node_indexes: Sequence[int]) -> list[T]:
+    return (
+        entries[node_indexes.start : node_indexes.stop]
+        if isinstance(node_indexes, range)
+        else [entries[index] for index in node_indexes]
+    )

@@ -107,7 +107,7 @@ class PluginDependencies:
     client: Client
     informers: InformerFactory
     nodes: NodeInfoLister
-    """Live snapshot of all nodes."""
+    """All nodes, as the scheduler's cache has them now."""
     taints: TaintRules
     """Toleration rules of this scheduler's version and gates."""
     selector_operators: Mapping[str, LabelOperator]
@@ -215,7 +215,7 @@ class QueueSortPlugin(Plugin):
     """Sorts the active queue; a profile has exactly one."""
 
     @abstractmethod
-    def sort_key(self, waiting: SortablePod) -> tuple[Any, ...]:
+    def sort_key(self, queued: SortablePod) -> tuple[Any, ...]:
         """Return the key by which the queue is sorted, ascending."""
 
 
@@ -362,7 +362,7 @@ class PermitPlugin(Plugin):
 class PreBindPlugin(Plugin):
     """Prepares the binding in the API."""
 
-    def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Return SKIP if there is nothing to prepare for this pod.
 
         Otherwise the pod may be nominated to the node before it is bound.

@@ -63,9 +63,9 @@ class LogBuffer:
         """Count a line several times."""
         self._counts[line] = self._counts.get(line, 0) + times
 
-    def count_cached(self, cached: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
+    def count_cached(self, cached: Mapping[int, Lines], node_indexes: Iterable[int] | None) -> None:
         """Count the cached lines of the nodes at these indexes; None means all nodes."""
-        chosen: Iterable[Lines] = cached.values() if slots is None else _select(cached, slots)
+        chosen: Iterable[Lines] = cached.values() if node_indexes is None else _select(cached, node_indexes)
         for lines in chosen:
             for line in lines:
                 self.count(line, 1)
@@ -91,6 +91,6 @@ class LogBuffer:
             _LOG.warning("%s", line.message)
 
 
-def _select(cached: Mapping[int, Lines], slots: Iterable[int]) -> Sequence[Lines]:
-    wanted = slots if isinstance(slots, range) else frozenset(slots)
-    return [lines for slot, lines in cached.items() if slot in wanted]
+def _select(cached: Mapping[int, Lines], node_indexes: Iterable[int]) -> Sequence[Lines]:
+    wanted = node_indexes if isinstance(node_indexes, range) else frozenset(node_indexes)
+    return [lines for node_index, lines in cached.items() if node_index in wanted]

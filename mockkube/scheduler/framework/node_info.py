@@ -1,6 +1,6 @@
 """NodeInfo: a node with the pods on it; and the interface through which plugins read all nodes.
 
-Decisions are synchronous, so they read the scheduler's live snapshot, and no copy is made per cycle. Dry runs
+Decisions are synchronous, so they read the scheduler's live cache, and no copy is made per cycle. Dry runs
 (preemption) work on clones.
 """
 

@@ -16,7 +16,7 @@ class PodRequests(NamedTuple):
     """Cpu and memory only, with upstream's defaults for containers without requests; used for scoring."""
 
 
-class RequestReader:
+class PodRequestCalculator:
     """Computes pod requests by the version and gates of one scheduler."""
 
     def __init__(self, caps: Capabilities) -> None:
@@ -24,7 +24,7 @@ class RequestReader:
 
     def read(self, pod: PodInfo) -> PodRequests:
         """Return the requests of a pod."""
-        return pod.derive(RequestReader, self._compute)
+        return pod.derive(PodRequestCalculator, self._compute)
 
     def _compute(self, pod: PodInfo) -> PodRequests:
         return PodRequests(

@@ -10,14 +10,14 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 
 _RESIZE_STATUS_FIELDS: Final = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
 _CLAIM_STATUS_FIELDS: Final = ("resourceClaimStatuses", "extendedResourceClaimStatus")
 
 
 def pod_scheduling_properties_change(
-    resource: EventResource, old: PodInfo, new: PodInfo, requests: RequestReader, caps: Capabilities
+    resource: EventResource, old: PodInfo, new: PodInfo, requests: PodRequestCalculator, caps: Capabilities
 ) -> list[ClusterEvent]:
     """Return an event for each scheduling property of the pod that changed; a plain update if none did."""
     actions = []
@@ -37,7 +37,7 @@ def pod_scheduling_properties_change(
     return [ClusterEvent(resource, action, old.obj, new.obj) for action in actions or (ActionType.UPDATE,)]
 
 
-def _is_scaled_down(old: PodInfo, new: PodInfo, requests: RequestReader) -> bool:
+def _is_scaled_down(old: PodInfo, new: PodInfo, requests: PodRequestCalculator) -> bool:
     # Comparing the fields that requests depend on is much cheaper than computing both requests.
     if old.spec == new.spec and _select_fields(old.status, _RESIZE_STATUS_FIELDS) == _select_fields(
         new.status, _RESIZE_STATUS_FIELDS

@@ -17,6 +17,6 @@ class PrioritySort(QueueSortPlugin):
     def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def sort_key(self, waiting: SortablePod) -> tuple[Any, ...]:
+    def sort_key(self, queued: SortablePod) -> tuple[Any, ...]:
         """Return the negative priority and the time at which the pod was queued."""
-        return (-waiting.pod.priority, waiting.queued_at)
+        return (-queued.pod.priority, queued.queued_at)

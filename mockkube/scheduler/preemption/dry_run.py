@@ -148,7 +148,7 @@ class DryRun:
             handle.run_remove_pod(state, pod, other, node)
             victims.append(other)
             violations += other in split.violating
-        # Not reachable in a consistent snapshot: the pod would have fit without evictions.
+        # Not reachable in a consistent cache: the pod would have fit without evictions.
         if not victims:
             return Status.error(f'expected at least one victim pod on node "{node.name}"').with_plugin(
                 _NO_VICTIM_NEEDED

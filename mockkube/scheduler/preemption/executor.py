@@ -54,7 +54,7 @@ class ExecutorDependencies:
     """Whether events about victims have the preemptor as related object."""
 
 
-class Executor:
+class PreemptionExecutor:
     """Executes preemptions, several per step."""
 
     def __init__(self, dependencies: ExecutorDependencies, *, owner: str, parallelism: int = 1) -> None:

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.interface import (
     CycleState,
     FilterPlugin,
@@ -22,7 +23,6 @@ from mockkube.scheduler.framework.log_buffer import LogBuffer
 from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.snapshot import Snapshot
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.profile.profiles import Profile
 from mockkube.scheduler.queue.nominator import Nominator
@@ -54,12 +54,12 @@ class CombinedPreFilterResult:
 
 
 class Framework:
-    """Plugins of one profile, run on the nodes of one snapshot."""
+    """Plugins of one profile, run on the nodes of the cache."""
 
     def __init__(
         self,
         profile: Profile,
-        snapshot: Snapshot,
+        cache: Cache,
         nominator: Nominator,
         clock: Clock,
         metrics: SchedulerMetrics,
@@ -67,7 +67,7 @@ class Framework:
     ) -> None:
         # Collects what plugins log.
         self.log = log or LogBuffer(ComponentLog(), clock)
-        self.profile, self.snapshot, self.nominator = profile, snapshot, nominator
+        self.profile, self.cache, self.nominator = profile, cache, nominator
         self._clock, self._metrics = clock, metrics
         # Most PreFilter plugins keep nothing that pods change; a dry run with many victims calls only the others.
         self._stateful_pre_filters = [one for one in profile.pre_filters if _has_pre_filter_extensions(one)]
@@ -86,7 +86,7 @@ class Framework:
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
         for plugin in self.profile.pre_filters:
-            result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.snapshot)
+            result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.cache)
             status = result.status
             self.count_evaluations(PRE_FILTER, plugin.name, status.code)
             match status.code:
@@ -180,16 +180,16 @@ class Framework:
 
     def run_add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add another pod to a cloned node. Raises PluginError."""
-        requests = self.snapshot.requests_of(added)
-        node.add_pod(added, requests.total, requests.nonzero, self.snapshot.next_generation())
+        requests = self.cache.requests_of(added)
+        node.add_pod(added, requests.total, requests.nonzero, self.cache.next_generation())
         for plugin in self._stateful_pre_filters:
             if plugin.name not in state.skip_filter:
                 self._check_pre_filter_extension("AddPod", plugin.name, plugin.add_pod(state, pod, added, node))
 
     def run_remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove another pod from a cloned node. Raises PluginError."""
-        requests = self.snapshot.requests_of(removed)
-        node.remove_pod(removed.uid, requests.total, requests.nonzero, self.snapshot.next_generation())
+        requests = self.cache.requests_of(removed)
+        node.remove_pod(removed.uid, requests.total, requests.nonzero, self.cache.next_generation())
         for plugin in self._stateful_pre_filters:
             if plugin.name not in state.skip_filter:
                 self._check_pre_filter_extension("RemovePod", plugin.name, plugin.remove_pod(state, pod, removed, node))

@@ -10,7 +10,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.signatures import sign_pod
 from mockkube.scheduler.framework.status import Status
-from mockkube.scheduler.preemption.executor import Executor
+from mockkube.scheduler.preemption.executor import PreemptionExecutor
 from mockkube.scheduler.profile.framework import Framework, PluginError
 from mockkube.scheduler.queue.nominator import Nominator
 
@@ -24,7 +24,7 @@ class FrameworkHandle:
     def __init__(self) -> None:
         self.framework: Framework | None = None
         # None where preemption is only evaluated and no pod is evicted.
-        self.preemption_executor: Executor | None = None
+        self.preemption_executor: PreemptionExecutor | None = None
         # None where no events are recorded.
         self.recorder: SeriesRecorder | None = None
 

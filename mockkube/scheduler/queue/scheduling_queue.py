@@ -2,7 +2,7 @@
 
 A rejected pod waits among the unschedulable pods until an event helps one of the plugins that rejected it, as their
 queueing hints say; then it becomes active, after a backoff that grows with each rejection. A pod whose attempt ended
-with an error only backs off. Nothing here waits: `next_moment` returns when time alone moves a pod.
+with an error only backs off. Nothing here waits: `next_flush_at` returns when time alone moves a pod.
 
 upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go
 """
@@ -87,7 +87,7 @@ class SchedulingQueue:
         """Return whether `pop` has something to do."""
         return bool(self._active) or bool(self._backoff and self._config.pop_from_backoff) or self._is_due()
 
-    def next_moment(self) -> float | None:
+    def next_flush_at(self) -> float | None:
         """Return when, on the clock's `monotonic`, time alone moves a pod; None if it does not."""
         ends = [self._config.backoff.ends_at(first) for heap in self._backoffs if (first := heap.peek()) is not None]
         moments = [self._clock.monotonic() + max(end - self._now(), 0.0) for end in ends]
@@ -228,8 +228,8 @@ class SchedulingQueue:
     def _find_gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
         return next((plugin for plugin in self._config.pre_enqueue_plugins[profile] if plugin.name == name), None)
 
-    def _move_pods(self, waiting: Iterable[QueuedPodInfo], event: ClusterEvent) -> None:
-        for queued in waiting:
+    def _move_pods(self, pods: Iterable[QueuedPodInfo], event: ClusterEvent) -> None:
+        for queued in pods:
             # A gated pod is moved only after its gate opened; hints of the plugins that rejected it earlier do not
             # count.
             if queued.gating_plugin and event.resource is not EventResource.WILDCARD and self._is_still_gated(queued):
@@ -251,7 +251,7 @@ class SchedulingQueue:
             self._flush_unschedulable(now)
 
     def _flush_unschedulable(self, now: float) -> None:
-        # Keeps the rhythm of the interval when the clock jumps over several of them.
+        # Keeps the phase of the interval when the clock jumps over several of them.
         overdue = -(self._clock.monotonic() - self._next_flush) % FLUSH_SECONDS
         self._next_flush = self._clock.monotonic() + (overdue or FLUSH_SECONDS)
         late = self._unschedulable.sort_by_arrival(
@@ -265,7 +265,7 @@ class SchedulingQueue:
         return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._config.unschedulable_seconds_max
 
     def _is_due(self) -> bool:
-        moment = self.next_moment()
+        moment = self.next_flush_at()
         return moment is not None and moment <= self._clock.monotonic()
 
     # Moves between queues

@@ -69,9 +69,9 @@ class UnschedulablePods:
         # A copy of the outer dict: moving pods deletes empty groups while callers iterate.
         return list(self._groups.items())
 
-    def sort_by_arrival(self, waiting: Sequence[QueuedPodInfo]) -> Sequence[QueuedPodInfo]:
+    def sort_by_arrival(self, pods: Sequence[QueuedPodInfo]) -> Sequence[QueuedPodInfo]:
         """Return pods in order of arrival."""
-        return sorted(waiting, key=lambda queued: self._reasons[queued.pod.uid][0])
+        return sorted(pods, key=lambda queued: self._reasons[queued.pod.uid][0])
 
     def _remove_from_group(self, uid: str, reason: WaitReason) -> None:
         group = self._groups[reason]

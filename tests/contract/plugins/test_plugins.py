@@ -17,6 +17,7 @@ from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.catalogue import PLUGINS, PluginEntry, default_plugins
 from mockkube.scheduler.configuration.arguments import set_defaults, validate_arguments
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,
@@ -30,8 +31,7 @@ from mockkube.scheduler.framework.interface import (
     ScorePlugin,
 )
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.snapshot import Snapshot
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.status import Code
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "scheduler.md").read_text()
@@ -77,8 +77,8 @@ def pod(spec: Any) -> PodInfo:
     return PodInfo({"metadata": metadata, "spec": spec, "status": {}})
 
 
-def nodes(caps: Capabilities) -> Snapshot:
-    picture = Snapshot(RequestReader(caps))
+def nodes(caps: Capabilities) -> Cache:
+    picture = Cache(PodRequestCalculator(caps))
     for name, zone in (("n1", "a"), ("n2", "b")):
         room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
         labels = {"zone": zone, "kubernetes.io/hostname": name}
@@ -93,7 +93,7 @@ def capabilities(version: Version = DEFAULT) -> Capabilities:
     return Capabilities(version, enabled_gates(version, component="kube-scheduler"))
 
 
-async def build(entry: PluginEntry, picture: Snapshot, caps: Capabilities) -> Plugin:
+async def build(entry: PluginEntry, picture: Cache, caps: Capabilities) -> Plugin:
     client: Any = Empty()
     caches = InformerFactory(client, RealClock(), owner="kube-scheduler")
     expressions = ExpressionCache()

@@ -51,7 +51,7 @@ async def test_room_that_was_taken_is_given_back(lab, fail_bindings) -> None:
     await lab.settle()
     bound = [await lab.node_of(name) for name in ("fails", "waits")]
     assert bound == ["", "n1"]
-    assert lab.scheduler.snapshot.sizes["assumed_pods"] == 0
+    assert lab.scheduler.cache.sizes["assumed_pods"] == 0
 
 
 async def test_a_pod_deleted_while_it_waits_for_its_volume_leaves_nothing_behind(lab) -> None:

@@ -59,7 +59,7 @@ class SearchProgress:
     """Number of devices that the node can use."""
 
 
-class DeviceSearch:
+class Allocator:
     """Search on one node."""
 
     def __init__(

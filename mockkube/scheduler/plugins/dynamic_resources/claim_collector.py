@@ -12,7 +12,7 @@ from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader as PodRequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.plugins.dynamic_resources.allocator import AllocatorDependencies
 from mockkube.scheduler.plugins.dynamic_resources.claim_requests import AllocationError, ClaimCompiler
@@ -37,7 +37,7 @@ class ClaimCollector:
     claim_tracker: ClaimTracker
     device_classes: Informer
     extended_classes: DeviceClassSelection
-    pod_requests: PodRequestReader
+    pod_requests: PodRequestCalculator
     compiler: ClaimCompiler
     selectors: DeviceSelectors
     operators: Mapping[str, LabelOperator]

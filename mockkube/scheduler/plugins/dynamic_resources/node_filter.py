@@ -13,7 +13,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources.allocation_result import build_allocation
-from mockkube.scheduler.plugins.dynamic_resources.allocator import DeviceSearch, SearchTimeout
+from mockkube.scheduler.plugins.dynamic_resources.allocator import Allocator, SearchTimeout
 from mockkube.scheduler.plugins.dynamic_resources.binding_conditions import DevicePreparationError, is_overdue, is_ready
 from mockkube.scheduler.plugins.dynamic_resources.claim_requests import AllocationError, ClaimRequests
 from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import DeviceClassSelection
@@ -111,7 +111,7 @@ class NodeFilter:
         pools = self.pools.for_node(node)
         try:
             wanted = self._claims_to_allocate(claim_state, extended)
-            search = DeviceSearch(wanted, pools, node, claim_state.allocator)
+            search = Allocator(wanted, pools, node, claim_state.allocator)
             if not search.run():
                 return self._rejection(search, node)
         except AllocationError as error:
@@ -136,7 +136,7 @@ class NodeFilter:
             wanted.append(one)
         return wanted
 
-    def _rejection(self, search: DeviceSearch, node: NodeInfo) -> Status:
+    def _rejection(self, search: Allocator, node: NodeInfo) -> Status:
         invalid = next((pool for pool in self.pools.for_node(node) if pool.invalid), None)
         if invalid is not None and self.features.invalid_pools_are_errors:
             return Status.error(f"pool {invalid.id.pool} is invalid: {invalid.invalid}")

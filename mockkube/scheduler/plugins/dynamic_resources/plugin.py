@@ -29,13 +29,13 @@ from mockkube.scheduler.framework.interface import (
 )
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources import hints
 from mockkube.scheduler.plugins.dynamic_resources.binding_conditions import needs_preparation
 from mockkube.scheduler.plugins.dynamic_resources.claim_collector import ClaimCollector
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimCompiler as DeviceRequestReader
+from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimCompiler
 from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from mockkube.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriteError, ClaimWriter
 from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import DeviceClassSelection
@@ -87,8 +87,8 @@ class DynamicResources(
             claim_tracker=self._claim_tracker,
             device_classes=self._device_classes,
             extended_classes=classes,
-            pod_requests=RequestReader(caps),
-            compiler=DeviceRequestReader(self._device_classes, dependencies.device_taints, features),
+            pod_requests=PodRequestCalculator(caps),
+            compiler=ClaimCompiler(self._device_classes, dependencies.device_taints, features),
             selectors=DeviceSelectors(features),
             operators=dependencies.selector_operators,
             features=features,
@@ -218,7 +218,7 @@ class DynamicResources(
         if claim_state is not None:
             await self._writer.clean_up(claim_state, pod)
 
-    def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods without claims."""
         claim_state = state.get(STATE)
         return SKIP if claim_state is None or not claim_state.claims else SUCCESS

@@ -19,7 +19,7 @@ from mockkube.scheduler.framework.interface import (
 )
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation
 
@@ -34,7 +34,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     score_scope = CacheScope.LOAD
 
     def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
-        self._reader = RequestReader(dependencies.caps)
+        self._reader = PodRequestCalculator(dependencies.caps)
         self._allocation = ResourceAllocation.from_resources(args["resources"], nonzero=False)
         self._scores_change = dependencies.caps.version >= _SCORES_CHANGE_SINCE
 

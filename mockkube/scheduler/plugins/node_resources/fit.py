@@ -31,7 +31,7 @@ from mockkube.scheduler.framework.interface import (
 )
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator, PodRequests
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses, extended_resources_of_class
 from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, scorer_for
@@ -79,7 +79,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def __init__(self, dependencies: PluginDependencies, args: ReadOnlyObject) -> None:
         self._reader, self._rules = (
-            RequestReader(dependencies.caps),
+            PodRequestCalculator(dependencies.caps),
             PodResourcesOptions.from_capabilities(dependencies.caps),
         )
         self._resource_classes = ExtendedResourceClasses.from_dependencies(dependencies)

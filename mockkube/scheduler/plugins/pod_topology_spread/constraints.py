@@ -100,9 +100,9 @@ def compile_constraints(
 
 
 def _compile_constraint(
-    constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: SupportedFields
+    constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, supported_fields: SupportedFields
 ) -> SpreadConstraint:
-    policies = constraint if able.policies else {}
+    policies = constraint if supported_fields.policies else {}
     return SpreadConstraint(
         max_skew=constraint["maxSkew"],
         topology_key=constraint["topologyKey"],
@@ -132,10 +132,10 @@ class DefaultConstraints:
     """Constraints for pods without their own, with the selectors of their services and controller."""
 
     def __init__(
-        self, constraints: Sequence[ReadOnlyObject], informers: InformerFactory, able: SupportedFields
+        self, constraints: Sequence[ReadOnlyObject], informers: InformerFactory, supported_fields: SupportedFields
     ) -> None:
         self._constraints = constraints
-        self._able = able
+        self._supported_fields = supported_fields
         if constraints:
             self._services = informers.informer_for("Service").index("a label of the selector", _selector_index_key)
             self._owners = {kind: informers.informer_for(kind) for kind in _CONTROLLER_KINDS.values()}
@@ -148,7 +148,7 @@ class DefaultConstraints:
         selector = self._default_selector(pod)
         if selector.is_empty:
             return []
-        return [_compile_constraint(one, selector, pod.namespace, self._able) for one in wanted]
+        return [_compile_constraint(one, selector, pod.namespace, self._supported_fields) for one in wanted]
 
     def _default_selector(self, pod: PodInfo) -> LabelSelector:
         """Return the combined selector of the pod's services and its controller."""

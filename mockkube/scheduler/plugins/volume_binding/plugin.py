@@ -152,7 +152,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         if binding_state is not None and binding_state.plan is not None:
             self._volume_binder.revert(binding_state.plan)
 
-    def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods whose claims are all bound."""
         binding_state = state.get(_STATE)
         return SKIP if binding_state is None or binding_state.plan is None else SUCCESS

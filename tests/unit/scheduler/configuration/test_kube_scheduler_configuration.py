@@ -7,7 +7,6 @@ from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT
 from mockkube.scheduler.configuration.kube_scheduler_configuration import (
     SchedulerConfigurationError,
-    default_configuration,
     parse_configuration,
 )
 
@@ -25,7 +24,7 @@ def enabled(settings, point="multiPoint"):
 
 
 def test_nothing_said_is_one_profile_with_all_plugins_in_order():
-    configuration = default_configuration(CAPS)
+    configuration = parse_configuration(HEAD, CAPS)
     (settings,) = configuration.profiles
     assert settings.name == "default-scheduler"
     assert [name for name, weight in enabled(settings) if weight] == [
@@ -228,6 +227,6 @@ def test_arguments_of_plugins_that_take_none_are_ignored():
 
 
 def test_null_is_as_if_nothing_were_said():
-    assert parse_configuration({**HEAD, "podMaxBackoffSeconds": None, "profiles": None}, CAPS) == default_configuration(
-        CAPS
+    assert parse_configuration({**HEAD, "podMaxBackoffSeconds": None, "profiles": None}, CAPS) == parse_configuration(
+        HEAD, CAPS
     )

@@ -45,7 +45,7 @@ def test_how_many_nodes_are_enough(percentage, nodes, expected):
 def test_searches_go_on_where_the_last_one_ended(schedulers, nodes, pods):
     scheduler = schedulers()
     for number in range(250):
-        scheduler.snapshot.set_node(nodes(f"n{number:03}"))
+        scheduler.cache.set_node(nodes(f"n{number:03}"))
     seen = [decide(scheduler, pods(f"p{number}")) for number in range(3)]
     assert [decision.evaluated_nodes for decision in seen] == [120, 120, 120]
     places = [int(decision.node_name[1:]) for decision in seen]
@@ -55,15 +55,15 @@ def test_searches_go_on_where_the_last_one_ended(schedulers, nodes, pods):
 
 def test_one_node_that_fits_is_taken_without_ranking(schedulers, nodes, pods):
     scheduler = schedulers()
-    scheduler.snapshot.set_node(nodes("n1"))
-    scheduler.snapshot.set_node(nodes("n2", "100m"))
+    scheduler.cache.set_node(nodes("n1"))
+    scheduler.cache.set_node(nodes("n2", "100m"))
     assert decide(scheduler, pods("p")) == ScheduleResult("n1", 2, 1)
 
 
 def test_a_nominated_node_is_tried_first(schedulers, nodes, pods):
     scheduler = schedulers()
-    scheduler.snapshot.set_node(nodes("small", "2"))
-    scheduler.snapshot.set_node(nodes("large", "8"))
+    scheduler.cache.set_node(nodes("small", "2"))
+    scheduler.cache.set_node(nodes("large", "8"))
     pod = pods("p")
     pod.nominated_node = "small"
     assert decide(scheduler, pod) == ScheduleResult("small", 1, 1)
@@ -71,7 +71,7 @@ def test_a_nominated_node_is_tried_first(schedulers, nodes, pods):
 
 def test_room_is_left_to_pods_that_are_nominated(schedulers, nodes, pods):
     scheduler = schedulers()
-    scheduler.snapshot.set_node(nodes("n1", "2"))
+    scheduler.cache.set_node(nodes("n1", "2"))
     scheduler.nominator._pod_lister = lambda one: one
     scheduler.nominator.add_nominated_pod(pods("first", "2", priority=5), "n1")
     assert isinstance(decide(scheduler, pods("same", priority=5)), FitError)
@@ -81,7 +81,7 @@ def test_room_is_left_to_pods_that_are_nominated(schedulers, nodes, pods):
 def test_named_nodes_alone_are_looked_at(schedulers, nodes, pods):
     scheduler = schedulers()
     for name in ("n1", "n2", "n3"):
-        scheduler.snapshot.set_node(nodes(name))
+        scheduler.cache.set_node(nodes(name))
     field = {"key": "metadata.name", "operator": "In", "values": ["gone"]}
     term = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
@@ -103,10 +103,10 @@ class Broken(FilterPlugin):
 def test_a_plugin_that_fails_is_explained_as_what_the_node_said(schedulers, nodes, pods):
     scheduler = schedulers()
     for name in ("n1", "n2"):
-        scheduler.snapshot.set_node(nodes(name))
+        scheduler.cache.set_node(nodes(name))
     points = scheduler.algorithms[NAME].framework
     profile = replace(points.profile, filters=(*points.profile.filters, Broken()))
-    broken = Framework(profile, points.snapshot, points.nominator, VirtualClock(), SchedulerMetrics())
+    broken = Framework(profile, points.cache, points.nominator, VirtualClock(), SchedulerMetrics())
     decider = SchedulingAlgorithm(
         broken, Random.from_seed(0, ""), percentage_of_nodes_to_score=0, next_start=NextStartNode()
     )
@@ -129,11 +129,11 @@ def change(scheduler: Any, nodes: Any, random: Generator) -> None:
     """Let a node come, change or go."""
     which = random.randrange(6)
     if random.random() < 0.2:
-        scheduler.snapshot.remove_node(f"n{which}")
+        scheduler.cache.remove_node(f"n{which}")
         return
     taints = [TAINT] if random.random() < 0.3 else []
     labels = {"zone": str(which % 2)}
-    scheduler.snapshot.set_node(nodes(f"n{which}", random.choice(("2", "4", "8")), labels=labels, taints=taints))
+    scheduler.cache.set_node(nodes(f"n{which}", random.choice(("2", "4", "8")), labels=labels, taints=taints))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -159,7 +159,7 @@ def test_what_is_remembered_never_changes_a_decision(schedulers, nodes, pods, se
             assert decision.node_name not in refused
             totals = {name: sum(own.values()) for name, own in scores.items()}
             assert not totals or totals[decision.node_name] == max(totals.values())
-            scheduler.snapshot.assume_pod(pod, decision.node_name)
+            scheduler.cache.assume_pod(pod, decision.node_name)
             continue
         assert isinstance(decision, FitError)
         assert isinstance(plain, FitError)

@@ -17,7 +17,7 @@ FREE = 3
 def test_nodes_that_are_known_are_found_as_if_looked_at_one_by_one(schedulers, nodes, pods, tainted_every):
     scheduler, start = schedulers(), 0
     for index in range(NODES):
-        scheduler.snapshot.set_node(nodes(f"n{index}", taints=[] if index % tainted_every else [TAINT]))
+        scheduler.cache.set_node(nodes(f"n{index}", taints=[] if index % tainted_every else [TAINT]))
     decider = scheduler.algorithms[NAME]
     for number in range(12):
         pod = pods(f"p{number}", "3")
@@ -33,13 +33,13 @@ def test_nodes_that_are_known_are_found_as_if_looked_at_one_by_one(schedulers, n
         assert remembered.evaluated_nodes == looked_at.evaluated_nodes
         assert remembered.feasible_nodes == looked_at.feasible_nodes
         start = (start + remembered.evaluated_nodes) % NODES
-        scheduler.snapshot.assume_pod(pod, remembered.node_name)
+        scheduler.cache.assume_pod(pod, remembered.node_name)
 
 
 def test_a_search_that_knows_all_nodes_counts_what_each_filter_said(schedulers, nodes, pods):
     scheduler = schedulers()
     for index in range(4):
-        scheduler.snapshot.set_node(nodes(f"n{index}", taints=[TAINT] if index == 1 else []))
+        scheduler.cache.set_node(nodes(f"n{index}", taints=[TAINT] if index == 1 else []))
     decider, evaluations = scheduler.algorithms[NAME], scheduler.metrics.plugin_evaluations
     counts = []
     for number in range(2):
@@ -53,9 +53,9 @@ def test_nodes_that_others_are_nominated_to_are_judged_as_if_looked_at_one_by_on
     scheduler = schedulers()
     scheduler.nominator._pod_lister = lambda one: one
     for index in range(NODES):
-        scheduler.snapshot.set_node(nodes(f"n{index}"))
+        scheduler.cache.set_node(nodes(f"n{index}"))
         if index >= FREE:
-            scheduler.snapshot.assume_pod(pods(f"old{index}", "2", priority=9), f"n{index}")
+            scheduler.cache.assume_pod(pods(f"old{index}", "2", priority=9), f"n{index}")
     decider, seen = scheduler.algorithms[NAME], []
     for number in range(24):
         guard = pods(f"guard{number % 6}", "3", priority=number % 2)
@@ -80,7 +80,7 @@ def outline(decision):
 def test_a_pod_does_not_leave_room_for_itself_nor_for_less_important_ones(schedulers, nodes, pods):
     scheduler = schedulers()
     scheduler.nominator._pod_lister = lambda one: one
-    scheduler.snapshot.set_node(nodes("n1"))
+    scheduler.cache.set_node(nodes("n1"))
     decider = scheduler.algorithms[NAME]
     first, second, better = (pods(name, "3", priority=priority) for name, priority in (("a", 1), ("b", 1), ("c", 2)))
     scheduler.nominator.add_nominated_pod(first, "n1")

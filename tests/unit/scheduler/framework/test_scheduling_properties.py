@@ -5,7 +5,7 @@ import pytest
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.events import ActionType, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.scheduling_properties import (
     node_scheduling_properties_change,
     pod_scheduling_properties_change,
@@ -47,7 +47,7 @@ RESIZED = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu":
     ],
 )
 def test_changes_of_a_pod(old, new, expected):
-    events = pod_scheduling_properties_change(EventResource.ASSIGNED_POD, old, new, RequestReader(CAPS), CAPS)
+    events = pod_scheduling_properties_change(EventResource.ASSIGNED_POD, old, new, PodRequestCalculator(CAPS), CAPS)
     assert [event.action_type for event in events] == expected
     assert all((event.old, event.new) == (old.obj, new.obj) for event in events)
 

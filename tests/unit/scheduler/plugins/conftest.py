@@ -27,11 +27,11 @@ from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.configuration.arguments import set_defaults
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.interface import CycleState, PluginDependencies
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.snapshot import Snapshot
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.status import Code, Status
 
 
@@ -55,7 +55,7 @@ class World:
         parsed = Version.parse(version)
         self.caps = Capabilities(parsed, enabled_gates(parsed, gates or {}))
         self.shelf = Shelf()
-        self.snapshot = Snapshot(RequestReader(self.caps))
+        self.cache = Cache(PodRequestCalculator(self.caps))
         self.informers = InformerFactory(self.shelf, RealClock(), owner="kube-scheduler")
         self._pods = 0
 
@@ -63,7 +63,7 @@ class World:
         """Add a node with ample room; `spec` and `status` replace its own."""
         room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
         own = {"kubernetes.io/hostname": name, **(labels or {})}
-        self.snapshot.set_node(
+        self.cache.set_node(
             {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {"allocatable": room}, **fields}
         )
 
@@ -79,7 +79,7 @@ class World:
         spec.setdefault("containers", [{"name": "c", "image": "app"}])
         pod = PodInfo({"metadata": metadata, "spec": spec, "status": status})
         if pod.node_name:
-            self.snapshot.add_pod(pod)
+            self.cache.add_pod(pod)
         return pod
 
     def other(self, kind: str, obj: Any) -> None:
@@ -93,7 +93,7 @@ class World:
             clock=RealClock(),
             client=self.shelf,
             informers=self.informers,
-            nodes=self.snapshot,
+            nodes=self.cache,
             taints=make_taint_rules(self.caps, ExpressionCache().compile_expression),
             selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
@@ -108,10 +108,10 @@ class World:
         """Return what a plugin says of each node; of no node if its pre-filter refuses the pod, or leaves it alone."""
         state = CycleState()
         if hasattr(plugin, "pre_filter"):
-            found = plugin.pre_filter(state, pod, self.snapshot)
+            found = plugin.pre_filter(state, pod, self.cache)
             if not found.status.is_success:
                 return {"": found.status}
-        return {node.name: plugin.filter(state, pod, node) for node in self.snapshot.all}
+        return {node.name: plugin.filter(state, pod, node) for node in self.cache.all}
 
     def refused(self, plugin: Any, pod: PodInfo) -> dict[str, str]:
         """Return the message for each node that is refused."""
@@ -119,7 +119,7 @@ class World:
 
     def scores(self, plugin: Any, pod: PodInfo) -> dict[str, int]:
         """Return the score of each node; nothing if the plugin leaves the pod alone."""
-        state, nodes = CycleState(), list(self.snapshot.all)
+        state, nodes = CycleState(), list(self.cache.all)
         if hasattr(plugin, "pre_score") and plugin.pre_score(state, pod, nodes).code is Code.SKIP:
             return {}
         scores = [plugin.score(state, pod, node) for node in nodes]
@@ -137,7 +137,7 @@ class Served:
         self.admin = LocalClient(door, ClientIdentity("admin", (MASTERS_GROUP,), "admin"))
         self.client = LocalClient(door, scheduler_identity(caps.version))
         self.caches = InformerFactory(self.client, self.clock, owner="kube-scheduler")
-        self.snapshot = Snapshot(RequestReader(caps))
+        self.cache = Cache(PodRequestCalculator(caps))
 
     async def create(self, kind: str, name: str, /, status: Any = None, **fields: Any) -> Any:
         """Create an object of namespace `a`, if it has one, and give it a status."""
@@ -166,7 +166,7 @@ class Served:
                     await cache.signal.wait()
                 await cache.step()
         if kind == "Node":
-            self.snapshot.set_node(obj)
+            self.cache.set_node(obj)
         return obj
 
     async def build(self, factory: Callable[..., Any], /, **args: Any) -> Any:
@@ -176,7 +176,7 @@ class Served:
             clock=self.clock,
             client=self.client,
             informers=self.caches,
-            nodes=self.snapshot,
+            nodes=self.cache,
             taints=make_taint_rules(self.caps, ExpressionCache().compile_expression),
             selector_operators=make_selector_operators(self.caps),
             device_taints=make_device_taint_rules(self.caps),
@@ -189,8 +189,8 @@ class Served:
     async def decide(self, plugin: Any, pod: PodInfo, node_name: str) -> CycleState:
         """Let a plugin look at the pod and the node, and reserve what is there."""
         state = CycleState()
-        assert plugin.pre_filter(state, pod, self.snapshot).status.is_success
-        assert plugin.filter(state, pod, self.snapshot.get(node_name)).is_success
+        assert plugin.pre_filter(state, pod, self.cache).status.is_success
+        assert plugin.filter(state, pod, self.cache.get(node_name)).is_success
         assert plugin.reserve(state, pod, node_name).is_success
         return state
 

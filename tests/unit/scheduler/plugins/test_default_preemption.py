@@ -13,7 +13,7 @@ def scheduler(schedulers, nodes):
     scheduler = schedulers()
     scheduler.nominator._pod_lister = lambda one: one
     for index in range(NODES):
-        scheduler.snapshot.set_node(nodes(f"n{index}"))
+        scheduler.cache.set_node(nodes(f"n{index}"))
     return scheduler
 
 
@@ -22,7 +22,7 @@ def place(scheduler, pods):
     """Return what puts a pod that fills its node there."""
 
     def place(node, app, priority=0):
-        scheduler.snapshot.assume_pod(pods(f"{app}-{node}", "3", labels={"app": app}, priority=priority), node)
+        scheduler.cache.assume_pod(pods(f"{app}-{node}", "3", labels={"app": app}, priority=priority), node)
 
     return place
 
@@ -69,7 +69,7 @@ def test_what_budgets_allow_now_counts(scheduler, place, decide):
 def test_a_budget_that_is_new_counts(scheduler, place, decide):
     for index in range(NODES):
         place(f"n{index}", "x" if index == 7 else "z", priority=0 if index in (7, 8) else 9)
-    scheduler.snapshot.remove_pod("z-n8")
+    scheduler.cache.remove_pod("z-n8")
     place("n8", "old", priority=1)
     assert decide() == "n7"
     protect(scheduler, "x", 0)
@@ -96,7 +96,7 @@ def test_victims_are_told_as_they_are_now(scheduler, pods, place):
     decider = scheduler.algorithms["default-scheduler"]
     pod = pods("p", "3", priority=5)
     decider.schedule_pod(decider.new_cycle_state(), pod)
-    (before,) = scheduler.snapshot.get("n7").pods.values()
+    (before,) = scheduler.cache.get("n7").pods.values()
     later = PodInfo({**before.obj, "metadata": {**before.obj["metadata"], "resourceVersion": "2"}})
-    scheduler.snapshot.add_pod(later)
+    scheduler.cache.add_pod(later)
     assert decider.schedule_pod(decider.new_cycle_state(), pod).post_filter_result.victims == (later,)

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.snapshot import Snapshot
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.plugins.domain_counts import CACHED_QUERIES_MAX, DomainCounts, DomainCountsCache
 
 _NAMES, _ZONES = ("n1", "n2", "n3"), ("a", "b")
@@ -23,11 +23,11 @@ _STEPS = st.lists(
 )
 
 
-def _picture() -> Snapshot:
-    return Snapshot(RequestReader(Capabilities()))
+def _picture() -> Cache:
+    return Cache(PodRequestCalculator(Capabilities()))
 
 
-def _play(picture: Snapshot, step: str, name: str, value: Any) -> None:
+def _play(picture: Cache, step: str, name: str, value: Any) -> None:
     match step:
         case "node":
             picture.set_node({"metadata": {"name": name, "labels": {"zone": value}}, "spec": {}, "status": {}})

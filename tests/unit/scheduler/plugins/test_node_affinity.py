@@ -52,7 +52,7 @@ def test_nodes_that_are_not_selected_are_refused_for_good(world) -> None:
 )
 def test_only_named_nodes_are_worth_a_look(world, terms, expected) -> None:
     pod = world.pod(affinity=_requires(*terms))
-    found = world.build(NodeAffinity).pre_filter(CycleState(), pod, world.snapshot)
+    found = world.build(NodeAffinity).pre_filter(CycleState(), pod, world.cache)
     assert found.status.is_success
     assert found.node_names == expected
 

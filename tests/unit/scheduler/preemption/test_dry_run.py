@@ -42,7 +42,7 @@ def scheduler(schedulers, nodes):
     scheduler = schedulers()
     scheduler.nominator._pod_lister = lambda one: one
     for index in range(NODES):
-        scheduler.snapshot.set_node(nodes(f"n{index}", labels={ZONE: f"z{index % 3}", HOST: f"n{index}"}))
+        scheduler.cache.set_node(nodes(f"n{index}", labels={ZONE: f"z{index % 3}", HOST: f"n{index}"}))
     return scheduler
 
 
@@ -55,7 +55,7 @@ def place(scheduler, pods):
         labels = {"color": random.choice(COLORS)} if random.random() < 0.5 else {}
         cpu, priority = random.choice(("1", "2", "500m")), random.choice((0, 1, 5, 9))
         pod = pods(name, cpu, labels=labels, priority=priority, **wants)
-        scheduler.snapshot.assume_pod(pod, f"n{random.randrange(NODES)}")
+        scheduler.cache.assume_pod(pod, f"n{random.randrange(NODES)}")
 
     return place
 
@@ -82,6 +82,6 @@ def test_nodes_are_judged_as_if_nothing_were_remembered(scheduler, pods, place, 
             assert outcome == evictions._dry_run_node(_DryRunCase(handle, state, pod, handle.filters(state)), name)
             kinds.add(type(outcome) if isinstance(outcome, Candidate) else outcome.reasons)
         place(random, f"new{number}")
-        scheduler.snapshot.remove_pod(f"old{number}")
+        scheduler.cache.remove_pod(f"old{number}")
         scheduler.nominator.add_nominated_pod(pod, f"n{random.randrange(NODES)}")
     assert len(kinds) > 2

@@ -13,7 +13,7 @@ from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.pod_status_writer import PodStatusWriter
-from mockkube.scheduler.preemption.executor import Executor, ExecutorDependencies, Preemption
+from mockkube.scheduler.preemption.executor import ExecutorDependencies, Preemption, PreemptionExecutor
 from mockkube.scheduler.queue.nominator import Nominator
 
 UID = "preemptor"
@@ -73,7 +73,7 @@ def evictions(server, queue, seen):
         recheck_gate=queue.recheck_gate,
         cancel_binding=lambda uid, reason: False,
     )
-    evictions = Executor(tools, owner="test")
+    evictions = PreemptionExecutor(tools, owner="test")
     server.look = queue.look = lambda: (evictions.is_running_preemption(UID), evictions.has_pending_victims(UID))
     return evictions
 

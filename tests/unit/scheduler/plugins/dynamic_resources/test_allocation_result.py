@@ -15,8 +15,8 @@ GPU = "gpu.example.com"
 def allocated(world: Any) -> Any:
     """Return the allocation of claim `c` on the node `n1`."""
     plugin, pod, state = world.build(DynamicResources), world.uses("c"), CycleState()
-    assert plugin.pre_filter(state, pod, world.snapshot).status.is_success
-    assert plugin.filter(state, pod, world.snapshot.get("n1")).is_success
+    assert plugin.pre_filter(state, pod, world.cache).status.is_success
+    assert plugin.filter(state, pod, world.cache.get("n1")).is_success
     note = state.get(STATE)
     assert note is not None
     return note.node_allocations["n1"].allocations[0]

@@ -27,10 +27,10 @@ def with_model(name: str, model: str) -> Any:
 def chosen(world: Any, *claims: str) -> Any:
     """Return request and device of each result on the node `n1`, by claim; or what it says instead."""
     plugin, pod, state = world.build(DynamicResources), world.uses(*claims), CycleState()
-    before = plugin.pre_filter(state, pod, world.snapshot).status
+    before = plugin.pre_filter(state, pod, world.cache).status
     if not before.is_success:
         return before.message
-    status = plugin.filter(state, pod, world.snapshot.get("n1"))
+    status = plugin.filter(state, pod, world.cache.get("n1"))
     if not status.is_success:
         return status.message
     found = state.get(STATE).node_allocations["n1"].allocations

@@ -101,8 +101,8 @@ async def test_devices_nobody_can_use_are_given_back(bench: Any) -> None:
     status = {"allocation": {"devices": {"results": results}, "nodeSelector": elsewhere}}
     await bench.create("ResourceClaim", "c", status, spec=WANTED)
     pod, state = await pod_with_claim(bench), CycleState()
-    assert bench.plugin.pre_filter(state, pod, bench.snapshot).status.is_success
-    assert not bench.plugin.filter(state, pod, bench.snapshot.get("n1")).is_success
+    assert bench.plugin.pre_filter(state, pod, bench.cache).status.is_success
+    assert not bench.plugin.filter(state, pod, bench.cache.get("n1")).is_success
     bench.plugin.post_filter(state, pod, NodeToStatus({}))
     await bench.plugin.apply_result(state, pod)
     assert not (await bench.get("ResourceClaim", "c"))["status"]

@@ -81,8 +81,8 @@ def test_a_node_that_has_the_resource_itself_needs_no_devices(gpus: Any) -> None
     room = {"cpu": "8", "memory": "16Gi", "pods": "110", GPU: "4"}
     gpus.node("n3", status={"allocatable": room})
     plugin, pod, state = gpus.build(DynamicResources), gpus.pod(containers=[container("c", 1)]), CycleState()
-    plugin.pre_filter(state, pod, gpus.snapshot)
-    assert plugin.filter(state, pod, gpus.snapshot.get("n3")).is_success
+    plugin.pre_filter(state, pod, gpus.cache)
+    assert plugin.filter(state, pod, gpus.cache.get("n3")).is_success
     note = state.get(STATE)
     assert note is not None
     assert "n3" not in note.node_allocations
@@ -124,6 +124,6 @@ def test_a_claim_left_over_from_an_earlier_attempt_is_deleted_first(gpus: Any, c
     }
     gpus.other("ResourceClaim", claim)
     plugin, state = gpus.build(DynamicResources), CycleState()
-    plugin.pre_filter(state, pod, gpus.snapshot)
-    assert plugin.filter(state, pod, gpus.snapshot.get("n1")).message == "cannot schedule extended resource claim"
+    plugin.pre_filter(state, pod, gpus.cache)
+    assert plugin.filter(state, pod, gpus.cache.get("n1")).message == "cannot schedule extended resource claim"
     assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "deletion of ResourceClaim completed"

@@ -30,7 +30,7 @@ def test_a_node_needs_a_device(pool: Any, slice_of: Any, claim_for: Any) -> None
 
 def test_a_pod_without_claims_is_left_alone(pool: Any) -> None:
     plugin, pod, state = pool.build(DynamicResources), pool.pod(), CycleState()
-    assert plugin.pre_filter(state, pod, pool.snapshot).status.code is Code.SKIP
+    assert plugin.pre_filter(state, pod, pool.cache).status.code is Code.SKIP
     assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "no new claims to deallocate"
 
 
@@ -49,7 +49,7 @@ def test_nothing_can_be_given_back(
     pool = pools(version)
     pool.other("ResourceClaim", claim_for("c"))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.snapshot)
+    plugin.pre_filter(state, pod, pool.cache)
     assert plugin.post_filter(state, pod, NodeToStatus({})).status.reasons == reasons
 
 
@@ -134,8 +134,8 @@ def test_a_device_promised_to_one_pod_is_not_free_for_the_next(pool: Any, slice_
     for name in ("c", "d"):
         pool.other("ResourceClaim", claim_for(name))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.snapshot)
-    assert plugin.filter(state, pod, pool.snapshot.get("n1")).is_success
+    plugin.pre_filter(state, pod, pool.cache)
+    assert plugin.filter(state, pod, pool.cache.get("n1")).is_success
     assert plugin.reserve(state, pod, "n1").is_success
     in_process = pool.filter(plugin, pool.uses("c"))[""].message
     assert in_process == "resource claim a/c is in the process of being allocated"
@@ -153,8 +153,8 @@ def test_a_claim_that_cannot_be_used_on_any_node_gives_its_devices_back(
     status["allocation"]["nodeSelector"] = elsewhere
     pool.other("ResourceClaim", claim_for("c", status=status))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.snapshot)
-    assert not any(plugin.filter(state, pod, node).is_success for node in pool.snapshot.all)
+    plugin.pre_filter(state, pod, pool.cache)
+    assert not any(plugin.filter(state, pod, node).is_success for node in pool.cache.all)
     assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "deallocation of ResourceClaim completed"
 
 
@@ -163,8 +163,8 @@ def test_a_claim_that_others_use_keeps_its_devices(pool: Any, claim_for: Any) ->
     status = given("d", reservedFor=users)
     pool.other("ResourceClaim", claim_for("c", status=status))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.snapshot)
-    plugin.filter(state, pod, pool.snapshot.get("n2"))
+    plugin.pre_filter(state, pod, pool.cache)
+    plugin.filter(state, pod, pool.cache.get("n2"))
     assert plugin.post_filter(state, pod, NodeToStatus({})).status.message == "still not schedulable"
 
 
@@ -211,8 +211,8 @@ def test_nodes_that_serve_the_alternative_named_first_are_preferred(
     ]
     pool.other("ResourceClaim", claim_for("c", {"name": "r", "firstAvailable": wanted}))
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
-    plugin.pre_filter(state, pod, pool.snapshot)
-    nodes = [node for node in pool.snapshot.all if plugin.filter(state, pod, node).is_success]
+    plugin.pre_filter(state, pod, pool.cache)
+    nodes = [node for node in pool.cache.all if plugin.filter(state, pod, node).is_success]
     scores = [plugin.score(state, pod, node) for node in nodes]
     plugin.normalize(state, pod, nodes, scores)
     assert dict(zip((node.name for node in nodes), scores, strict=True)) == {"n1": 87, "n2": 100}

@@ -79,8 +79,8 @@ def test_devices_are_found_whenever_there_is_a_way(
 ) -> None:
     pool = publish(devices, {"c": one, "d": other}, alike=alike)
     plugin, pod, state = pool.build(DynamicResources), pool.uses("c", "d"), CycleState()
-    assert plugin.pre_filter(state, pod, pool.snapshot).status.is_success
-    found = plugin.filter(state, pod, pool.snapshot.get("n1")).is_success
+    assert plugin.pre_filter(state, pod, pool.cache).status.is_success
+    found = plugin.filter(state, pod, pool.cache.get("n1")).is_success
     first = sum(count for _, count in one)
     every = ways(devices, one + other, frozenset(range(len(devices))))
     assert found == any(allowed(devices, picked, first, alike=alike) for picked in every)

@@ -107,11 +107,11 @@ def test_terms_mean_pods_of_some_namespaces(zones, fields, meant) -> None:
         other = zones.pod(_DB, namespace=namespace, nodeName="a1")
         if zones.refused(plugin, zones.pod(**_far(_term(_DB, **fields)))):
             of_mine.add(namespace)
-        zones.snapshot.remove_pod(other.uid)
+        zones.cache.remove_pod(other.uid)
         other = zones.pod(nodeName="a1", **_far(_term(_DB, **fields)))
         if zones.refused(plugin, zones.pod(_DB, namespace=namespace)):
             of_theirs.add(namespace)
-        zones.snapshot.remove_pod(other.uid)
+        zones.cache.remove_pod(other.uid)
     assert of_mine == meant
     assert of_theirs == meant
 
@@ -153,11 +153,11 @@ def test_counts_follow_pods_and_nodes_from_cycle_to_cycle(zones) -> None:
     first = zones.pod(_DB, nodeName="a1")
     second = zones.pod(_DB, nodeName="a2", **_far(_term(_WEB)))
     assert zones.refused(plugin, pod) == {"a1": _NEAR, "a2": _NEAR}
-    zones.snapshot.remove_pod(first.uid)
+    zones.cache.remove_pod(first.uid)
     assert zones.refused(plugin, pod) == {"a1": _NEAR, "a2": _NEAR}
     zones.node("a2", {"zone": "b"})
     assert zones.refused(plugin, pod) == {"a2": _NEAR, "b1": _NEAR}
-    zones.snapshot.remove_pod(second.uid)
+    zones.cache.remove_pod(second.uid)
     assert zones.refused(plugin, pod) == {}
 
 
@@ -170,9 +170,9 @@ def test_counts_follow_pods_and_nodes_from_cycle_to_cycle(zones) -> None:
 )
 def test_supposing_that_the_obstacle_is_gone_opens_the_node(zones, mine, theirs, message) -> None:
     other = zones.pod(_DB, nodeName="a1", **theirs)
-    plugin, pod, node = zones.build(InterPodAffinity), zones.pod(_WEB, **mine), zones.snapshot.get("a1")
+    plugin, pod, node = zones.build(InterPodAffinity), zones.pod(_WEB, **mine), zones.cache.get("a1")
     state = CycleState()
-    assert plugin.pre_filter(state, pod, zones.snapshot).status.is_success
+    assert plugin.pre_filter(state, pod, zones.cache).status.is_success
     supposing = state.clone()
     plugin.remove_pod(supposing, pod, other, node)
     assert plugin.filter(supposing, pod, node).is_success
@@ -184,8 +184,8 @@ def test_supposing_that_the_obstacle_is_gone_opens_the_node(zones, mine, theirs,
 def test_supposing_that_a_wanted_pod_comes_or_goes(zones) -> None:
     other = zones.pod(_DB, nodeName="a1")
     plugin, pod = zones.build(InterPodAffinity), zones.pod(**_near(_term(_DB)))
-    state, a2, b1 = CycleState(), zones.snapshot.get("a2"), zones.snapshot.get("b1")
-    assert plugin.pre_filter(state, pod, zones.snapshot).status.is_success
+    state, a2, b1 = CycleState(), zones.cache.get("a2"), zones.cache.get("b1")
+    assert plugin.pre_filter(state, pod, zones.cache).status.is_success
     plugin.remove_pod(state, pod, other, a2)
     assert plugin.filter(state, pod, a2).message == _NOT_NEAR
     plugin.add_pod(state, pod, other, b1)

@@ -165,11 +165,11 @@ def test_counts_follow_pods_and_nodes_from_cycle_to_cycle(world, spread) -> None
     assert world.refused(plugin, pod) == {}
     placed = world.pod(_WEB, nodeName="n1")
     assert world.refused(plugin, pod) == {"n1": _SKEWED}
-    world.snapshot.remove_node("n2")
+    world.cache.remove_node("n2")
     assert world.refused(plugin, pod) == {}
     world.node("n3", {"zone": "c"})
     assert world.refused(plugin, pod) == {"n1": _SKEWED}
-    world.snapshot.remove_pod(placed.uid)
+    world.cache.remove_pod(placed.uid)
     assert world.refused(plugin, pod) == {}
 
 
@@ -178,8 +178,8 @@ def test_supposed_pods_are_counted_in_and_out(world, spread) -> None:
     _fill(world, n1=1)
     plugin = world.build(PodTopologySpread)
     pod, other = world.pod(_WEB, topologySpreadConstraints=[spread()]), world.pod(_WEB)
-    state, first = CycleState(), world.snapshot.get("n1")
-    assert plugin.pre_filter(state, pod, world.snapshot).status.is_success
+    state, first = CycleState(), world.cache.get("n1")
+    assert plugin.pre_filter(state, pod, world.cache).status.is_success
     supposing = state.clone()
     plugin.remove_pod(supposing, pod, other, first)
     assert plugin.filter(supposing, pod, first).is_success
@@ -187,7 +187,7 @@ def test_supposed_pods_are_counted_in_and_out(world, spread) -> None:
     plugin.add_pod(supposing, pod, world.pod({"app": "other"}), first)
     assert plugin.filter(supposing, pod, first).facts["matching"] == 1
     assert plugin.filter(state, pod, first).facts["matching"] == 1
-    plugin.add_pod(supposing, pod, other, world.snapshot.get("n2"))
+    plugin.add_pod(supposing, pod, other, world.cache.get("n2"))
     assert plugin.filter(supposing, pod, first).is_success
 
 

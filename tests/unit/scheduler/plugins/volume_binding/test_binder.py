@@ -63,7 +63,7 @@ async def test_a_volume_is_reserved_for_the_claim_and_waited_for(bench: Any) -> 
     await volume(bench)
     pod = await waiting_pod(bench)
     state = await bench.decide(bench.plugin, pod, "n1")
-    assert bench.plugin.pre_bind_preview(state, pod, "n1").is_success
+    assert bench.plugin.pre_bind_pre_flight(state, pod, "n1").is_success
     assert (await bench.plugin.pre_bind(state, pod, "n1")).code is Code.WAIT
     reserved = await bench.get("PersistentVolume", "pv")
     assert reserved["spec"]["claimRef"]["name"] == "c"

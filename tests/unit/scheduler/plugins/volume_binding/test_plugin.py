@@ -98,8 +98,8 @@ def test_a_volume_given_to_one_pod_is_not_there_for_the_next(zones: Any) -> None
         add_claim(zones, name, spec={"storageClassName": "local"})
     add_volume(zones, nodeAffinity=in_zone("a"))
     plugin, first, second = zones.build(VolumeBinding), zones.pod(**uses("c")), zones.pod(**uses("d"))
-    state, node = CycleState(), zones.snapshot.get("n1")
-    plugin.pre_filter(state, first, zones.snapshot)
+    state, node = CycleState(), zones.cache.get("n1")
+    plugin.pre_filter(state, first, zones.cache)
     assert plugin.filter(state, first, node).is_success
     assert plugin.reserve(state, first, "n1").is_success
     assert zones.refused(plugin, second) == {"n1": NO_MATCH, "n2": NO_MATCH}
@@ -248,8 +248,8 @@ def test_nodes_are_scored_by_their_storage(worlds: Callable[..., Any], version: 
         own = {"storageClassName": "made", "nodeTopology": topology, "capacity": size}
         world.other("CSIStorageCapacity", {"metadata": {"name": name, "namespace": "b"}, **own})
     plugin, pod, state = world.build(VolumeBinding), world.pod(**uses("c")), CycleState()
-    plugin.pre_filter(state, pod, world.snapshot)
-    for node in world.snapshot.all:
+    plugin.pre_filter(state, pod, world.cache)
+    for node in world.cache.all:
         assert plugin.filter(state, pod, node).is_success
-    scored = plugin.pre_score(state, pod, world.snapshot.all).is_success
-    assert {node.name: plugin.score(state, pod, node) for node in world.snapshot.all if scored} == scores
+    scored = plugin.pre_score(state, pod, world.cache.all).is_success
+    assert {node.name: plugin.score(state, pod, node) for node in world.cache.all if scored} == scores

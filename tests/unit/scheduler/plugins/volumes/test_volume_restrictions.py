@@ -127,9 +127,9 @@ def test_the_user_of_an_exclusive_claim_can_be_supposed_away(world: Any) -> None
     world.node("n1")
     world.other("PersistentVolumeClaim", claim())
     user = world.pod(nodeName="n1", **with_claim("c"))
-    plugin, pod, node = world.build(VolumeRestrictions), world.pod(**with_claim("c")), world.snapshot.get("n1")
+    plugin, pod, node = world.build(VolumeRestrictions), world.pod(**with_claim("c")), world.cache.get("n1")
     state = CycleState()
-    assert plugin.pre_filter(state, pod, world.snapshot).status.is_success
+    assert plugin.pre_filter(state, pod, world.cache).status.is_success
     supposed = state.clone()
     plugin.remove_pod(supposed, pod, user, node)
     assert plugin.filter(supposed, pod, node).is_success

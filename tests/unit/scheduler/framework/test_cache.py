@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.framework.cache import Cache
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.snapshot import Snapshot
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 
 
 def node(name, *, images=(), conditions=(), **labels):
@@ -24,7 +24,7 @@ def pod(uid, on="", cpu="1", *, labels=None, status=None, **spec):
 
 @pytest.fixture
 def picture():
-    made = Snapshot(RequestReader(Capabilities()))
+    made = Cache(PodRequestCalculator(Capabilities()))
     for name in ("n1", "n2"):
         made.set_node(node(name))
     return made
@@ -132,7 +132,9 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_sums_are_those_of_the_pods_whatever_happens(steps):
-    picture = Snapshot.from_objects([node("n1"), node("n2")], [], RequestReader(Capabilities()))
+    picture = Cache(PodRequestCalculator(Capabilities()))
+    for name in ("n1", "n2"):
+        picture.set_node(node(name))
     where: dict[str, str] = {}
     assumed: set[str] = set()
     for verb, uid, name in steps:

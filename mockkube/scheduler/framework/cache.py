@@ -1,7 +1,7 @@
-"""Snapshot of the scheduler: nodes with the pods on them, assumed pods included.
+"""Cache of the scheduler: nodes with the pods on them, assumed pods included.
 
 It is live: watch events and the scheduler's own decisions change it, in the steps of workers, but never during a
-decision, so a decision reads it without a copy. `Snapshot.from_objects` builds one from objects alone, for dry runs.
+decision. So a decision reads it without a copy: upstream's Snapshot is not needed.
 
 upstream 1.36: pkg/scheduler/backend/cache/cache.go
 """
@@ -14,7 +14,7 @@ from mockkube.scheduler.framework.change_log import ChangeLog
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.node_tree import NodeTree
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
+from mockkube.scheduler.framework.pod_requests import PodRequestCalculator, PodRequests
 
 _CLAIM_STATUS_FIELDS: Final = (
     "extendedResourceClaimStatus",
@@ -23,13 +23,10 @@ _CLAIM_STATUS_FIELDS: Final = (
 )
 
 
-class Snapshot:
-    """All nodes and the pods on them; plugins see it as NodeInfoLister.
+class Cache:
+    """All nodes and the pods on them; plugins see it as NodeInfoLister."""
 
-    The slot of a node is its index in `all`.
-    """
-
-    def __init__(self, requests: RequestReader) -> None:
+    def __init__(self, requests: PodRequestCalculator) -> None:
         self._requests = requests
         self._tree = NodeTree()
         # Also nodes without an object: their pods arrived before them, or were left when they were deleted.
@@ -38,7 +35,7 @@ class Snapshot:
         self._pods: dict[str, PodInfo] = {}
         self._assumed: dict[str, PodInfo] = {}
         self._all: list[NodeInfo] | None = None
-        self._slots: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._changes = ChangeLog()
         self._image_counts: dict[str, int] = {}
         self._pvc_counts: dict[tuple[str, str], int] = {}
@@ -48,18 +45,6 @@ class Snapshot:
         # Grows whenever nodes are added or removed or their order changes.
         self.structure_generation = 0
 
-    @classmethod
-    def from_objects(
-        cls, nodes: Iterable[ReadOnlyObject], pods: Iterable[PodInfo], requests: RequestReader
-    ) -> "Snapshot":
-        """Return the snapshot of some objects."""
-        snapshot = cls(requests)
-        for node in nodes:
-            snapshot.set_node(node)
-        for pod in pods:
-            snapshot.add_pod(pod)
-        return snapshot
-
     # Queries
 
     @property
@@ -68,12 +53,12 @@ class Snapshot:
         if self._all is None:
             names = self._tree.names()
             self._all = [self._nodes[name] for name in names]
-            self._slots = {name: slot for slot, name in enumerate(names)}
+            self._indexes = {name: index for index, name in enumerate(names)}
         return self._all
 
-    def slot_of(self, name: str) -> int | None:
+    def index_of(self, name: str) -> int | None:
         """Return the index of a node in `all`; it is valid as long as `structure_generation` is the same."""
-        return self._slots.get(name)
+        return self._indexes.get(name)
 
     def get(self, name: str) -> NodeInfo | None:
         """Return a node that exists."""
@@ -262,9 +247,9 @@ class Snapshot:
 
 
 class _PodTraits:
-    """Properties of a pod that the snapshot counts."""
+    """Properties of a pod that the cache counts."""
 
-    __slots__ = ("affinity", "claims", "required_anti_affinity")
+    __indexes__ = ("affinity", "claims", "required_anti_affinity")
 
     def __init__(self, pod: PodInfo) -> None:
         affinity = pod.spec.get("affinity") or {}
