@@ -6,7 +6,7 @@ upstream 1.36: apimachinery/pkg/api/meta/conditions.go, pkg/api/v1/pod/util.go
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 TRACKING_GATE: Final = "PodObservedGenerationTracking"

@@ -1,7 +1,7 @@
 """Conversion of objects between the versions of their kind; most versions differ by name only."""
 
 from mockkube.api.catalogue import CONVERTED_KINDS, KINDS, load_kind
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 
 def convert(obj: Object, origin: str, target: str) -> Object:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, quote
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 # Cause of a rejected creation: the namespace is being deleted.
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mockkube.api.catalogue import KindInfo
+from mockkube.api.json_objects import Object
 from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
 from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
 from mockkube.api.strategy_dependencies import StrategyDependencies
-from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
 # Fills in the defaults of a decoded object.

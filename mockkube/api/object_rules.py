@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from mockkube.api.errors import Internal
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import ItemValidator
 from mockkube.features.capabilities import Capabilities
 

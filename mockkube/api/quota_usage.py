@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_UP
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_extended_resource, is_native_resource
 from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.quantities.pod_quantities import (
@@ -21,7 +22,6 @@ from mockkube.api.quantities.pod_quantities import (
 from mockkube.api.quantities.pod_requests import is_pod_level_resource
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 _LEGACY_COUNTED_PLURALS: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")

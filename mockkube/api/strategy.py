@@ -13,7 +13,7 @@ from datetime import datetime
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities import quantity
 from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import DEFAULT
 
 _INT32: Final = 1 << 31

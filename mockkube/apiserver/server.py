@@ -12,11 +12,11 @@ from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.strategy_dependencies import StrategyDependencies
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.plugins.service_account import ServiceAccount

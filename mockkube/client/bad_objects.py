@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from cachetools import LRUCache
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
 from mockkube.runtime.hot_loops import HotLoop, HotLoops
 

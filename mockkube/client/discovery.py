@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from mockkube.api.catalogue import KINDS
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.client.versioned_decoder import ObjectDecoder, VersionedDecoder, keep_all_fields
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import EventNames
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limiters import BucketRateLimiter

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.errors import NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.event_correlator import EventCorrelateResult, EventCorrelator
 from mockkube.client.event_sink import EventSink
 from mockkube.client.events import EventNames, namespace_of, reference_to

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, ApiError, Unavailable
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
 from mockkube.client.informer import EventHandler, Indexer, IndexFunc, Informer
 from mockkube.client.protocol import Key, key_of

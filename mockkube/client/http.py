@@ -10,7 +10,7 @@ import orjson
 from yarl import URL
 
 from mockkube.api.errors import NotFound, Unavailable
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.discovery import AGGREGATED, ROOTS, ServedResource, parse_discovery
 from mockkube.client.http_watch import HttpWatch
 from mockkube.client.kubeconfig import RestConfig

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, Expired
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects, find_suspects, reader_name
 from mockkube.client.protocol import (
     EVERYTHING,

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound, Unavailable
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.event_sink import EventSink, log_rejected_event
 from mockkube.client.events import EventNames, namespace_of, reference_to
 from mockkube.client.protocol import Client, key_of

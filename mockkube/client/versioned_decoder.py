@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
 from mockkube.api.errors import Internal
+from mockkube.api.json_objects import Object
 from mockkube.api.schema import Schema
-from mockkube.api.types import Object
 
 # Function that returns a decoded object as the component sees it; it may keep or reuse its argument.
 ObjectDecoder = Callable[[Object], Object]

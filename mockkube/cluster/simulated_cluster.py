@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.local.client import LocalClient, WarningHandler
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity, user_agent

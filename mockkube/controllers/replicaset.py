@@ -10,9 +10,9 @@ from typing import ClassVar, Final
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, controller_uid

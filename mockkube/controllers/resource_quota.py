@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from mockkube.api import quota_usage
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.pod_quantities import Quantities
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.filtered_informer import HiddenObjects
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of

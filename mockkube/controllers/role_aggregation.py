@@ -6,8 +6,8 @@ upstream 1.36: pkg/controller/clusterroleaggregation/clusterroleaggregation_cont
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors import labels
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Key, PatchType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from mockkube.api.errors import NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import Network, parse_cidr, parse_ip
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of

@@ -9,8 +9,8 @@ from typing import ClassVar
 from prometheus_client import Histogram
 
 from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue

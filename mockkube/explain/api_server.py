@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mockkube.api.decoding.codec import DecodingError
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.controllers.daemonset.placement import daemon_tolerations, pin_to_node, target_node
 from mockkube.explain.components import ClusterComponents

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.explain.component_variants import ComponentFeatures
 from mockkube.explain.recorded_cluster import decode_copy, decoder_for
 from mockkube.features.capabilities import Capabilities

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_pod_requests
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE
 from mockkube.controllers.tainteviction.taint_eviction import NO_EXECUTE, min_toleration_seconds, no_execute_taints
 from mockkube.explain import object_changes

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.controllers.daemonset.placement import NodeFit, compile_placement, daemon_tolerations
 from mockkube.controllers.tainteviction.taint_eviction import NO_EXECUTE

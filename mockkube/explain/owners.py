@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection, key_of
 
 # Kinds that create pods, and their names in kubectl.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET
 from mockkube.explain.components import ClusterComponents
 from mockkube.explain.pod_history import PodHistory

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Expired, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Client, EventType, Key, Selection, Watch, WatchEnded
 
 # How long to wait for a server over a network to replay a deletion.

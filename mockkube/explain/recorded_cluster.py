@@ -8,7 +8,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import EVERYTHING, Client, ObjectList, Selection, WatchEvent, key_of
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.capabilities import Capabilities

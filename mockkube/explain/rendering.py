@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explain.pod_fate import ENDED_BY_COMPONENT
 
 _NODES_SHOWN_MAX: Final = 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.explain.fact_formatting import format_facts
 from mockkube.explain.recorded_cluster import RecordedCluster, build_scheduler

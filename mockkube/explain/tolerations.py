@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explain.fact_formatting import format_facts
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache

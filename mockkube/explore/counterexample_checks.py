@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explore.harm_explanations import STUCK
 from mockkube.explore.harm_judge import is_running
 from mockkube.explore.observation.observations import Observation, ObservationKind

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.cluster.components.explained_components import make_cluster_components
 from mockkube.cluster.simulated_cluster import SimulatedCluster

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explore.plans.plan import Action, ComponentSetting
 
 # A step as in a file: `{"advance": "20s"}`.

@@ -5,7 +5,7 @@ import logging
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent

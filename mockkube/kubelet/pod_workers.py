@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, key_of
 from mockkube.kubelet.admission.admitted_pod import is_mirror

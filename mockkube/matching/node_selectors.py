@@ -12,7 +12,7 @@ from mockkube_cel.golang.strconv import NumberError, parse_int64
 
 from mockkube.api import names
 from mockkube.api.fields import invalid, map_entry_path, to_go_json
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.taints import Outcome, UnreadableValue, ValueOperator
 
 Labels = Mapping[str, str]

@@ -6,7 +6,7 @@ upstream 1.36: component-helpers/storage/ephemeral, dynamic-resource-allocation/
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 
 class VolumeClaim(NamedTuple):

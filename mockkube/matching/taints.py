@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from mockkube.api.fields import quote
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 # More tolerations are looked up by their keys; fewer are faster compared one by one.
 _MANY: Final = 100

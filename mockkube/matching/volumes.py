@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.persistent_volume_claim_validation import STORAGE_CLASS_ANNOTATION
 from mockkube.api.quantities import quantity
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"

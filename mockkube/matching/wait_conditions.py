@@ -1,8 +1,8 @@
 """States of objects that clients wait for, as `kubectl wait` compares them."""
 
 # upstream 1.36: kubectl/pkg/cmd/wait/condition.go, json.go
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError
-from mockkube.api.types import ReadOnlyObject
 
 
 def has_condition(obj: ReadOnlyObject, name: str, status: str = "True") -> bool:

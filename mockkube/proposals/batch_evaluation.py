@@ -12,9 +12,9 @@ from mockkube_cel.environment import Compiled, Environment
 from mockkube_cel.values import CelError
 
 from mockkube.api.fields import OMITTED, FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import ValidationExtensions, reject_toleration_operator
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 from mockkube.matching import node_selectors, semver, taints

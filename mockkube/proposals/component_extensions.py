@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.object_rules import NO_RULES, ObjectRules
 from mockkube.api.schema import Schema
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import (
     NO_EXTENSIONS,
     ValidationExtensions,

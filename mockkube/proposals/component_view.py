@@ -8,10 +8,10 @@ from typing import Any, Final
 from mockkube.api.catalogue import KINDS, KindInfo, load_kind
 from mockkube.api.decoding.codec import Codec, DecodingState
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.strategy_dependencies import StrategyDependencies
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.devices import validate_device_expression
 from mockkube.proposals.component_extensions import make_object_rules, make_schema, make_validation_extensions

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.decoding.codec import Codec, DecodingState
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
 from mockkube.api.kinds.core.pod.options import pod_validation_options
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.node_selector import NodeSelectorOptions
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import gate_registry

@@ -6,7 +6,7 @@ from typing import Final
 from mockkube_cel.environment import Compiled
 
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINT_ENVIRONMENT, validate_compiled
 from mockkube.proposals.proposal import Field, Proposal
 

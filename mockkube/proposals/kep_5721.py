@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching import semver, taints
 from mockkube.proposals.proposal import Operator, Proposal
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
-from mockkube.api.types import ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.fields import FieldError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.components import API_SERVER
 from mockkube.proposals.component_view import ComponentView, find_lost_paths
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching import merge_patch
-from mockkube.api.types import ReadOnlyObject
 from mockkube.explain.fact_formatting import format_taint
 from mockkube.report import step_descriptions
 from mockkube.report.workloads import explain_toleration, format_toleration, to_yaml

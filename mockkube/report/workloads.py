@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explain.fact_formatting import format_taint
 from mockkube.explore.plans.plan import RolloutPlan, WrittenOrder
 from mockkube.proposals import scheduling_fields

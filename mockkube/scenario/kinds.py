@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mockkube.api.catalogue import KINDS
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.cluster.control.catalogue import KINDS as CONTROL_KINDS
 from mockkube.scenario.errors import StepFailed

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Client, Key, PatchType
 from mockkube.cluster.configuration.component_settings import ComponentSettings

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind, find_kind, find_kind_by_name

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scenario.bindings import evaluate, is_expression, resolve
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Tree

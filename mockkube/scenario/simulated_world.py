@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockkube.api.conditions import make_condition
 from mockkube.api.errors import Unavailable
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity, user_agent
 from mockkube.client.protocol import Client, Key, PatchType

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.client.protocol import Client
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.features.components import API_SERVER

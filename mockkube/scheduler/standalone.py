@@ -4,7 +4,7 @@ import asyncio
 
 from prometheus_client import CollectorRegistry
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import user_agent
 from mockkube.client.kubeconfig import RestConfig

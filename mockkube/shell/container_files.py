@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.entrypoints import find_image
 from mockkube.shell.environment import expand_sub_path

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.container_states import ContainerStates
 from mockkube.shell.pod_fields import Lookup
 from mockkube.shell.volumes import MakeToken

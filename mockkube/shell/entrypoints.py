@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.file_system import UNKNOWN
 
 AGNHOST: Final = "agnhost"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.file_system import UNKNOWN
 from mockkube.shell.machine import ContainerEnvironment

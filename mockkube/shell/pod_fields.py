@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.file_system import UNKNOWN
 
 Lookup = Callable[[str, str, str], ReadOnlyObject | None]

@@ -6,7 +6,7 @@ upstream 1.36: pkg/kubelet/kubelet_pods.go (ensureHostsFile), pkg/kubelet/networ
 from collections.abc import Iterable
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.file_system import UNKNOWN
 from mockkube.shell.pod_fields import CLUSTER_DOMAIN, Lookup, get_domain, get_hostname
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.entrypoints import short_name
 from mockkube.shell.environment import ConfigError, build_environment

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell import interpreter, programs
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.expansion import ParameterError

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 
 MASTER_NAMESPACE: Final = "default"
 _MASTER_SERVICES: Final = ("kubernetes",)

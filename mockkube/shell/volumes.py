@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.entrypoints import find_image
 from mockkube.shell.file_system import SETGID, TMPFS, UNKNOWN, File, Mount, Volume
 from mockkube.shell.pod_fields import Lookup, resolve_field, resolve_resource

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 if TYPE_CHECKING:
     import kubernetes
 
-    from mockkube.api.types import Object
+    from mockkube.api.json_objects import Object
     from mockkube.client.http import HttpClient
     from mockkube.cluster.cluster import RunningCluster
     from mockkube.testing.clock import Duration, KubeClock

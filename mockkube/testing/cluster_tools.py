@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.cluster.control_plane import ControlPlane
 from mockkube.testing.clock import Duration, KubeClock, parse_duration
 from mockkube.testing.cluster_loop import ClusterLoop

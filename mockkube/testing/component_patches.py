@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType, Selection
 
 _KIND: Final = "Component.control.mockkube.dev"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import count
 from typing import Final, Self, TypedDict, Unpack
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.cluster.control_plane import ControlPlane
 from mockkube.runtime.clock import RealClock
 from mockkube.testing.cluster_loop import ClusterLoop

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockkube.api.decoding import documents
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.testing.errors import ManifestError
 
 Manifest = str | os.PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]

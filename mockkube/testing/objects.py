@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from mockkube.api.errors import Unavailable
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, encoding, listing, patching
 from mockkube.apiserver.registry.options import WriteOptions, parse_list_options

@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.client.protocol import Key, key_of
 from mockkube.cluster.control_plane import ControlPlane

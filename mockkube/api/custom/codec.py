@@ -14,8 +14,8 @@ from mockkube.api.custom.metadata import MetadataDecoder, MetadataTypeError
 from mockkube.api.custom.pruning import drop_nulls, prune_object
 from mockkube.api.custom.schema_nodes import make_object_node
 from mockkube.api.decoding.codec import Codec, Decoder, DecodingError, DecodingState
+from mockkube.api.json_objects import Object
 from mockkube.api.schema import TypeNode
-from mockkube.api.types import Object
 
 
 class CustomResourceCodec(Codec):

@@ -16,7 +16,7 @@ from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation_schema import ValidationSchema, ValidationSchemaReader
 from mockkube.api.custom.version_order import rank_version, sort_by_preference
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 # In the order in which discovery lists them.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -5,7 +5,7 @@
 from typing import Final
 
 from mockkube.api import conditions
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 NAMES_ACCEPTED: Final = "NamesAccepted"

@@ -14,7 +14,7 @@ from email.headerregistry import Address
 from typing import Final
 from urllib.parse import urlsplit
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 
 FormatCheck = Callable[[str], bool]

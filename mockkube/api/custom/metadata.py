@@ -10,7 +10,7 @@ from mockkube.api.custom.structural import Structural
 from mockkube.api.decoding import decoding_errors
 from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
 from mockkube.api.fields import FieldError, invalid, map_entry_path, required
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

@@ -9,7 +9,7 @@ from mockkube.api.conditions import make_condition
 from mockkube.api.custom.crd_conditions import ESTABLISHED, NAMES_ACCEPTED, is_condition_true, with_condition
 from mockkube.api.errors import aggregate_messages
 from mockkube.api.fields import quote
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 _NAME_FIELDS: Final = (
     ("plural", "PluralConflict", "resources"),

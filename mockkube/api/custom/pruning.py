@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.api.custom.structural import Structural
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 # Fields that every object has, whatever its schema says.
 OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")

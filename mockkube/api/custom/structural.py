@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 _STRING: Final[ReadOnlyObject] = {"type": "string"}
 _METADATA: Final[ReadOnlyObject] = {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockkube.api.custom import formats
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 
 # Returns whether a pattern, in Go's dialect of regular expressions, matches a part of a text.

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.json_objects import Object
 from mockkube.api.quantities import quantity
 from mockkube.api.schema import SCHEMA_OR, Schema, Shape, TypeNode
 from mockkube.api.times import canonicalize_micro_time, canonicalize_time
-from mockkube.api.types import Object
 
 
 class DecodingError(ValueError):

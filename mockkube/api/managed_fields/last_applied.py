@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.compare import compare
 from mockkube.api.managed_fields.errors import TypeMismatch
 from mockkube.api.managed_fields.field_set import EMPTY, FieldSet
 from mockkube.api.managed_fields.types import Type
 from mockkube.api.managed_fields.validate import validate_value
 from mockkube.api.managed_fields.value_field_set import to_field_set
-from mockkube.api.types import Object, ReadOnlyObject
 
 LAST_APPLIED_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL_MANAGER: Final = "kubectl"

@@ -9,9 +9,9 @@ from typing import Final
 import orjson
 
 from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.errors import InvalidEntry
 from mockkube.api.managed_fields.field_set import FieldSet
-from mockkube.api.types import Object, ReadOnlyObject
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

@@ -9,9 +9,9 @@ mapped back after the write.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.field_set import FieldSet, Path
 from mockkube.api.managed_fields.managers import ManagedFields, VersionedSet, decode, encode
-from mockkube.api.types import Object, ReadOnlyObject
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")

@@ -9,6 +9,7 @@ result of an apply still has to be decoded and defaulted: fields that the applie
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields import last_applied
 from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
 from mockkube.api.managed_fields.field_set import FieldSet, format_path
@@ -16,7 +17,6 @@ from mockkube.api.managed_fields.managers import ManagedFields, ManagerId, cap_u
 from mockkube.api.managed_fields.merge_updater import MergeUpdater, TypedValue
 from mockkube.api.managed_fields.types import Type
 from mockkube.api.managed_fields.validate import validate_value
-from mockkube.api.types import Object, ReadOnlyObject
 
 _UNMANAGED_METADATA: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",

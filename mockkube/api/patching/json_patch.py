@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching.errors import BadPatch, PatchRejected, TestFailed, TooManyOperations
 from mockkube.api.patching.go_formatting import json_kind_name
-from mockkube.api.types import ReadOnlyObject
 
 OPERATIONS_MAX: Final = 10_000
 # Maximum size of the JSON that all copies of one patch may add. upstream 1.36: apiserver/pkg/server/config.go

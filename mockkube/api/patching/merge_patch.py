@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.errors import BadPatch
-from mockkube.api.types import Object, ReadOnlyObject
 
 
 def apply(doc: ReadOnlyObject, patch: Any) -> Object:

@@ -9,6 +9,7 @@ A patch is merged into an object field by field. Directives control it: `$patch:
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.errors import BadPatch, PatchFailed
 from mockkube.api.patching.go_formatting import format_go_value, go_type_name
 from mockkube.api.patching.merge_patch import drop_nulls
@@ -22,7 +23,6 @@ from mockkube.api.patching.strategic_lists import (
     split_special_elements,
     validate_set_element_order,
 )
-from mockkube.api.types import Object, ReadOnlyObject
 
 _DELETE_PREFIX: Final = "$deleteFromPrimitiveList"
 _ORDER_PREFIX: Final = "$setElementOrder"

@@ -9,9 +9,9 @@ only decides where the items go that the patch does not mention.
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching.errors import PatchFailed, PatchRejected
 from mockkube.api.patching.go_formatting import format_go_value, go_type_name
-from mockkube.api.types import ReadOnlyObject
 
 DIRECTIVE: Final = "$patch"
 

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import string
-from mockkube.api.types import ReadOnlyObject
 
 UNKNOWN = "<unknown>"
 INVALID = "<invalid>"

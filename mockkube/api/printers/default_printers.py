@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer
-from mockkube.api.types import ReadOnlyObject
 
 
 def name_and_age_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from mockkube.api import names
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import elements, section, sections, string
 from mockkube.api.printers.table import NONE
-from mockkube.api.types import ReadOnlyObject
 
 _WORDS = {"In": "in", "NotIn": "notin"}
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import sections, string
 from mockkube.api.printers.table import UNSET
-from mockkube.api.types import ReadOnlyObject
 
 SHOWN_MAX = 3
 

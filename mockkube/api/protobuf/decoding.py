@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.json_objects import Object
 from mockkube.api.protobuf import leaves, wire
 from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
 from mockkube.api.protobuf.leaves import Leaf
 from mockkube.api.protobuf.unions import find_union
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Schema, Shape, TypeNode
-from mockkube.api.types import Object
 
 # Decodes the message between two offsets into an object, or the field whose value has those bytes.
 Reader = Callable[[bytes, int, int, Object], None]

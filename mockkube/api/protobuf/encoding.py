@@ -11,11 +11,11 @@ import orjson
 from mockkube.api import times
 from mockkube.api.compiled_table import CompiledTable
 from mockkube.api.fields import escape_html
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
 from mockkube.api.protobuf.unions import find_union, from_json
 from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
-from mockkube.api.types import ReadOnlyObject
 
 # Encodes a value, without its tag and length.
 Content = Callable[[Any], bytes]

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.decoding import Decoders
 from mockkube.api.protobuf.encoding import Encoders
 from mockkube.api.protobuf.layout import wire_fields
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
-from mockkube.api.types import Object, ReadOnlyObject
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.pod_requests import is_pod_level_resource
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import ReadOnlyObject
 
 Quantities = dict[str, Quantity]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.resources import Resources, parse_amounts
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 Amounts = dict[str, Decimal]

@@ -4,8 +4,8 @@ from decimal import MAX_PREC, ROUND_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
+from mockkube.api.json_objects import Object
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import Object
 
 _MILLI: Final = Decimal("0.001")
 _EXACT: Final = Context(prec=MAX_PREC)

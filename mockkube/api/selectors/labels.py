@@ -9,8 +9,8 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.types import ReadOnlyObject
 
 # Number of parsed selectors that are cached; the least recently used one is dropped.
 CACHE_MAX = 1024

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, invalid, required, too_long
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.formats import validate_one_of, validate_qualified_name
 
 STATUSES: Final = ("False", "True", "Unknown")

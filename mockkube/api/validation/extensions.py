@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api.fields import FieldError, TypedString, invalid, not_supported
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 # Validates an item (a toleration, a requirement) at a path.

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockkube.api.fields import to_go_json
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 # Go name, JSON name, and the zero value or the shape of the field.
 InternalShape: TypeAlias = tuple[tuple[str, str, Any], ...]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, TypedString, forbidden, invalid, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 NULL_SELECTOR_WARNING = "a null labelSelector results in matching no pod"
 

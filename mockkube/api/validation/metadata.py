@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quote, required, too_long
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.internal_form import order_owner
 from mockkube.api.validation.labels import validate_labels
 

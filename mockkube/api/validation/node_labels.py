@@ -1,6 +1,6 @@
 """Warnings about deprecated node labels in label selectors that select nodes."""
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.node_selector import DEPRECATED_LABELS
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 

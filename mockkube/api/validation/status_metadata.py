@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 _PROTECTED_FIELDS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, find_duplicate_indexes, invalid, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 _FORM: Final = "; desired format: https://host[/path]"
 

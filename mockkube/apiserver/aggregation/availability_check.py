@@ -9,7 +9,7 @@ import orjson
 from multidict import CIMultiDict
 from yarl import URL
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.aggregation.discovery import parse_resource_list
 from mockkube.apiserver.aggregation.service_resolver import (
     NoEndpoint,

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from mockkube.api.conditions import find_condition, make_condition, with_condition
 from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_condition_true
 from mockkube.apiserver.aggregation.availability_check import Availability, check_availability
 from mockkube.apiserver.aggregation.service_resolver import SERVICE_NAME_LABEL

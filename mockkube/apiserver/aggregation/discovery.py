@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 
 def to_version_discovery(version: str, resources: Iterable[ReadOnlyObject] | None) -> Object:

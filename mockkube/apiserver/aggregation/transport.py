@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from multidict import CIMultiDict
 from yarl import URL
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.identity.user import User
 from mockkube.client.tls import make_client_tls_context
 

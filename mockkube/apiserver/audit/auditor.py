@@ -9,8 +9,8 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.fields import quote
+from mockkube.api.json_objects import Object
 from mockkube.api.times import render_micro_time
-from mockkube.api.types import Object
 from mockkube.apiserver.audit.log_file import AuditLogFile
 from mockkube.apiserver.audit.policy import (
     API_VERSION,

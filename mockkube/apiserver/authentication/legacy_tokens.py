@@ -8,7 +8,7 @@ from hmac import compare_digest
 from typing import Final
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.identity.user import InvalidCredentials
 from mockkube.apiserver.registry.registry import Registry
 

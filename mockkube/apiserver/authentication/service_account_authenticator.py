@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.errors import NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authentication.legacy_tokens import LegacyTokenValidator
 from mockkube.apiserver.authorization.rules import format_go_list
 from mockkube.apiserver.identity.service_account_tokens import LEGACY_ISSUER

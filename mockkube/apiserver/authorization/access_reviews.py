@@ -6,11 +6,11 @@ upstream 1.36: pkg/registry/authorization, pkg/apis/authorization/validation
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors import labels as label_selectors
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.fields import FieldRequirement
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.labels import validate_label_name
 from mockkube.apiserver.identity.user import User

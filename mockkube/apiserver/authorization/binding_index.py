@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import quote
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.authorization.roles import MissingRole, Roles, rbac_resource
 from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.identity.user import User

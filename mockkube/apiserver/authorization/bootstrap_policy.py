@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.authorization.reconciliation import AUTO_UPDATE_ANNOTATION
 from mockkube.apiserver.authorization.roles import GROUP
 from mockkube.apiserver.authorization.rules import PolicyRule

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, Conflict, NotFound
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.authorization import bootstrap_policy, reconciliation
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api.errors import Forbidden, NotFound
 from mockkube.api.fields import quote
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.policy_comparator import find_missing
 from mockkube.apiserver.authorization.roles import GROUP, MissingRole

@@ -4,8 +4,8 @@
 # differs: upstream maintains a graph; here the pods of the node are searched on each request.
 from collections.abc import Iterator
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.secret_references import visit_pod_secret_names
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.matching.pod_claims import volume_claims
 

@@ -7,7 +7,7 @@ is added again, unless they set the autoupdate annotation to "false".
 # upstream 1.36: component-helpers/auth/rbac/reconciliation
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.authorization.policy_comparator import find_uncovered
 from mockkube.apiserver.authorization.rules import PolicyRule
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from threading import local
 from typing import Final, TypeVar
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import quote
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 
 ALL: Final = "*"

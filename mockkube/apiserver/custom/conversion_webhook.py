@@ -10,8 +10,8 @@ import orjson
 from mockkube.api.custom.crd import Crd
 from mockkube.api.errors import ApiError
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.go_formatting import go_type_name, json_kind_name
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.apiserver.registry.resource import RegistryDependencies, error_without_reason

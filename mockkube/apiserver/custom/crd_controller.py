@@ -22,9 +22,9 @@ from mockkube.api.custom.crd_conditions import (
 )
 from mockkube.api.custom.validation_schema import ValidationSchemaReader
 from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.custom.patterns import matches_pattern
 from mockkube.apiserver.custom.resource import CustomResource
 from mockkube.apiserver.custom.resources import build_resources

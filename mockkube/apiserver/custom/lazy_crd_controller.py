@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.creation import CRDS
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.watch_cache import CacheChange, Collection

@@ -7,11 +7,11 @@ from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.api.custom.metadata import MetadataTypeError
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Forbidden
+from mockkube.api.json_objects import Object
 from mockkube.api.managed_fields.reset_fields import ALL_FIELDS, FieldFilter, get_field_filter
 from mockkube.api.managed_fields.types import TypeCompiler
 from mockkube.api.printers.custom import make_custom_printer
 from mockkube.api.schema import Schema, TypeNode
-from mockkube.api.types import Object
 from mockkube.apiserver.custom.scale_mapper import CustomScaleMapper
 from mockkube.apiserver.custom.strategy import CustomResourceStrategy
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation

@@ -15,8 +15,8 @@ from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation import validate
 from mockkube.api.custom.validation_schema import ValidationSchemaReader
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, map_entry_path, with_sorted_keys
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.custom import rule_evaluation
 from mockkube.apiserver.custom.patterns import matches_pattern
 from mockkube.apiserver.custom.validation_rules import SchemaRules, ValidationRule, compile_rules

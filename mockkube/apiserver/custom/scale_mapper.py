@@ -7,8 +7,8 @@ from typing import Final
 
 from mockkube.api.custom.crd import Crd
 from mockkube.api.errors import BadRequest, Internal
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.field_set import Path
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.custom.scale_paths import ScalePathError, read_replicas, read_text, split_path, with_replicas
 from mockkube.apiserver.registry.resource import error_without_reason
 from mockkube.apiserver.registry.scale_mapper import ScaleMapper, make_scale

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, invalid
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 Paths = Mapping[str, str]
 _REPLICAS_MAX: Final = 2**31 - 1

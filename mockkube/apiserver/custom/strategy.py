@@ -14,9 +14,9 @@ from mockkube.api.custom.metadata import validate_embedded
 from mockkube.api.custom.validation import validate
 from mockkube.api.custom.validation_result import NO_FIELD
 from mockkube.api.fields import ErrorType, FieldError, invalid, quote
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
 from mockkube.apiserver.custom import rule_evaluation
 from mockkube.apiserver.custom.rule_evaluation import RuleResult

@@ -10,7 +10,7 @@ from mockkube_cel.environment import Compiled, Environment
 from mockkube_cel.schema import Schema
 
 from mockkube.api.custom.structural import Structural
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.custom.cel_types import (
     REQUEST_BYTES_MAX,
     RESERVED_WORDS,

@@ -13,7 +13,7 @@ from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.custom.codec import CustomResourceCodec
 from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.custom.conversion_webhook import ConversionWebhook
 from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CustomResource
 from mockkube.apiserver.registry import encoding

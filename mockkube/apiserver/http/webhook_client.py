@@ -15,7 +15,7 @@ from mockkube_cel.golang import gourl
 from yarl import URL
 
 from mockkube.api.decoding import documents
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 from mockkube.client.tls import make_client_tls_context
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 from cachetools import LRUCache
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, encode_base64url
 from mockkube.apiserver.identity.user import DEFAULT_AUDIENCE, InvalidCredentials
 

@@ -14,7 +14,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.fields import quote
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels

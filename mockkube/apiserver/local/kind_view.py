@@ -4,7 +4,7 @@ from collections import deque
 from typing import Final
 
 from mockkube.api.errors import Expired
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType

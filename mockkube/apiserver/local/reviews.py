@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockkube.api.errors import Invalid
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.authorization import access_reviews
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.errors import new_forbidden_request

@@ -5,7 +5,7 @@ from typing import Any, Final
 from mockkube.api.decoding import decoding_errors
 from mockkube.api.decoding.codec import DecodingError, DecodingState
 from mockkube.api.errors import BadRequest, MethodNotAllowed
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.http.requests.request_context import status_success
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.options import WriteOptions

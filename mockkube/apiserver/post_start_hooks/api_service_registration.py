@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.post_start_hooks.api_service_priorities import CRD_PRIORITY, ApiServicePriority, get_priority
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, deletion, updating

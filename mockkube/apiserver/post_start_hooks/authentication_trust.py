@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER

@@ -11,8 +11,8 @@ from typing import Final
 
 from mockkube_storage import errors as store_errors
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.runtime.steps import yield_to_event_loop

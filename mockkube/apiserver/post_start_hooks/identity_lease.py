@@ -13,8 +13,8 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_micro_time, render_micro_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.service import allocation as wants
 from mockkube.api.times import parse_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import parse_ip
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, deletion

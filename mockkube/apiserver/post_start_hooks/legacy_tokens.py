@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.secret import SERVICE_ACCOUNT_NAME_ANNOTATION
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authentication.legacy_tokens import TOKEN_KEY, read_token
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, InvalidCredentials, User
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue

@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api.errors import AlreadyExists
+from mockkube.api.json_objects import Object
 from mockkube.api.times import render_time
-from mockkube.api.types import Object
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import creation, patching
 from mockkube.apiserver.registry.bootstrap_flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS

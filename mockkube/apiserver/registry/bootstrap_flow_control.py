@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 _QUEUE_LENGTH: Final = 50

@@ -10,9 +10,9 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Entry
 
 from mockkube.api.errors import AlreadyExists, BadRequest, Invalid
+from mockkube.api.json_objects import Object
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.times import render_time
-from mockkube.api.types import Object
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.apiserver.registry import encoding, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation

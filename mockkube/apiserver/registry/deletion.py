@@ -12,8 +12,8 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.custom.crd_conditions import mark_for_deletion
 from mockkube.api.errors import Conflict, Forbidden, NotFound, make_details
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.creation import CRDS, SERVICES, dry_run_result, find_written

@@ -11,7 +11,7 @@ import orjson
 
 from mockkube.api.errors import StorageTooLarge
 from mockkube.api.fields import escape_html
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 _EMPTY_VERSION: Final = b'"resourceVersion":""'
 _META_ORDER: Final = (

@@ -13,6 +13,7 @@ from mockkube.api import conversions
 from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.decoding.codec import Codec, DecodingState
 from mockkube.api.errors import BadRequest, Conflict
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
 from mockkube.api.managed_fields.managers import ManagerId
 from mockkube.api.managed_fields.merge_updater import MergeUpdater, TypedValue
@@ -21,7 +22,6 @@ from mockkube.api.managed_fields.types import Type, TypeCompiler
 from mockkube.api.managed_fields.updater import ManagedFieldsUpdater, WriteInfo
 from mockkube.api.schema import Schema, TypeNode
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason

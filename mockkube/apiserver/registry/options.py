@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 from mockkube.api import fields
 from mockkube.api.errors import BadRequest, Invalid
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors import labels as label_selectors
 from mockkube.api.selectors.fields import FieldSelector
 from mockkube.api.selectors.labels import LabelSelector
-from mockkube.api.types import ReadOnlyObject
 
 S = TypeVar("S")
 Query = Mapping[str, Sequence[str]]

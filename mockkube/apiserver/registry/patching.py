@@ -17,11 +17,11 @@ from mockkube.api.decoding.codec import DecodingError, DecodingState
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import go_formatting, json_patch, merge_patch, strategic
 from mockkube.api.patching.go_formatting import json_kind_name
 from mockkube.api.schema import TypeNode
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, managed_fields, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason, resets_managed_fields

@@ -10,12 +10,12 @@ from mockkube_storage.store import Store
 from mockkube.api.catalogue import KINDS, KindInfo, load_kind
 from mockkube.api.decoding.codec import Codec
 from mockkube.api.errors import Timeout
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.elsewhere import AggregatedApi

@@ -24,13 +24,13 @@ from mockkube.api.decoding import decoding_errors
 from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
 from mockkube.api.printers.table import Printer
 from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import TypeNode
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import encoding

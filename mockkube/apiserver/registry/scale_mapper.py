@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.field_set import Path
 from mockkube.api.selectors import labels
-from mockkube.api.types import Object, ReadOnlyObject
 
 _SCALE_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockkube.api.errors import Internal, Invalid
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.service import allocation as wants
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import Address, Network, parse_cidr, parse_ip
 from mockkube.runtime.random import Random
 

@@ -12,8 +12,8 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api import fields, names
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.updater import keep_timestamps
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import (
     validate_metadata,
     validate_metadata_update,

@@ -18,7 +18,7 @@ from typing import Final
 from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.store import Store
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes

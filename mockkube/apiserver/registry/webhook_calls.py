@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 WebhookCall = Callable[[ReadOnlyObject, ReadOnlyObject, float], Awaitable[Any]]
 """Post a review (second) to the address of a `clientConfig` (first), with a timeout in seconds (third).

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, Protocol
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.features.versions import Version
 from mockkube.kubelet.nodes.node_status import (
     NODE_NETWORK,

@@ -8,7 +8,7 @@ import logging
 from typing import Final
 
 from mockkube.api.errors import Invalid
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import (
     find_own_configuration,

@@ -6,11 +6,11 @@ from typing import Final
 from mockkube_cel.golang import gotime
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import parse_time, render_micro_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.configuration.values import REAL_CLOCK, VIRTUAL_CLOCK
 
 # Name of the only clock.

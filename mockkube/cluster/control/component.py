@@ -8,10 +8,10 @@ from typing import Final
 
 from mockkube.api.errors import Conflict, Forbidden
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import (

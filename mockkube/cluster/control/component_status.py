@@ -7,8 +7,8 @@ from typing import Final
 
 from mockkube.api import conditions
 from mockkube.api.conditions import make_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.configuration.component_settings import find_skews
 from mockkube.cluster.control.component import (
     LOOPING_CONDITION,

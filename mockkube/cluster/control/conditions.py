@@ -1,7 +1,7 @@
 """Conditions of control objects."""
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 
 def get_condition(obj: ReadOnlyObject, kind: str) -> ReadOnlyObject:

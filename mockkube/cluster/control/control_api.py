@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from mockkube_storage.store import Store
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.post_start_hooks.store_maintenance import StoreMaintenance

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
+from mockkube.api.json_objects import Object
 from mockkube.api.schema import Schema, TypeNode
-from mockkube.api.types import Object
 
 GROUP: Final = "control.mockkube.dev"
 VERSION: Final = "v1alpha1"

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column, text_column, wide_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.control.conditions import get_condition
 
 SAVED_CONDITION: Final = "Saved"

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mockkube.api.conditions import make_condition
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.cluster.control.clock import AT_REST_CONDITION, CLOCK_NAME, format_now, get_target
 from mockkube.cluster.control.component_status import set_transition_times
 from mockkube.cluster.control.control_api import ControlApi

@@ -9,7 +9,7 @@ import orjson
 from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.watch import Watch
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 
 OPERATOR: Final = "operator"

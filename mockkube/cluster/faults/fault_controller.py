@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler
 from mockkube.cluster.faults.faults import ActiveFault, Faults

@@ -8,7 +8,7 @@ from typing import Final
 from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound, Unavailable
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.client.status_errors import error_from_status
 from mockkube.runtime.random import Random

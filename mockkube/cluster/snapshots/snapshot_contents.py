@@ -11,7 +11,7 @@ from mockkube_storage.errors import Conflict
 from mockkube_storage.model import Entry
 from mockkube_storage.store import Store
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 KEY_PREFIX: Final = "/registry/"
 FORMAT: Final = 1

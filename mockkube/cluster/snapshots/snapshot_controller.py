@@ -15,8 +15,8 @@ from mockkube_storage.store import Store
 
 from mockkube.api.conditions import make_condition, with_condition
 from mockkube.api.errors import ApiError, Invalid, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.control.conditions import get_condition
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
 from mockkube.controllers.certificates.rate_limits import csr_rate_limiter

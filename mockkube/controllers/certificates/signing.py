@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
 from mockkube.controllers.certificates.authority import CertificateAuthority, SigningPolicy, signing_duration

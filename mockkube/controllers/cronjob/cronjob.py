@@ -12,9 +12,9 @@ from prometheus_client import Histogram
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.fields import quote
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.batch.cron_schedule import is_time_zone
 from mockkube.api.times import add_seconds, parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING, reference_to
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.cronjob.schedule import Schedule
 
 # Delay after each scheduled time, as upstream: clocks of API server and controller may differ slightly.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.pods.template_hash import HASH_LABEL
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.controllers.daemonset.placement import GENERATION_LABEL, NodeFit, template_generation
 from mockkube.controllers.deployment.scaling import resolve_int_or_percent
 from mockkube.controllers.pods.readiness import is_available, is_ready

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of

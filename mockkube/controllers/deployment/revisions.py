@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.deployment.scaling import DESIRED, MAX, desired_replicas, max_surge
 from mockkube.controllers.framework.controller_ref_manager import new_controller_ref
 from mockkube.controllers.pods.template_hash import template_hash

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.deployment.scaling import (
     desired_replicas,
     max_unavailable,

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from prometheus_client import Counter, Histogram
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, key_of
 from mockkube.controllers.devicetainteviction.device_taints import (

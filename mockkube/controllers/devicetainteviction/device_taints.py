@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.taints import TaintRules, compile_tolerations
 
 NO_EXECUTE: Final = "NoExecute"

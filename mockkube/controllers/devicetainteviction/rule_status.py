@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, Protocol
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, PatchType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue

@@ -10,10 +10,10 @@ from typing import ClassVar, Final
 
 from mockkube.api.conditions import find_condition, with_condition
 from mockkube.api.errors import ApiError, Conflict
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.selectors import labels
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.disruption.budget_counts import (

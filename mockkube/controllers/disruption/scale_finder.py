@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key
 from mockkube.controllers.framework.controller_ref_manager import controller_of

@@ -6,7 +6,7 @@ upstream 1.36: staging/src/k8s.io/endpointslice/util/controller_utils.go, endpoi
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.pods.go_dump import GoField, GoPointer, GoScalar, GoStruct, sort_by_hash
 
 _STRING: Final = GoScalar("string")

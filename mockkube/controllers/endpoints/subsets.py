@@ -6,7 +6,7 @@ upstream 1.36: pkg/api/v1/endpoints/util.go
 from collections.abc import Iterable
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.pods.go_dump import GoField, GoPointer, GoScalar, GoSlice, GoStruct, sort_by_hash
 
 _STRING: Final = GoScalar("string")

@@ -6,7 +6,7 @@ upstream 1.36: staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go
 from collections.abc import Iterable
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.endpoints.slice_plan import SlicePlan
 from mockkube.features.capabilities import Capabilities
 

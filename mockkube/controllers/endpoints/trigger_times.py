@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 
 ANNOTATION: Final = "endpoints.kubernetes.io/last-change-trigger-time"

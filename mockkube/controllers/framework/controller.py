@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from prometheus_client import CollectorRegistry
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import find_suspects
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.filtered_informer import FilteredInformer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Invalid, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.runtime.steps import yield_to_event_loop
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_of, controller_uid

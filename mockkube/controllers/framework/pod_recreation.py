@@ -6,8 +6,8 @@ Upstream has no such thing. It watches pods from outside, so controllers need no
 from collections.abc import Mapping
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp

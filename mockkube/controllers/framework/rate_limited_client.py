@@ -4,7 +4,7 @@ A step must not sleep. So a controller may overdraw its bucket within a step, an
 the debt is repaid: the sustained rate is the same.
 """
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
     EVERYTHING,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.errors import MethodNotAllowed, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import EVERYTHING, Client, EventType, ObjectList, Selection, Watch
 from mockkube.controllers.framework.rate_limited_client import RateLimitedClient

@@ -1,6 +1,6 @@
 """Formats a label selector as Go's `%v`, for upstream's messages."""
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 
 def format_selector(selector: ReadOnlyObject | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.catalogue import KINDS, KindInfo
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
 
 CRD_KIND: Final = "CustomResourceDefinition"

@@ -5,7 +5,7 @@ upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller_base.go, sto
 
 from collections.abc import Iterator
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 

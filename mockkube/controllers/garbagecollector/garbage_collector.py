@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key, Propagation
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.garbagecollector.graph_objects import GraphObjectClient, KindUnknown

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
 from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.controllers.framework.served_kinds import BUILT_IN, ServedKind

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from cachetools import LRUCache
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key
 

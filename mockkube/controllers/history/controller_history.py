@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.fields import with_sorted_keys
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, key_of
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, new_controller_ref

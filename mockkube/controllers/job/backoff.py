@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.job.pods import all_index_failures
 
 SECONDS: Final = 10.0

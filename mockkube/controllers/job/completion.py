@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.job.job_properties import (
     JobFeatures,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.controllers.job.indexes import OrderedIntervals
 from mockkube.controllers.job.job_properties import (
     JOB_CONTROLLER_NAME,

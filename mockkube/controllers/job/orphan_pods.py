@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.framework.expectations import Expectations

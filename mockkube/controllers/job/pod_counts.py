@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.job.backoff import finished_at
 from mockkube.controllers.job.indexes import OrderedIntervals
 from mockkube.controllers.job.job_properties import JobFeatures, completions_of, has_backoff_limit_per_index, is_indexed

@@ -6,8 +6,8 @@ upstream 1.36: pkg/controller/job/indexed_job_utils.go, job_controller.go
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.job.indexes import parse_integer
 from mockkube.controllers.job.job_properties import API_VERSION, KIND, completions_of, is_indexed
 from mockkube.controllers.pods.pod_control import pod_from_template

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition, with_transition_time
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 
 _CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
 _CONTENT_REMAINING: Final = "NamespaceContentRemaining"

@@ -8,7 +8,7 @@ upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootca
 from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

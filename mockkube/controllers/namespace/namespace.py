@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, Selection, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue

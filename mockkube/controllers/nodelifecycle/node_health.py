@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.options import NodeOptions
 
 READY: Final = "Ready"

@@ -5,7 +5,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller import ControllerDependencies
 from mockkube.controllers.nodelifecycle.node_health import NodeHealth
 from mockkube.controllers.nodelifecycle.node_writer import has_taint

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, Selection, key_of
 from mockkube.controllers.framework.controller import (
     RESYNC,

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from mockkube.api.errors import Conflict
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key
 from mockkube.runtime.clock import Clock
 

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from mockkube.api.conditions import find_condition, with_condition
 from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.protocol import Client
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from prometheus_client import Counter
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import DELETE_NOW, Key, key_of
 from mockkube.controllers.framework.controller import (
     RESYNC,

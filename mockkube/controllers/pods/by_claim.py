@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/volume/common/common.go, component-helpers/storage/ephemeral
 """
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Indexer, Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_uid

@@ -1,6 +1,6 @@
 """Index of pods by the node they are bound to."""
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Indexer, Informer
 
 

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from functools import cmp_to_key
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.pods.readiness import is_ready, ready_since
 
 COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mockkube.api import names
 from mockkube.api.errors import NAMESPACE_TERMINATING, ApiError, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import Client, Key

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.pods.status_writer import FINISHED
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import TRACKING_GATE, calculate_observed_generation, find_condition, with_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, key_of
 from mockkube.features.capabilities import Capabilities
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.runtime.random import NAME_ALPHABET
 
 _OFFSET: Final = 0x811C9DC5

@@ -5,7 +5,7 @@ upstream 1.36: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.pods.status_writer import FINISHED
 

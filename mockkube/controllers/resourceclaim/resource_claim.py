@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from cachetools import LRUCache
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

@@ -5,7 +5,7 @@ upstream 1.36: pkg/controller/statefulset/stateful_set_utils.go
 
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import new_controller_ref
 from mockkube.controllers.statefulset.identity import (
     API_VERSION,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.pods.pod_control import pod_from_template
 from mockkube.controllers.pods.template_hash import HASH_LABEL
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import Informer

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from mockkube.api.errors import Internal
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.defaults import default_template
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.controllers.history.controller_history import RevisionHistory, revision_patch, sort_revisions
 from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_encode_string

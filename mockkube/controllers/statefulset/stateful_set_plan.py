@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.deployment.scaling import desired_replicas, resolve_int_or_percent, status_number
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.readiness import is_available, is_finished, is_ready

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.deployment.scaling import desired_replicas
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer

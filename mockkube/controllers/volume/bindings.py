@@ -6,8 +6,8 @@ upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
 from collections.abc import Sequence
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client

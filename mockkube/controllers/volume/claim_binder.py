@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.persistent_volume_claim_validation import STORAGE_CLASS_ANNOTATION
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller import (
     DONE,

@@ -7,7 +7,7 @@ volumes hold no data. differs: upstream's controller manager has no such control
 from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of

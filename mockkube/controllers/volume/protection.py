@@ -6,8 +6,8 @@ upstream 1.36: pkg/controller/volume/pvcprotection, pkg/controller/volume/pvprot
 from typing import ClassVar, Final
 
 from mockkube.api.conditions import find_condition
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

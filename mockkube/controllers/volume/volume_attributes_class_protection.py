@@ -5,7 +5,7 @@ upstream 1.36: pkg/controller/volume/vacprotection
 
 from typing import ClassVar, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, Selection, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

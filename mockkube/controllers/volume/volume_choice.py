@@ -6,7 +6,7 @@ upstream 1.36: pkg/controller/volume/persistentvolume/index.go, pv_controller.go
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.controllers.volume.bindings import access_modes
 from mockkube.matching.volumes import ClaimRequirements, CompiledVolume, SearchConditions, find_volume, storage_class_of
 

@@ -7,7 +7,7 @@ import re
 from typing import ClassVar, Final
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.cluster.simulated_cluster import SimulatedCluster
 from mockkube.controllers.framework.worker import ControllerWorker

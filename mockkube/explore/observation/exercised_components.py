@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import OPERATOR, TraceStep, TraceWrite
 from mockkube.explore.observation.stored_objects import NODES, PODS, StoredObjects
 from mockkube.explore.observation.taint_times import evicting_taints

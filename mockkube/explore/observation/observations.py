@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import OPERATOR, TraceStep, TraceWrite
 from mockkube.explain.fact_formatting import format_taint
 from mockkube.explore.observation.operator_intent import OperatorIntent

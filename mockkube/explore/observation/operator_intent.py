@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import TraceWrite
 from mockkube.explore.observation.operator_requests import OperatorRequests
 from mockkube.explore.observation.reference import ReferenceCluster

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import Invalid
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
     EVERYTHING,

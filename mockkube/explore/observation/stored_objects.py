@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.cluster.execution.step_trace import TraceStep
 
 PODS: Final = "core/pods"

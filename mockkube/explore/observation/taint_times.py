@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import TraceStep
 from mockkube.explore.observation.stored_objects import NODES, PODS
 

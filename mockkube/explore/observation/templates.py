@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import ApiError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import json_patch
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import PatchType
 from mockkube.explore.observation.operator_requests import OperatorRequest
 from mockkube.proposals import scheduling_fields

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_pod_requests
 from mockkube.api.quantities.resources import Resources
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"

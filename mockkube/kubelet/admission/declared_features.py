@@ -6,7 +6,7 @@ upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.node_features import NodeFeature, known_features, needed_features

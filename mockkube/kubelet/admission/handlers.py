@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.pod_requests import PodResourcesOptions
 from mockkube.api.quantities.resources import Resources
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod, HostPort, is_critical, is_static
 from mockkube.kubelet.admission.declared_features import DeclaredFeatureRules

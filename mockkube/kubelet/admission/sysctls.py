@@ -5,7 +5,7 @@ upstream 1.36: pkg/kubelet/sysctl/{safe_sysctls,allowlist}.go
 
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 FORBIDDEN_REASON: Final = "SysctlForbidden"
 _IPC: Final = "IPC"

@@ -12,7 +12,7 @@ from typing import Final
 
 from mockkube_cel.golang.gotime import parse_duration
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 PREFIX: Final = "mockkube.dev/"
 EXIT: Final = f"{PREFIX}exit"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerExit
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.entrypoints import has_command

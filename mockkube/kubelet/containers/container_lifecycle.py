@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_exits import FindExit
 from mockkube.kubelet.containers.images import ImagePullError, find_pull_error, image_id, make_digest

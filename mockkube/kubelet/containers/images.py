@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 # A node status lists at most this many images, the largest ones (upstream: nodeStatusMaxImages).
 IMAGES_MAX: Final = 50

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.shell.container_start import ContainerStart
 

@@ -5,7 +5,7 @@ upstream 1.36: pkg/kubelet/kuberuntime/kuberuntime_container.go (startContainer)
 
 from dataclasses import replace
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.entrypoints import find_image
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
 from mockkube.features.versions import Version
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.event_correlator import CACHE_SIZE_MAX
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.protocol import Client

@@ -11,7 +11,7 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.hot_loops import HotLoop
 from mockkube.runtime.steps import Signal

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
 from mockkube.client.protocol import Client, Key
 from mockkube.runtime.clock import Clock

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version

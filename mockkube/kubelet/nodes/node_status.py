@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version, binary_version
 from mockkube.kubelet.containers.images import add_images
 from mockkube.kubelet.nodes.node_rules import NodeRules, NodeStatusInput

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.pod_quantities import Quantities, calculate_pod_quantities
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.containers.container_lifecycle import new_container_status
 from mockkube.kubelet.pods.pod_status import PodStatusFacts, build_conditions, build_conditions_patch
 from mockkube.kubelet.pods.sync_result import PodSyncInput

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.volumes import VolumeError, VolumeSources, build_volumes
 

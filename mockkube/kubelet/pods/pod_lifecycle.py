@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time, render_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior, ContainerExit, parse_behavior
 from mockkube.kubelet.containers.container_exits import FindExit, make_exit_finder
 from mockkube.kubelet.containers.container_lifecycle import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.containers.container_lifecycle import is_sidecar
 from mockkube.kubelet.containers.restart_rules import RESTARTING_ALL, RestartRules

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key
 from mockkube.kubelet.pods.pod_status import TERMINAL_PHASES

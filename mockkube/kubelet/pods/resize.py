@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.pod_requests import calculate_pod_requests
 from mockkube.api.quantities.resources import Resources
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod

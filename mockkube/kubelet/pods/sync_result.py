@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_status import PodStatusRules

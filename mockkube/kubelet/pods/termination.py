@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time, render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.admission import preemption
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_lifecycle import is_sidecar, terminated_status, unknown_status

@@ -8,7 +8,7 @@ every start 8 MB.
 from collections.abc import Mapping
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 GROUP: Final = "kwok.x-k8s.io"
 CRD_NAME: Final = f"stages.{GROUP}"

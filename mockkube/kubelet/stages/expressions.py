@@ -15,8 +15,8 @@ from mockkube_cel.golang.gotime import parse_duration
 from mockkube_cel.schema import Schema
 from mockkube_cel.values import CelError
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.stages.jq import compile_jq
 from mockkube.kubelet.stages.jq_functions import JqError
 from mockkube.matching.cel.environment import kubernetes_environment

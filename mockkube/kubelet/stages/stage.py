@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.stages.expressions import (
     ExpressionError,
     FindValues,

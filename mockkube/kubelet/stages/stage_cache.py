@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mockkube.api.errors import ApiError, Forbidden
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Client, EventType, Selection

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.errors import AlreadyExists
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, key_of
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter

@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api.conditions import find_condition, make_condition, with_condition
 from mockkube.api.errors import ApiError, Unavailable
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import yaml
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import Function
 from mockkube.kubelet.stages.sprig import SPRIG_FUNCTIONS

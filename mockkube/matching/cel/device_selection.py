@@ -10,7 +10,7 @@ from typing import Any
 from mockkube_cel.environment import Compiled
 from mockkube_cel.values import CelError, OpenMap, type_of
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching import semver
 from mockkube.matching.cel.devices import device_environment
 from mockkube.matching.cel.libraries import quantities

@@ -12,7 +12,7 @@ from mockkube_cel.schema import Schema
 from mockkube_cel.sizes import ZERO, Size, known_sizes
 
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_long
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.cel.environment import kubernetes_environment
 from mockkube.matching.taints import Outcome, TaintCheck, UnreadableValue
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import yaml
 
 from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.jsonpath import PathError
 from mockkube.api.printers.jsonpath_template import compile_template
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Deletion, Key, PatchType, Propagation, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind

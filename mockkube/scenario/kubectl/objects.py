@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind, find_kind_by_name

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import key_of_kind

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import TargetReference, key_of_kind

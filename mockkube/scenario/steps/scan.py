@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Final, Literal
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.values import parse_version
 from mockkube.features.capabilities import Capabilities

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import yaml
 
 from mockkube.api.errors import NotFound
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Selection
 from mockkube.scenario.errors import StepNotSupported
 from mockkube.scenario.references import TargetReference

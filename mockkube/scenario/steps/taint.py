@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, PatchType, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.responses import format_error

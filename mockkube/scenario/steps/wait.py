@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from mockkube.api.errors import NotFound
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.jsonpath import PathError, compile_path
-from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.wait_conditions import has_condition, has_value
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds

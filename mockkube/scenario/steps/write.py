@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.features.components import API_SERVER
 from mockkube.scenario.bindings import resolve

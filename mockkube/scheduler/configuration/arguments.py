@@ -10,7 +10,7 @@ from mockkube_cel.golang.gotime import parse_duration
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.node_selectors import compile_preferred, compile_terms
 from mockkube.proposals.component_extensions import make_selector_operators

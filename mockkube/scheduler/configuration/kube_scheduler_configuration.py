@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.api.fields import duplicate, forbidden, invalid, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.catalogue import default_plugins, find_plugin
 from mockkube.scheduler.configuration import arguments, type_check

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.fields import invalid, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 Shape = type | list[Any] | Mapping[str, Any]
 """Type of a scalar, shape of the items of a list, or shapes of the fields of an object.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, InformerFactory, ObjectChange
 from mockkube.client.protocol import EventType
 from mockkube.features.capabilities import Capabilities

@@ -9,7 +9,7 @@ upstream 1.36: pkg/scheduler/backend/cache/cache.go
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.change_log import ChangeLog
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.node_tree import NodeTree

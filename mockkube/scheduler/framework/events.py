@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import TYPE_CHECKING
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 if TYPE_CHECKING:
     from mockkube.scheduler.framework.pod_info import PodInfo

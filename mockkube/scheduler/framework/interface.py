@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities

@@ -7,8 +7,8 @@ Decisions are synchronous, so they read the scheduler's live cache, and no copy 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.resources import Resources
-from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.pod_info import PodInfo
 
 T = TypeVar("T")

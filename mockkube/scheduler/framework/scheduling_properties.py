@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/events.go
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.interface import SCORE_MAX
 
 # Greatest score that a shape in a plugin's arguments may have.

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.pod_info import PodInfo
 
 _CONTAINER_FIELDS: Final = ("image", "ports", "resources", "restartPolicy", "restartPolicyRules")

@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/passive_assume_cach
 
 from collections.abc import Iterable
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key, key_of
 

@@ -4,7 +4,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
 """
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.interface import BindPlugin, CycleState, PluginDependencies
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status

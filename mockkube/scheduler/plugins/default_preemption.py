@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.fit_error import format_reasons

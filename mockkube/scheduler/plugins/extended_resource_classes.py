@@ -6,7 +6,7 @@ upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/ext
 from dataclasses import dataclass
 from typing import Final, Self
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Indexer
 from mockkube.scheduler.framework.interface import PluginDependencies
 

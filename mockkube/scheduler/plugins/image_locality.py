@@ -8,7 +8,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/imagelocality/image_locality.go
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
-from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.node_selectors import NodeSelector, aggregate_errors, compile_preferred, compile_terms
 from mockkube.matching.taints import UnreadableValue

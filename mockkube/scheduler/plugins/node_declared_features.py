@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/nodedeclaredfeatures
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.matching.node_features import known_features, needed_features
 from mockkube.scheduler.framework.events import (

@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/nodename/node_name.go
 
 from collections.abc import Sequence
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.events import ActionType, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import CacheScope, CycleState, FilterPlugin, PluginDependencies
 from mockkube.scheduler.framework.node_info import NodeInfo

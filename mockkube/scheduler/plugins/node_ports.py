@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/nodeports/node_ports.go
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
     CacheScope,

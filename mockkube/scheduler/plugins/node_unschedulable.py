@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedula
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.taints import compile_tolerations
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import CacheScope, CycleState, FilterPlugin, PluginDependencies

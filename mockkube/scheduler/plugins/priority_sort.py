@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/queuesort/priority_sort.go
 
 from typing import Any
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.interface import PluginDependencies, QueueSortPlugin, SortablePod
 
 

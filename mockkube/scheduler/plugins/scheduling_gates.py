@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.
 
 from collections.abc import Sequence
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.events import ActionType, ClusterEventWithHint, EventResource, is_update_of
 from mockkube.scheduler.framework.interface import PluginDependencies, PreEnqueuePlugin
 from mockkube.scheduler.framework.pod_info import PodInfo

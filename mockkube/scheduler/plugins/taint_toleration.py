@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated, iterate_untolerated

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.scheduler.framework.pod_info import PodInfo
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.client.protocol import Key, PatchType, key_of
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock

@@ -17,6 +17,7 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.admissionregistration.admission_rules import (
     FAILURE_POLICIES,
@@ -35,7 +36,6 @@ from mockkube.api.kinds.admissionregistration.defaults import (
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Printer, integer_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation import conditions
 from mockkube.api.validation.formats import (
     validate_format,

@@ -13,7 +13,7 @@ from mockkube.api.fields import (
     required,
     too_many,
 )
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_qualified_name
 from mockkube.api.validation.labels import validate_label_selector
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import elements, name_of, section, sections, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, integer_column, text_column
-from mockkube.api.types import ReadOnlyObject
 
 
 def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -1,6 +1,6 @@
 """Defaults of webhook configurations, admission policies and their bindings."""
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.features.capabilities import Capabilities
 
 

@@ -6,8 +6,8 @@ Feature gate ManifestBasedAdmissionControlConfig.
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, quote
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 
 STATIC_SUFFIX: Final = ".static.k8s.io"
 MANIFEST_CONFIG_GATE: Final = "ManifestBasedAdmissionControlConfig"

@@ -8,6 +8,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.admissionregistration.admission_rules import (
     FAILURE_POLICIES,
@@ -22,7 +23,6 @@ from mockkube.api.kinds.admissionregistration.columns import WEBHOOK_CONFIGURATI
 from mockkube.api.kinds.admissionregistration.defaults import default_mutating_webhooks, default_validating_webhooks
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions
 

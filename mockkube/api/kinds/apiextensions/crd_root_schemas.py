@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE
-from mockkube.api.types import ReadOnlyObject
 
 # Name in Go, name in JSON, and the value that is printed for a missing field. The order is that of the Go struct: the
 # first unsupported field is reported.

@@ -13,10 +13,10 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.apiextensions.schema_check import SchemaCheck
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")

@@ -23,6 +23,7 @@ from mockkube.api.fields import (
     required,
     too_many,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apiextensions.crd_root_schemas import validate_root
 from mockkube.api.kinds.apiextensions.crd_schemas import validate_schema
@@ -30,7 +31,6 @@ from mockkube.api.kinds.apiextensions.schema_check import SchemaCheck, accept_sc
 from mockkube.api.kinds.apiextensions.structural_schemas import properties
 from mockkube.api.kinds.apiregistration.api_service import default_service_port
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_condition_true
 from mockkube.api.validation.formats import validate_immutable_field, validate_required_one_of
 from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions

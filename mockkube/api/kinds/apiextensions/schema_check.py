@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 
 # Validates CEL rules and defaults of a schema (first) against the schema it replaces (second), at a field path. The
 # evaluator is passed in because this package must not import CEL.

@@ -7,7 +7,7 @@ from typing import Any, Final
 from mockkube_cel.golang.goregexp import RegexError, compile_pattern
 
 from mockkube.api.fields import FieldError, forbidden, invalid, map_entry_path, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"

@@ -9,13 +9,13 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import condition, name_of, section, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_one_of
 from mockkube.api.validation.status_metadata import restore_fields
 from mockkube.features.capabilities import Capabilities

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.catalogue import STATUS
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, sections, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import join_shortened
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column
-from mockkube.api.types import ReadOnlyObject
 
 
 def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import name_of, number, section
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import container_cells
@@ -15,7 +16,6 @@ from mockkube.api.printers.table import (
     integer_column,
     text_column,
 )
-from mockkube.api.types import ReadOnlyObject
 
 READY_COLUMN = text_column("Ready", "Ready pods, of the desired ones.")
 

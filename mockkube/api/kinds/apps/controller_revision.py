@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, number, sections, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field
 from mockkube.api.validation.numbers import validate_nonnegative
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import read_numbers, template_container_cells
 from mockkube.api.kinds.apps.deployment import validate_selector_unchanged
@@ -36,7 +37,6 @@ from mockkube.api.printers.table import (
     text_column,
 )
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.numbers import (

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import READY_COLUMN, format_ready, read_numbers, template_container_cells
 from mockkube.api.kinds.apps.pod_owners import (
@@ -33,7 +34,6 @@ from mockkube.api.printers.table import (
     text_column,
 )
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import InternalShape, make_optional, order_selector, to_internal
 from mockkube.api.validation.numbers import (
     get_int_or_percent_value,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.template import (
     drop_disabled_template_fields,
     pod_template_warnings,
@@ -14,7 +15,6 @@ from mockkube.api.kinds.core.pod.template import (
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.internal_form import order_metadata, order_selector, to_internal_form

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import REPLICA_COLUMNS, replica_cells
 from mockkube.api.kinds.apps.deployment import drop_terminating_replicas, validate_selector_unchanged
@@ -23,7 +24,6 @@ from mockkube.api.printers.accessors import section
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.features.capabilities import Capabilities
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import READY_COLUMN, format_ready, template_container_cells
 from mockkube.api.kinds.apps.pod_owners import (
@@ -30,7 +31,6 @@ from mockkube.api.printers.accessors import name_of
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, WORKLOAD_COLUMNS, Cell, Printer
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_label
 from mockkube.api.validation.internal_form import InternalShape, make_optional, order_selector, to_internal
 from mockkube.api.validation.labels import validate_labels

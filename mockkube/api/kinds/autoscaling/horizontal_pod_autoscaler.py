@@ -10,6 +10,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.autoscaling.defaults import default_autoscaler, default_autoscaler_v1
 from mockkube.api.kinds.autoscaling.metrics import (
@@ -27,7 +28,6 @@ from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, text_column
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_one_of
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.resource_names import validate_container_resource_name
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_label
 
 # The field that each metric type uses. Upstream reads the fields in this order and validates only the first that is

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import name_of, number
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer, integer_column
-from mockkube.api.types import ReadOnlyObject
 
 
 def scale_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -8,8 +8,8 @@ Metrics are written in types of v1, the behavior in Go's internal type.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities import quantity
-from mockkube.api.types import Object, ReadOnlyObject
 
 
 class AnnotationError(ValueError):

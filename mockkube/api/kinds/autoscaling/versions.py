@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.autoscaling import v1_annotations
 from mockkube.api.kinds.autoscaling.defaults import complete_spec
 from mockkube.api.kinds.autoscaling.v1_annotations import AnnotationError
-from mockkube.api.types import Object, ReadOnlyObject
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 _METRICS: Final = f"{_PREFIX}metrics"

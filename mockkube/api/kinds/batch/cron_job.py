@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import PodTemplateOwnerStrategy, TemplateValidator, name_warnings
 from mockkube.api.kinds.batch.cron_schedule import find_schedule_error, is_time_zone
@@ -30,7 +31,6 @@ from mockkube.api.printers.table import (
     text_column,
 )
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_required_one_of
 from mockkube.api.validation.internal_form import order_selector
 from mockkube.api.validation.numbers import validate_nonnegative_fields

@@ -10,6 +10,7 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, map_entry_path, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import (
     SELECTOR_MISMATCH,
@@ -39,7 +40,6 @@ from mockkube.api.printers.table import (
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_condition_true
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.internal_form import order_selector, to_internal_form

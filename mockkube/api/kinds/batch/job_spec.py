@@ -15,11 +15,11 @@ from mockkube.api.fields import (
     too_long,
     too_many,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.batch.indexes import count_indexes
 from mockkube.api.kinds.core.pod.template import pod_template_warnings
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_domain_prefixed_path, validate_one_of, validate_qualified_name
 from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.api.validation.numbers import validate_nonnegative_fields

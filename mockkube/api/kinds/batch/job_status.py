@@ -3,11 +3,11 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.batch.indexes import count_indexes, find_common_index
 from mockkube.api.kinds.batch.job_spec import INDEXED
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.conditions import is_condition_false, is_condition_true
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 

@@ -22,6 +22,7 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
 from mockkube.api.printers.accessors import name_of, number, sections, string, value_at
@@ -29,7 +30,6 @@ from mockkube.api.printers.ages import format_age, human_duration
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 
 EXPIRATION_SECONDS_MIN: Final = 600
 LEGACY_UNKNOWN_SIGNER: Final = "kubernetes.io/legacy-unknown"

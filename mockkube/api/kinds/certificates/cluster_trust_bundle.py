@@ -11,12 +11,12 @@ from cryptography import x509
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
 from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field
 
 BUNDLE_BYTES_MAX: Final = 1024 * 1024

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.catalogue import STATUS
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN
 from mockkube.api.printers.accessors import name_of, section, sections, string
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 

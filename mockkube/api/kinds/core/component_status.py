@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, sections, string
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
-from mockkube.api.types import ReadOnlyObject
 
 
 def component_status_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

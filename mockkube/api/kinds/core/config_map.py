@@ -5,12 +5,12 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, map_entry_path, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, section
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_format
 
 DATA_BYTES_MAX: Final = 1024 * 1024

@@ -5,13 +5,13 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, number, sections, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import join_shortened
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import (
     STRICT_GATE,
     get_ip_warnings,

@@ -7,12 +7,12 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, number, section, string, value_at
 from mockkube.api.printers.ages import UNKNOWN, format_time_since
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_qualified_name
 
 _EVENT_NAMES: Final = (

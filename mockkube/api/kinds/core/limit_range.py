@@ -8,13 +8,13 @@ from math import inf, nan
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, map_entry_path, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import is_overcommit_allowed, validate_resource_name
 from mockkube.api.kinds.core.resource_names import validate_container_resource_name
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_qualified_name
 from mockkube.features.capabilities import Capabilities
 

@@ -7,6 +7,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.node_validation import validate_node, validate_node_update
 from mockkube.api.kinds.core.pod.options import is_feature_enabled
@@ -15,7 +16,6 @@ from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column, wide_column
 from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.features.capabilities import Capabilities

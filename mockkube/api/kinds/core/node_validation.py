@@ -11,9 +11,9 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.decoding.go_json_errors import find_syntax_error
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
 from mockkube.api.kinds.core.pod.tolerations import validate_taint_effect
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import parse_cidr, validate_cidr_for_legacy_field
 from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.labels import validate_label_name

@@ -6,6 +6,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import is_attributes_class_enabled
 from mockkube.api.kinds.core.persistent_volume_validation import (
@@ -24,7 +25,6 @@ from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Pr
 from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.features.capabilities import Capabilities

@@ -6,6 +6,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     STORAGE_CLASS_ANNOTATION,
@@ -22,7 +23,6 @@ from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column, wide_column
 from mockkube.api.quantities.rounding import round_up_resource_list, round_up_resources
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.features.capabilities import Capabilities
 

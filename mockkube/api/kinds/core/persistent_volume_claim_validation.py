@@ -8,9 +8,9 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import is_native_resource, validate_resource_quantity
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import diff_internal_forms
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector, validate_labels
 from mockkube.api.validation.metadata import IMMUTABLE, validate_annotations, validate_immutable

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     VOLUME_MODES,
     is_attributes_class_enabled,
@@ -37,7 +38,6 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     validate_sources,
 )
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form
 from mockkube.api.validation.metadata import IMMUTABLE, validate_immutable

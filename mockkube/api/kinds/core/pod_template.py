@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.core.pod.defaults import default_template
@@ -13,7 +14,6 @@ from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.lists import container_cells
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.features.capabilities import Capabilities
 

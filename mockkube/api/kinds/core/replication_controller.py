@@ -6,6 +6,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, invalid, not_found, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import REPLICA_COLUMNS, replica_cells
 from mockkube.api.kinds.apps.pod_owners import (
@@ -24,7 +25,6 @@ from mockkube.api.printers.accessors import section
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.features.capabilities import Capabilities

@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, map_entry_path, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
 from mockkube.api.kinds.core.resource_names import is_standard_quota_resource, validate_quota_resource_name
@@ -15,7 +16,6 @@ from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, 
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.features.capabilities import Capabilities
 

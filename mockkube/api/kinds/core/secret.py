@@ -8,13 +8,13 @@ from typing import Final
 
 from mockkube.api.decoding import go_json_errors
 from mockkube.api.fields import FieldError, invalid, map_entry_path, required, too_long
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_length, validate_data_key, validate_immutable
 from mockkube.api.printers.accessors import name_of, section, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field
 from mockkube.features.capabilities import Capabilities
 

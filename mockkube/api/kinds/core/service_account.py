@@ -4,10 +4,10 @@ from typing import Final
 
 from mockkube.api.catalogue import Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 
 ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 

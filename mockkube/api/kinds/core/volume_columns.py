@@ -1,7 +1,7 @@
 """Table cells that PersistentVolume and PersistentVolumeClaim share."""
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import elements, is_deleting, string, value_at
-from mockkube.api.types import ReadOnlyObject
 
 STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _ACCESS_MODE_ABBREVIATIONS = {

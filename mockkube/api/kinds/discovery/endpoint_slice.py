@@ -17,6 +17,7 @@ from mockkube.api.fields import (
     required,
     too_many,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
 from mockkube.api.printers.accessors import elements, name_of, number, sections, string, value_at
@@ -24,7 +25,6 @@ from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import join_shortened
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import (
     STRICT_GATE,
     get_ip_warnings,

@@ -18,13 +18,13 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA_FORM, PRIORITY_LEVEL_FORM
 from mockkube.api.printers.accessors import condition, name_of, number, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_subdomain
 from mockkube.api.validation.internal_form import to_internal
 from mockkube.features.capabilities import Capabilities

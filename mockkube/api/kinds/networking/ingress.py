@@ -10,6 +10,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
 from mockkube.api.kinds.core.service.service import RELAXED_SERVICE_NAMES_GATE
@@ -18,7 +19,6 @@ from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.lists import SHOWN_MAX
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_ip_warnings, parse_ip, validate_ip_for_legacy_field
 from mockkube.api.validation.formats import validate_format, validate_subdomain
 from mockkube.api.validation.numbers import validate_port

@@ -5,13 +5,13 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.networking.ingress import validate_typed_local_reference
 from mockkube.api.printers.accessors import name_of, section, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_domain_prefixed_path, validate_format
 from mockkube.features.capabilities import Capabilities
 

@@ -5,12 +5,12 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, section, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import validate_ip
 from mockkube.api.validation.formats import validate_format, validate_subdomain
 from mockkube.api.validation.internal_form import InternalShape, to_internal

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, section
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings, parse_cidr, validate_cidr_for_legacy_field
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.numbers import validate_port, validate_port_or_name

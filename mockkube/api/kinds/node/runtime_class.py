@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
@@ -13,7 +14,6 @@ from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.formats import validate_format, validate_immutable_field
 from mockkube.api.validation.internal_form import InternalShape, to_internal

@@ -6,12 +6,12 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, number, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.internal_form import InternalShape, order_selector, to_internal
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector

@@ -4,11 +4,11 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_selector
 
 

@@ -2,8 +2,8 @@
 
 # upstream 1.36: pkg/registry/resource/utils.go
 from mockkube.api.fields import FieldError, forbidden, internal
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 
 _ADMIN_ACCESS_LABEL = "resource.kubernetes.io/admin-access"
 

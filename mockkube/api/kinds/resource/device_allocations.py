@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long, too_many
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.resource.device_fields import (
     drop_fields,
     validate_binding_conditions,
@@ -23,7 +24,6 @@ from mockkube.api.kinds.resource.device_requests import (
     validate_request_references,
 )
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import validate_interface_address
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.formats import validate_csi_driver_name, validate_label

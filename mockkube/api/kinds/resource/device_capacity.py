@@ -3,9 +3,9 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.resource.device_fields import validate_set
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import ReadOnlyObject
 
 VALID_VALUES_MAX: Final = 10
 

@@ -4,13 +4,13 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept_expression, validate_selectors
 from mockkube.api.kinds.resource.device_fields import validate_configuration, validate_items
 from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 
 CONFIG_MAX = 32
 

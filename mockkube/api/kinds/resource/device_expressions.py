@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from mockkube.api.fields import FieldError, required, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.resource.device_fields import validate_items
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 SELECTORS_MAX: Final = 32

@@ -20,7 +20,7 @@ from mockkube.api.fields import (
     too_long,
     too_many,
 )
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_csi_driver_name
 from mockkube.api.validation.labels import validate_label_name
 

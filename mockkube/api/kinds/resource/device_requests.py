@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, validate_selectors
 from mockkube.api.kinds.resource.device_fields import (
     DEVICE_TAINT_EFFECTS,
@@ -17,7 +18,6 @@ from mockkube.api.kinds.resource.device_fields import (
     validate_set,
 )
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ItemValidator, OperatorRule, ValidationExtensions
 from mockkube.api.validation.formats import validate_label, validate_qualified_name, validate_subdomain
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, too_many
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource.device_fields import validate_pool_name, validate_taint
 from mockkube.api.kinds.resource.taint_times import set_taint_rule_time
@@ -13,7 +14,6 @@ from mockkube.api.printers.ages import format_age, format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.formats import validate_csi_driver_name, validate_label
 from mockkube.api.validation.status_metadata import reset_metadata_for_status

@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, invalid, not_found, required, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import is_native_resource
 from mockkube.api.kinds.resource.device_capacity import validate_exclusive_capacity, validate_shared_capacity
 from mockkube.api.kinds.resource.device_fields import (
@@ -18,7 +19,6 @@ from mockkube.api.kinds.resource.device_fields import (
 )
 from mockkube.api.kinds.resource.device_forms import ATTRIBUTE
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_label, validate_subdomain
 from mockkube.api.validation.internal_form import to_internal
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector

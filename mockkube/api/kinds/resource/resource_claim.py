@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource import admin_access
 from mockkube.api.kinds.resource.device_allocations import (
@@ -20,7 +21,6 @@ from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.internal_form import METADATA_FIELDS, order_metadata, to_internal
 from mockkube.api.validation.labels import validate_labels

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.catalogue import STATUS
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import elements, name_of, number, sections, string, value_at
 from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer, integer_column, text_column
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 

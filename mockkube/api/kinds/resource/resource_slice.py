@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource.device_fields import drop_fields, name_key, validate_pool_name, validate_set
 from mockkube.api.kinds.resource.device_forms import TERMS
@@ -14,7 +15,6 @@ from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_csi_driver_name, validate_label, validate_subdomain
 from mockkube.api.validation.internal_form import to_internal
 from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 

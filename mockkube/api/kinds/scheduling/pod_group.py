@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required, too_many
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.scheduling.pod_group_spec import (
     CLAIMS_GATE,
@@ -23,7 +24,6 @@ from mockkube.api.printers.accessors import name_of, sections, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.formats import validate_subdomain
 from mockkube.api.validation.status_metadata import reset_metadata_for_status

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, required, too_many
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_label, validate_one_of, validate_qualified_name, validate_subdomain
 
 CLAIMS_MAX: Final = 4

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, number, string, truth
 from mockkube.api.printers.ages import format_age
@@ -17,7 +18,6 @@ from mockkube.api.printers.table import (
     text_column,
 )
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field, validate_required_one_of
 from mockkube.features.capabilities import Capabilities
 

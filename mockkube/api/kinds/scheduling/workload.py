@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required, too_many
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.scheduling.pod_group_spec import (
     drop_disabled_pod_group_fields,
@@ -15,7 +16,6 @@ from mockkube.api.kinds.scheduling.pod_group_spec import (
 )
 from mockkube.api.printers.default_printers import NAME_AND_AGE_PRINTER
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_format, validate_subdomain
 
 TEMPLATES_MAX: Final = 8

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import elements, name_of, sections, string, truth
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, boolean_column, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version

@@ -5,12 +5,12 @@ from typing import Final
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, duplicate, find_duplicate_indexes, invalid, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import elements, name_of
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_csi_driver_name, validate_qualified_name
 from mockkube.api.validation.internal_form import InternalShape, make_optional, to_internal
 from mockkube.api.validation.numbers import validate_nonnegative

@@ -3,10 +3,10 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import validate_immutable_field, validate_subdomain
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.node_labels import get_node_label_warnings

@@ -15,12 +15,12 @@ from mockkube.api.fields import (
     required,
     too_long,
 )
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, string, truth, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import sort_labels, validate_immutable_field, validate_qualified_name
 from mockkube.api.validation.node_labels import get_label_deprecation
 from mockkube.features.capabilities import Capabilities

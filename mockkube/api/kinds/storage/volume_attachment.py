@@ -6,6 +6,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, required, too_long
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import validate_access_modes
 from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
@@ -15,7 +16,6 @@ from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Column, Printer, boolean_column, text_column
 from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import validate_csi_driver_name, validate_subdomain
 from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.status_metadata import reset_metadata_for_status

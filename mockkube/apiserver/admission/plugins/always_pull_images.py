@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mockkube.api.fields import not_supported
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 

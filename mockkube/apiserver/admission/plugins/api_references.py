@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.secret_references import visit_pod_secret_names
-from mockkube.api.types import ReadOnlyObject
 
 _VOLUME_SOURCES: Final = {
     "configMap": "configmaps (via configmap volumes)",

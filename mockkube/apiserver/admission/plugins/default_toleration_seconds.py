@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 
 NOT_READY_TAINT: Final = "node.kubernetes.io/not-ready"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.pod_quantities import (
     Quantities,
     calculate_pod_quantities,
@@ -11,7 +12,6 @@ from mockkube.api.quantities.pod_quantities import (
     parse_resource_list,
 )
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.errors import join_reasons, new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.apiserver.registry.watch_cache import CachedObject

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api.errors import NotFound
 from mockkube.api.fields import quote
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.plugins.api_references import find_api_reference
 from mockkube.apiserver.authorization.node import NODE_USER_PREFIX, node_name

@@ -1,7 +1,7 @@
 """PersistentVolumeClaimResize: allow a claim to grow only if its storage class does."""
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.plugins.default_classes import STORAGE_CLASS_ANNOTATION
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation

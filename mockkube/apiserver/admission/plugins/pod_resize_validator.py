@@ -3,9 +3,9 @@
 from typing import Final
 
 from mockkube.api.errors import Forbidden
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.pod_quantities import add_quantities, calculate_pod_quantities, parse_resource_list
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.features.versions import Version

@@ -8,7 +8,7 @@ from typing import Final
 from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import Invalid
 from mockkube.api.fields import FieldError, invalid, map_entry_path
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.plugins.pod_security_checks import Violation, checks_for, containers
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api.fields import quote
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.plugins.pod_security_words import format_named, format_setters, join_quoted, pluralize
 
 # Check lists of levels and versions that are cached.

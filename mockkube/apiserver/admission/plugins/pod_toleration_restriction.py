@@ -3,8 +3,8 @@
 import json
 from typing import Final
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core.pod.qos import compute_pod_qos
-from mockkube.api.types import Object
 from mockkube.apiserver.admission.plugins.tolerations import are_allowed, merge_tolerations
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.apiserver.registry.resource import error_without_reason

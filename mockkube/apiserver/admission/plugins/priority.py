@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api import quota_usage
 from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.pod_quantities import Quantities, add_quantities, parse_resource_list
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import updating

@@ -1,7 +1,7 @@
 """RuntimeClass: add the overhead, node selector and tolerations of a runtime class to its pods."""
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.plugins.tolerations import merge_tolerations
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 
 def merge_tolerations(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:

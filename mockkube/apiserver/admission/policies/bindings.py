@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar
 
 from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
 from mockkube.apiserver.admission.policies.matching import RequestMatcher, find_matching_resource
 from mockkube.apiserver.admission.policies.parameters import ParametersError, collect_params, find_param_resource

@@ -9,7 +9,7 @@ from mockkube_cel.environment import Compiled
 from mockkube_cel.values import CelError
 
 from mockkube.api.errors import ApiError, Internal
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.admission.policies.authorizer_variables import authorizer_variables
 from mockkube.apiserver.admission.policies.matching import RequestMatcher
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation

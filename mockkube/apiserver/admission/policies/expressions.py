@@ -13,7 +13,7 @@ from mockkube_cel.schema import Schema
 from mockkube_cel.types import CelType
 
 from mockkube.api.fields import FieldError, internal, invalid
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.cel.environment import kubernetes_environment
 
 _STRING_LIST: Final = types.list_of(types.STRING)

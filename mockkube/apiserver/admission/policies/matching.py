@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import NotFound
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject, read_labels

@@ -9,13 +9,13 @@ from mockkube_cel.environment import Compiled
 from mockkube_cel.object_literals import NotJson, to_json, type_name_errors
 from mockkube_cel.values import ObjectLiteral
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.managed_fields.errors import TypeMismatch
 from mockkube.api.managed_fields.merge_values import merge_values
 from mockkube.api.managed_fields.types import ListType, MapType, Type
 from mockkube.api.managed_fields.validate import validate_value
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchError, TestFailed
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import (
     POLICY_COST_MAX,
     Activation,

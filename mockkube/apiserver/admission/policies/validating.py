@@ -8,7 +8,7 @@ from typing import Final
 from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.policies.bindings import CompiledPolicies, PolicyMisconfiguration, find_evaluations
 from mockkube.apiserver.admission.policies.conditions import conditions_match

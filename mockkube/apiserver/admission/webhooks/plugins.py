@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from mockkube.api.errors import ApiError, Internal
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchRejected
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
 from mockkube.apiserver.admission.webhooks.webhook import AdmissionWebhook, list_webhooks
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation

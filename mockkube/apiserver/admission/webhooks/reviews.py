@@ -9,9 +9,9 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.errors import ApiError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import BadPatch, TooManyOperations
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes, make_admission_request
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from mockkube.api.errors import BadRequest, Internal
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.policies.conditions import conditions_match
 from mockkube.apiserver.admission.policies.evaluation import EvaluationError, VersionedAttributes, make_activation

@@ -8,7 +8,7 @@ from typing import Final
 from mockkube.api.catalogue import STATUS, KindInfo, Subresource
 from mockkube.api.custom.kind import CrdKind
 from mockkube.api.custom.version_order import sort_by_preference
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.aggregation.discovery import to_version_discovery
 from mockkube.apiserver.http.responses.negotiation import parse_accept
 from mockkube.apiserver.post_start_hooks.api_service_priorities import CRD_PRIORITY, get_group_priority, get_priority

@@ -9,8 +9,8 @@ import orjson
 from aiohttp import web
 
 from mockkube.api.errors import MethodNotAllowed, NotAcceptable, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.handlers import discovery, health
 from mockkube.apiserver.http.handlers.discovery import Discovery
 from mockkube.apiserver.http.handlers.health import HealthCheck

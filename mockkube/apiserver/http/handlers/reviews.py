@@ -7,9 +7,9 @@ from aiohttp import web
 
 from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.errors import BadRequest, Invalid, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.strategy import Strategy
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authorization import access_reviews
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.rules import PolicyRule

@@ -7,8 +7,8 @@ from aiohttp import web
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavailable
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.handlers import resource_handlers, token_request
 from mockkube.apiserver.http.handlers.resource_handlers import ResourceHandler
 from mockkube.apiserver.http.requests import request_bodies

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from mockkube.api.decoding.codec import DecodingState
 from mockkube.api.errors import ApiError, BadRequest, Expired
+from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
-from mockkube.api.types import Object
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.responses import rendering
 from mockkube.apiserver.http.responses.negotiation import PROTOBUF, Representation

@@ -12,8 +12,8 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import NotAcceptable
+from mockkube.api.json_objects import Object
 from mockkube.api.times import render_time
-from mockkube.api.types import Object
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.responses.negotiation import JSON, YAML, AcceptClause, Representation, parse_accept
 from mockkube.features.capabilities import Capabilities

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import GroupVersionKind
-from mockkube.api.types import Object
 from mockkube.apiserver.http.openapi import parameters
 from mockkube.apiserver.http.openapi.operations import TEXT, Operation
 from mockkube.apiserver.http.openapi.schemas import Schemas

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.api.catalogue import KindInfo
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.openapi import operations
 from mockkube.apiserver.http.openapi.operations import META, FindSchemaName, Operation
 from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, Schemas

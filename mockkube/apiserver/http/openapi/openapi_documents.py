@@ -9,9 +9,9 @@ from typing import Final
 import orjson
 
 from mockkube.api.catalogue import STATUS, KindInfo
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.http.openapi import builder, custom_resources, non_resource_operations, operations, protobuf
 from mockkube.apiserver.http.openapi.operations import Operation
 from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, V3_PREFIX, Schemas

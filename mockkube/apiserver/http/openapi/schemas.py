@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version
 
 V2_PREFIX: Final = "#/definitions/"

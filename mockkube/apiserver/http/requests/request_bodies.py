@@ -8,10 +8,10 @@ from mockkube.api.decoding import decoding_errors, documents
 from mockkube.api.decoding.codec import DecodingError, DecodingState
 from mockkube.api.decoding.decoding_errors import find_decoding_error
 from mockkube.api.errors import BadRequest
+from mockkube.api.json_objects import Object
 from mockkube.api.patching.go_formatting import json_kind_name
 from mockkube.api.protobuf.envelope import GroupVersionKind, UnknownKind
 from mockkube.api.protobuf.wire import Malformed
-from mockkube.api.types import Object
 from mockkube.apiserver.http.requests.request_context import RequestDocument, parse_document
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.registry.options import WriteOptions

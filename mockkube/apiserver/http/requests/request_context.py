@@ -13,8 +13,8 @@ from multidict import CIMultiDict
 from mockkube.api.decoding import documents
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
+from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
-from mockkube.api.types import Object
 from mockkube.apiserver.audit.auditor import AuditEvent
 from mockkube.apiserver.http.requests import observed_request
 from mockkube.apiserver.http.requests.open_watches import OpenWatches

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.responses import negotiation, rendering

@@ -5,8 +5,8 @@ upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/p
 
 from collections.abc import Sequence
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf.envelope import encode_list_items, wrap_in_envelope
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes, join_chunks
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject, ListRange

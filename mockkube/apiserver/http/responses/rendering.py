@@ -11,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.errors import BadRequest, NotAcceptable
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.table import Printer
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.responses.negotiation import JSON, PROTOBUF, YAML, Representation
 from mockkube.apiserver.http.responses.protobuf_rendering import render_list_message, render_message
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes, join_chunks

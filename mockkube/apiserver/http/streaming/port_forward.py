@@ -6,7 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import spdy_connection, websocket_streams
 from mockkube.apiserver.http.streaming.channels import TUNNEL_PREFIX

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import channels, spdy_connection
 from mockkube.apiserver.http.streaming.channels import ChannelMessage

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from mockkube.api.errors import Internal
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.http.streaming.channels import ChannelMessage
 
 # upstream 1.36: pkg/kubelet/apis/config/v1beta1/defaults.go, StreamingConnectionIdleTimeout

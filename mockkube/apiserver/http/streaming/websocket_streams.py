@@ -9,7 +9,7 @@ import orjson
 from aiohttp import WSMsgType, web
 from multidict import CIMultiDict
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.streaming import channels
 from mockkube.apiserver.http.streaming.channels import ChannelMessage, ChannelProtocol, ProtocolViolation

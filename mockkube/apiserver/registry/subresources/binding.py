@@ -1,7 +1,7 @@
 """`pods/binding`: assign a pod to a node."""
 
 from mockkube.api.errors import Conflict, aggregate_messages
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason

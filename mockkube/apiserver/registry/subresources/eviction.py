@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from mockkube.api.errors import ApiError, Forbidden, NotFound, TooManyRequests
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.selectors import labels
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason

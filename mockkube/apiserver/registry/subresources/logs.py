@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockkube.api.errors import BadRequest, Invalid, NotFound
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors import fields
 from mockkube.api.times import parse_time, render_time
-from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.options import ListOptions, Query, first_value, parse_bool, parse_optional_int
 from mockkube.apiserver.registry.resource import RequestScope, Resource

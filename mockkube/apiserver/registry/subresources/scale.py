@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from mockkube.api.errors import Invalid, NotFound
 from mockkube.api.fields import invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.scale import to_parent_entries, to_scale_entries
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import managed_fields, patching, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch, PatchType

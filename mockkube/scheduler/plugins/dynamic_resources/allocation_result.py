@@ -6,7 +6,7 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.runtime.random import new_uid, random_for
 from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimRequests, DeviceRequest
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures

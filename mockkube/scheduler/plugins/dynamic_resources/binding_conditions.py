@@ -6,8 +6,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
 
 
 class DevicePreparationError(Exception):

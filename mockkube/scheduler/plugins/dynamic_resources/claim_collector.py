@@ -6,8 +6,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms

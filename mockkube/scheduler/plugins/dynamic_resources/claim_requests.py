@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations

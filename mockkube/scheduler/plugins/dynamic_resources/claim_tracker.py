@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key, key_of
 from mockkube.scheduler.plugins.assume_cache import AssumeCache

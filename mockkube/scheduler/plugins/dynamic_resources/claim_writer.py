@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType, key_of
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId
 
 AttributeValues = tuple[str, frozenset[Any]]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import Format, Quantity, parse
-from mockkube.api.types import ReadOnlyObject
 
 Amounts = Mapping[str, Decimal]
 ConsumedCapacity = Mapping[str, Quantity]

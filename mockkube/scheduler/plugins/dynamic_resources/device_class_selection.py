@@ -5,7 +5,7 @@ upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/ext
 
 from dataclasses import dataclass
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses
 
 

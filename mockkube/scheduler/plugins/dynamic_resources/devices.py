@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.node_info import NodeInfo
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.random import new_uid, random_for
 from mockkube.scheduler.framework.pod_info import PodInfo
 

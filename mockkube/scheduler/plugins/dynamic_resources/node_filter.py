@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo

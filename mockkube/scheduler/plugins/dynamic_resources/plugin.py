@@ -9,7 +9,7 @@ from typing import Final
 from mockkube_cel.golang.gotime import parse_duration
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (

@@ -3,7 +3,7 @@
 upstream 1.36: dynamic-resource-allocation/resourceclaim/resourceclaim.go
 """
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.matching.pod_claims import device_claim
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -5,7 +5,7 @@ upstream 1.36: dynamic-resource-allocation/resourceslice/tracker/tracker.go
 
 from collections.abc import Mapping, Sequence
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import key_of
 from mockkube.matching.node_selectors import LabelOperator

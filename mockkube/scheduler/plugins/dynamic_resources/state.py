@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.matching.node_selectors import NodeSelector
 from mockkube.scheduler.framework.interface import StateKey
 from mockkube.scheduler.plugins.dynamic_resources.allocator import AllocatorDependencies

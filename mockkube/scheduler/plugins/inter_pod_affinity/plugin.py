@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,

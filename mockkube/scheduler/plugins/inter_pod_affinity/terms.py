@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, from_label_selector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.interface import SCORE_MAX
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_requests import PodRequests

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
 from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
 from mockkube.api.quantities.resources import Resources
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import (
     ActionType,

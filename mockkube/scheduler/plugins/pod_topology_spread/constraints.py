@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import (
     EVERYTHING,
@@ -15,7 +16,6 @@ from mockkube.api.selectors.labels import (
     SelectorOperator,
     from_label_selector,
 )
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.capabilities import Capabilities

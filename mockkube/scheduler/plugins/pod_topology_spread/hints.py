@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import ClusterEvent, is_update_of
 from mockkube.scheduler.framework.pod_info import PodInfo

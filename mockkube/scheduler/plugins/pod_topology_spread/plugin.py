@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 import orjson
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.runtime.component_log import Level, LogLine

@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePo
 from dataclasses import dataclass, field
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.matching.volumes import SELECTED_NODE, bind_to_claim, is_fully_bound

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key
 from mockkube.matching.volumes import ClaimRequirements, is_fully_bound, storage_class_of

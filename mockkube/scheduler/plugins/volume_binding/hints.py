@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (
 
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     CycleState,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities import quantity
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
-from mockkube.api.types import ReadOnlyObject
 from mockkube.client.informer import InformerFactory, ObjectChange
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements

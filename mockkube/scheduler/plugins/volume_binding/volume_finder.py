@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.matching.volumes import SELECTED_NODE, ClaimRequirements, CompiledVolume, SearchConditions, find_volume
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.volume_binding.claims import ClassifiedClaims

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.matching.csi_migration import Migration, is_migrated_on, migration_of, translate_topology, volume_handle

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
 from mockkube.matching.csi_migration import is_migrated_on, migration_of, migration_of_plugin, volume_handle

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.matching.pod_claims import volume_claims
 from mockkube.scheduler.framework.events import ClusterEvent

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from mockkube.api import catalogue
 from mockkube.api.fields import invalid
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.every_kind import KINDS, build_index
 from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
 from mockkube.api.strategy_dependencies import StrategyDependencies
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 BY_NAME = {(kind.group, kind.kind): kind for kind in KINDS}

@@ -2,11 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.apps import controller_revision, daemon_set, replica_set, stateful_set
 from mockkube.api.kinds.apps.deployment import DEPLOYMENT
 from mockkube.api.kinds.core import replication_controller
 from mockkube.api.printers.table import Cell, Printer
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "web", "creationTimestamp": "2026-03-14T11:00:00Z"}

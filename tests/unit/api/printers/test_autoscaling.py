@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.autoscaling.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
 from mockkube.api.kinds.autoscaling.scale import SCALE
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "web", "creationTimestamp": "2026-03-14T11:00:00Z"}

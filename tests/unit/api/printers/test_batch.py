@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.batch.cron_job import CRON_JOB
 from mockkube.api.kinds.batch.job import JOB
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "sum", "creationTimestamp": "2026-03-14T11:00:00Z"}

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.certificates import certificate_signing_request, cluster_trust_bundle, pod_certificate_request
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "c", "creationTimestamp": "2026-03-14T11:00:00Z"}

@@ -2,12 +2,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core import component_status, config_map, resource_quota
 from mockkube.api.kinds.core.namespace import NAMESPACE
 from mockkube.api.kinds.core.secret import SECRET
 from mockkube.api.printers import default_printers
 from mockkube.api.printers.table import Cell, Printer
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "x", "creationTimestamp": "2026-03-14T11:00:00Z"}

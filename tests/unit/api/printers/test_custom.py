@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.printers.custom import CUSTOM_SCALE_PRINTER, make_custom_printer
 from mockkube.api.printers.table import Cell, Column
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mockkube.api.catalogue import load_kind
+from mockkube.api.json_objects import Object
 from mockkube.api.printers.table import Cell
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "x", "creationTimestamp": "2026-03-14T11:00:00Z"}

@@ -1,7 +1,7 @@
 import pytest
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.labels import format_labels, format_selector, format_selector_or_none
-from mockkube.api.types import ReadOnlyObject
 
 
 def test_labels_are_sorted_as_pairs() -> None:

@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.networking import ingress, ingress_class, ip_address, network_policy, service_cidr
 from mockkube.api.kinds.networking.ingress import INGRESS
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "front", "creationTimestamp": "2026-03-14T11:00:00Z"}

@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core.node import NODE
 from mockkube.api.kinds.node.runtime_class import RUNTIME_CLASS
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 

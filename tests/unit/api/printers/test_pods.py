@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core.pod.printer import POD
 from mockkube.api.kinds.core.pod_template import POD_TEMPLATE
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 RUNNING = {"running": {"startedAt": "2026-03-14T11:00:00Z"}}

@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core.endpoints import ENDPOINTS
 from mockkube.api.kinds.core.service.printer import SERVICE
 from mockkube.api.kinds.discovery.endpoint_slice import ENDPOINT_SLICE
-from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "shop", "creationTimestamp": "2026-03-14T11:00:00Z"}

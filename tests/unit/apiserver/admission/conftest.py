@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import EscalationCheck

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.model import Entry, delete_event, put_event
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.registry import watch_cache
 from mockkube.apiserver.registry.watch_cache import (
     CacheChange,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Unavailable
-from mockkube.api.types import Object
+from mockkube.api.json_objects import Object
 from mockkube.client.event_sink import QUEUED_MAX
 from mockkube.client.protocol import Key, key_of
 from mockkube.kubelet.events import node_events as remembering

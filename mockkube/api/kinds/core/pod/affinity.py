@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_name, validate_label_selector
 from mockkube.api.validation.node_selector import (
     NodeSelectorOptions,

@@ -8,10 +8,10 @@ from typing import Final
 
 from mockkube.api.decoding.go_json_errors import find_syntax_error
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR_ANNOTATION_PREFIX, validate_profile_annotations
 from mockkube.api.kinds.core.pod.options import DELETION_COST_ANNOTATION, PodValidationOptions, deletion_cost_is_integer
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
-from mockkube.api.types import ReadOnlyObject
 
 TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 

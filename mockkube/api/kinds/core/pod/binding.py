@@ -5,10 +5,10 @@
 from dataclasses import dataclass
 
 from mockkube.api.fields import FieldError, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.options import is_feature_enabled
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)

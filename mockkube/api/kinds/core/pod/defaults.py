@@ -6,11 +6,11 @@ upstream 1.36: pkg/apis/core/v1/defaults.go
 from collections.abc import Mapping
 from typing import Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.defaults import default_container
 from mockkube.api.kinds.core.pod.volumes.defaults import default_volume
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.quantities.rounding import round_up_resource_list, round_up_resources
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 ResourceAmounts = dict[str, Quantity]

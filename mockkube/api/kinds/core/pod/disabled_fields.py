@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.options import is_feature_enabled, uses_restart_rules
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 # Yields the parts of a pod spec that may have a gated field.

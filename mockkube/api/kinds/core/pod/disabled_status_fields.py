@@ -5,9 +5,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.options import is_feature_enabled
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")

@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.addresses import validate_ip_for_legacy_field
 
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

@@ -6,10 +6,10 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.windows import validate_host_process
 from mockkube.api.kinds.core.pod.options import PodValidationOptions
-from mockkube.api.types import ReadOnlyObject
 
 _HOSTNAME_BYTES_MAX: Final = 64
 _USER_NAMESPACE_DETAIL: Final = "when `hostUsers` is false"

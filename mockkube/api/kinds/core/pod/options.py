@@ -10,6 +10,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     ClaimValidationOptions,
     is_attributes_class_enabled,
@@ -33,7 +34,6 @@ from mockkube.api.kinds.core.pod.topology_spread import (
 )
 from mockkube.api.kinds.core.pod.volumes.projected import has_invalid_token_path
 from mockkube.api.kinds.core.pod.volumes.volumes import PodVolumeValidationOptions
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.labels import is_invalid_selector

@@ -8,6 +8,7 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
@@ -37,7 +38,6 @@ from mockkube.api.kinds.core.pod.update import (
 from mockkube.api.kinds.core.pod.warnings import format_app_armor_warning, pod_warnings
 from mockkube.api.strategy import Strategy, StrategyContext, keep_generation
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import get_ip_warnings
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore_fields

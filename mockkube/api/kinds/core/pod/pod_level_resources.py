@@ -5,10 +5,10 @@
 from collections.abc import Collection, Mapping
 
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, validate_pod_resources
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import ReadOnlyObject
 
 
 def validate_pod_level_resources(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import (
     elements,
     has_condition,
@@ -27,7 +28,6 @@ from mockkube.api.printers.table import (
     text_column,
     wide_column,
 )
-from mockkube.api.types import ReadOnlyObject
 
 COLUMNS = (
     NAME_COLUMN,

@@ -5,8 +5,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import Quantity, parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 _QOS_RESOURCES: Final = ("cpu", "memory")

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.options import PodValidationOptions, is_feature_enabled
 from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
 from mockkube.api.kinds.core.pod.update import validate_pod_with_metadata
-from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 _RESIZABLE_RESOURCES: Final = ("cpu", "memory")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 _SECRET_NAME_FIELDS: Final = (("azureFile", "secretName"), ("secret", "secretName"))
 _SECRET_REFERENCE_FIELDS: Final = (

@@ -19,6 +19,7 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import validate_affinity
 from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.containers import (
@@ -36,7 +37,6 @@ from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.pod_level_resources import validate_pod_level_resources
 from mockkube.api.kinds.core.pod.topology_spread import validate_topology_spread
 from mockkube.api.kinds.core.pod.volumes.volumes import validate_volumes
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import validate_ip_for_legacy_field
 from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.labels import validate_labels

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, not_supported, required, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.annotations import validate_pod_annotations_update
 from mockkube.api.kinds.core.pod.containers.resources import is_native_resource
 from mockkube.api.kinds.core.pod.options import PodValidationOptions, is_feature_enabled
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import is_ipv6, parse_ip, validate_ip_for_legacy_field
 from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.metadata import validate_immutable

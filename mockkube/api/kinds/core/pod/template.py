@@ -7,6 +7,7 @@ disabled gates with `drop_disabled_template_fields`, and warns with `pod_templat
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec; pkg/api/pod/util.go
 
 from mockkube.api.fields import FieldError, forbidden
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.annotations import validate_pod_annotations
 from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
@@ -14,7 +15,6 @@ from mockkube.api.kinds.core.pod.options import PodValidationOptions, pod_valida
 from mockkube.api.kinds.core.pod.spec import validate_pod_spec
 from mockkube.api.kinds.core.pod.warnings import pod_warnings
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations

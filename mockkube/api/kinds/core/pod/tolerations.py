@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, TypedString, forbidden, invalid, not_supported
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.extensions import ItemValidator, ValidationExtensions, reject_toleration_operator
 from mockkube.api.validation.labels import validate_label_name
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import validate_match_label_keys
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_name, validate_label_selector
 
 UNSATISFIABLE_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")

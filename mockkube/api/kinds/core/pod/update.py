@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quote, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import required_node_selector_terms
 from mockkube.api.kinds.core.pod.annotations import validate_pod_annotations, validate_pod_annotations_update
 from mockkube.api.kinds.core.pod.containers.containers import validate_trimmed_image
@@ -15,7 +16,6 @@ from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.spec import ACTIVE_DEADLINE_SECONDS_MAX, MIRROR_ANNOTATION, validate_pod_spec
 from mockkube.api.kinds.core.pod.tolerations import validate_only_added_tolerations
 from mockkube.api.kinds.core.pod.volumes.projected import validate_token_service_account
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form
 from mockkube.api.validation.metadata import validate_metadata
 

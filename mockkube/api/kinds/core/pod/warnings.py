@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mockkube.api.fields import quote
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.profiles import (
@@ -17,7 +18,6 @@ from mockkube.api.kinds.core.pod.containers.profiles import (
 from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import get_ip_warnings
 from mockkube.api.validation.labels import NULL_SELECTOR_WARNING
 from mockkube.api.validation.node_selector import DEPRECATED_LABELS, get_node_selector_term_warnings

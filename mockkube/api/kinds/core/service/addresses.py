@@ -3,8 +3,8 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, find_duplicate_indexes, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.accessors import sections, string
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import is_ipv6, validate_ip_for_legacy_field
 
 FAMILIES: Final = ("IPv4", "IPv6")

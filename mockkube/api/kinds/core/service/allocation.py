@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.service.addresses import validate_cluster_ips
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import is_ipv6
 
 

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
 from mockkube.api.printers.accessors import elements, name_of, number, section, sections, string
 from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column, wide_column
-from mockkube.api.types import ReadOnlyObject
 
 
 def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, map_entry_path, not_supported, required
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
 from mockkube.api.kinds.core.service import addresses
@@ -15,7 +16,6 @@ from mockkube.api.kinds.core.service.printer import SERVICE
 from mockkube.api.kinds.core.service.transitions import drop_type_dependent_fields
 from mockkube.api.kinds.core.service.warnings import service_warnings
 from mockkube.api.strategy import StatusStrategy, StrategyContext
-from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import (
     STRICT_GATE,
     get_ip_warnings,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.service.addresses import is_externally_accessible
-from mockkube.api.types import Object, ReadOnlyObject
 
 
 def drop_type_dependent_fields(new: Object, old: ReadOnlyObject) -> None:

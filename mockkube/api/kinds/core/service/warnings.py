@@ -1,6 +1,6 @@
 """Warnings about services."""
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.addresses import get_cidr_warnings, get_ip_warnings
 
 _HINTS = "service.kubernetes.io/topology-aware-hints"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 

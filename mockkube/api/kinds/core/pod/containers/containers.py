@@ -18,12 +18,12 @@ from mockkube.api.fields import (
     required,
     too_many,
 )
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.env import EnvValidationOptions, validate_env, validate_env_from
 from mockkube.api.kinds.core.pod.containers.mounts import Volumes, validate_volume_devices, validate_volume_mounts
 from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationContext, validate_lifecycle, validate_probes
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.containers.security import validate_security_context
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import to_internal_form
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")

@@ -1,8 +1,8 @@
 """Defaults of containers."""
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core.pod.containers.images import default_pull_policy
 from mockkube.api.quantities.rounding import round_up_resources
-from mockkube.api.types import Object
 
 
 def default_container(container: Object) -> None:

@@ -8,8 +8,8 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.paths import validate_path_no_backsteps
 
 _ENV_FIELDS: Final = (

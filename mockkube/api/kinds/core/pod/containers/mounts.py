@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_found, not_supported, required
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.paths import validate_local_descending_path, validate_path_no_backsteps
 
 _PROPAGATION_MODES: Final = ("Bidirectional", "HostToContainer", "None")

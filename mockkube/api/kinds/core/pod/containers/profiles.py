@@ -7,8 +7,8 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quote, required, too_long
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers, containers_with_paths
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.paths import validate_local_descending_path
 

@@ -18,8 +18,8 @@ from mockkube.api.fields import (
     not_supported,
     required,
 )
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 
 HUGE_PAGES_PREFIX: Final = "hugepages-"
 _COMPUTE_RESOURCES: Final = ("cpu", "memory")

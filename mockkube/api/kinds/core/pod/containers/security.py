@@ -8,10 +8,10 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.profiles import validate_app_armor_profile, validate_seccomp_profile
 from mockkube.api.kinds.core.pod.containers.windows import validate_windows_options
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import to_internal_form
 
 _PROC_MOUNTS: Final = ("Default", "Unmasked")

@@ -7,8 +7,8 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.container_lists import containers_with_paths
-from mockkube.api.types import ReadOnlyObject
 
 _CREDENTIAL_SPEC_KIB_MAX: Final = 64
 _USER_DOMAIN_LENGTH_MAX: Final = 256

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.core.persistent_volume_claim import default_claim_spec
 from mockkube.api.kinds.core.pod.containers.defaults import default_field_reference
 from mockkube.api.kinds.core.pod.containers.images import default_pull_policy
-from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
 _FILE_MODE_DEFAULT: Final = 0o644

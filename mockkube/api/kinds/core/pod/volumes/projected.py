@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.env import validate_field_reference, validate_resource_reference
 from mockkube.api.kinds.core.pod.volumes.sources import check_key_to_path
-from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import order_selector, to_internal_form
 from mockkube.api.validation.labels import validate_label_selector
 from mockkube.api.validation.paths import validate_file_mode, validate_local_non_reserved_path

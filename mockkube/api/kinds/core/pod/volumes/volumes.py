@@ -9,6 +9,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, quote, required
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimValidationOptions, validate_claim_template
 from mockkube.api.kinds.core.pod.containers.containers import validate_pull_policy
 from mockkube.api.kinds.core.pod.volumes.projected import check_downward_api, validate_projected
@@ -35,7 +36,6 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     validate_sources,
 )
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.types import ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mockkube.api.fields import quote
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
-from mockkube.api.types import ReadOnlyObject
 
 # Bound on compared pairs of files, which are quadratic in the number of files: a volume with more than 1,400 files
 # could otherwise block the server. Further warnings would not fit into the response headers anyway.
