@@ -16,8 +16,8 @@ from mockkube.apiserver.aggregation.transport import FrontProxyCredentials, Tran
 from mockkube.apiserver.post_start_hooks.api_service_registration import API_SERVICES
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import updating
+from mockkube.apiserver.registry.aggregated_api import AggregatedApi
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
-from mockkube.apiserver.registry.elsewhere import AggregatedApi
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource

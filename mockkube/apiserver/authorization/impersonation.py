@@ -7,7 +7,8 @@ From 1.36 on a user may be allowed only some actions as another user (constraine
 # upstream 1.36: apiserver/pkg/endpoints/filters/impersonation
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
@@ -15,11 +16,10 @@ from urllib.parse import unquote
 from multidict import CIMultiDictProxy
 
 from mockkube.api import names
-from mockkube.api.errors import BadRequest, Forbidden
-from mockkube.api.fields import quote
+from mockkube.api.errors import BadRequest, Forbidden, aggregate_messages
+from mockkube.api.fields import FieldError, invalid, quote
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.errors import new_forbidden_request
-from mockkube.apiserver.authorization.impersonation_fields import find_extra_error
 from mockkube.apiserver.authorization.node import NODE_USER_PREFIX, NODES_GROUP
 from mockkube.apiserver.authorization.rules import ALL
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS_USER, MASTERS_GROUP, User
@@ -33,6 +33,9 @@ _AUTHENTICATION: Final = "authentication.k8s.io"
 _SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 _SERVICE_ACCOUNTS_GROUP: Final = "system:serviceaccounts"
 _NODE_NAME_EXTRA: Final = "authentication.kubernetes.io/node-name"
+_EXTRA_PATH_PATTERN: Final = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
+_EXTRA_PATH: Final = re.compile(_EXTRA_PATH_PATTERN)
+_EXTRA_KEY: Final = "extra.key"
 # With that many groups or extra values, one check for `*` comes first, which may save the single ones.
 WILDCARD_CHECK_MIN: Final = 4
 
@@ -237,3 +240,29 @@ def _format_references(wanted: User) -> Iterator[str]:
         yield from (f"{{UserExtra  {value}  {version}  {key}}}" for value in values)
     if wanted.uid:
         yield f"{{UID  {wanted.uid}  {version}  }}"
+
+
+def find_extra_error(extra: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the error text for the first invalid entry; empty if all are valid."""
+    # upstream 1.36: apiserver/pkg/endpoints/filters/impersonation/mode.go, validateExtra
+    for key, values in extra.items():
+        if not key:
+            return "impersonating the empty string key in extra is not allowed"
+        if errors := _validate_extra_key(key):
+            return f"impersonating an invalid key in extra is not allowed: {aggregate_messages(errors)}"
+        if key != key.lower():
+            return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
+        if "" in values:
+            return "impersonating the empty string value in extra is not allowed"
+    return ""
+
+
+def _validate_extra_key(key: str) -> list[FieldError]:
+    host, slash, path = key.partition("/")
+    if not (host and slash and path):
+        return [invalid(_EXTRA_KEY, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid(_EXTRA_KEY, host, text) for text in names.check_dns_subdomain(host)]
+    if not _EXTRA_PATH.fullmatch(path):
+        why = f"Invalid path (regex used for validation is '{_EXTRA_PATH_PATTERN}')"
+        errors.append(invalid(_EXTRA_KEY, path, why))
+    return errors

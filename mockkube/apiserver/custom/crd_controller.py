@@ -6,12 +6,14 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from mockkube.api.conditions import make_condition
 from mockkube.api.custom import naming
-from mockkube.api.custom.crd import Crd
+from mockkube.api.custom.codec import CustomResourceCodec
+from mockkube.api.custom.crd import Crd, CrdVersion
 from mockkube.api.custom.crd_conditions import (
     ESTABLISHED,
     TERMINATING,
@@ -25,15 +27,21 @@ from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.times import render_time
+from mockkube.apiserver.admission.chain import AdmissionChain
+from mockkube.apiserver.custom.conversion_webhook import ConversionWebhook
 from mockkube.apiserver.custom.patterns import matches_pattern
-from mockkube.apiserver.custom.resource import CustomResource
-from mockkube.apiserver.custom.resources import build_resources
+from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CrdTerminating, CustomResource
+from mockkube.apiserver.custom.webhook_converted_resource import (
+    ConversionCache,
+    WebhookConvertedResource,
+    WebhookFieldsUpdaters,
+)
 from mockkube.apiserver.registry import deletion, encoding, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER
 from mockkube.apiserver.registry.creation import CRDS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.resource import RegistryDependencies, RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeListener, ChangeType, Collection
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
@@ -243,7 +251,7 @@ class CrdController:
         for one in self._other_crds(obj):
             self._enqueue(one["metadata"]["name"])
 
-    # What goes with a definition
+    # Objects of deleted CRDs
 
     async def _finalize(self, name: str) -> None:
         """Delete the objects of a CRD; remove its finalizer once they are gone."""
@@ -281,3 +289,54 @@ class CrdController:
     async def _remove_finalizer(self, name: str, *, reason: str, message: str) -> None:
         done = make_condition(TERMINATING, holds=False, reason=reason, message=message)
         await self._update_status(name, lambda one: without_finalizer(with_condition(one, done, self._now())))
+
+
+def build_resources(
+    definition: Crd, services: RegistryDependencies, *, is_terminating: bool = False
+) -> list[CustomResource]:
+    """Return a resource for each version, the storage version first."""
+    codec = CustomResourceCodec(definition, services.codec)
+    admission = (
+        AdmissionChain([*services.admission.plugins, CrdTerminating()]) if is_terminating else services.admission
+    )
+    # The dependencies are copied with the CRD's codec; everything else is shared with the server.
+    own = replace(services, codec=codec, admission=admission)
+    storage = definition.storage_version
+    versions = [storage, *(version for version in definition.served_versions() if version is not storage)]
+    make = _with_webhook if definition.uses_conversion_webhook else _without_webhook
+    resources = make(definition, versions, codec, own, is_terminating=is_terminating)
+    for resource in resources:
+        resource.storage_resource = resources[0]
+    return resources
+
+
+def _without_webhook(
+    definition: Crd,
+    versions: list[CrdVersion],
+    codec: CustomResourceCodec,
+    services: RegistryDependencies,
+    *,
+    is_terminating: bool,
+) -> list[CustomResource]:
+    """Return resources of versions without conversion: they differ only by name and schema."""
+    own = replace(services, managed_fields_updaters=CrdFieldsUpdaters(definition, codec))
+    return [CustomResource(definition, version, codec, own, is_terminating=is_terminating) for version in versions]
+
+
+def _with_webhook(
+    definition: Crd,
+    versions: list[CrdVersion],
+    codec: CustomResourceCodec,
+    services: RegistryDependencies,
+    *,
+    is_terminating: bool,
+) -> list[CustomResource]:
+    """Return resources of versions that a webhook converts."""
+    conversions = ConversionCache(ConversionWebhook(definition, services), codec)
+    own = replace(services, managed_fields_updaters=WebhookFieldsUpdaters(definition, codec, conversions))
+    return [
+        WebhookConvertedResource(
+            definition, version, codec, own, is_terminating=is_terminating, conversions=conversions
+        )
+        for version in versions
+    ]

@@ -1,7 +1,7 @@
-"""Compile the CEL rules of a structural schema (x-kubernetes-validations)."""
+"""Compile the CEL rules of a structural schema (x-kubernetes-validations), and resolve their `fieldPath`."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
-
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from mockkube_cel.environment import Compiled, Environment
 from mockkube_cel.schema import Schema
 
 from mockkube.api.custom.structural import Structural
+from mockkube.api.fields import map_entry_path
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.custom.cel_types import (
     REQUEST_BYTES_MAX,
@@ -18,12 +19,13 @@ from mockkube.apiserver.custom.cel_types import (
     DeclTypeBuilder,
     SizeLimits,
 )
-from mockkube.apiserver.custom.field_paths import FieldPathError, resolve_field_path
 from mockkube.matching.cel.environment import kubernetes_environment
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
 _TYPE_NAME: Final = "selfType"
+_PATH_STEP: Final = re.compile(r"\.([^.\[\]]+)|\['((?:\\.|[^'\\])*)'\]")
+_ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +172,37 @@ def _resolve_field(raw: ReadOnlyObject, schema: Structural) -> str:
         return resolve_field_path(raw.get("fieldPath", ""), schema)
     except FieldPathError:
         return ""
+
+
+class FieldPathError(ValueError):
+    """Error for a path that cannot be parsed or does not exist in the schema."""
+
+
+def resolve_field_path(path: str, schema: Structural) -> str:
+    """Return the path as field errors write it; raise FieldPathError."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath
+    at, start = "", 0
+    while start < len(path):
+        step = _PATH_STEP.match(path, start)
+        if step is None:
+            raise FieldPathError(path)
+        name = step[1] if step[1] is not None else _unescape(step[2])
+        if schema.properties:
+            at = f"{at}.{name}" if at else name
+            child = schema.properties.get(name)
+        else:
+            at, child = map_entry_path(at, name), schema.additional_properties
+        if child is None:
+            raise FieldPathError(path)
+        schema, start = child, step.end()
+    return at
+
+
+def _unescape(text: str) -> str:
+    def replace(found: re.Match[str]) -> str:
+        letter = found[1]
+        if letter not in _ESCAPES:
+            raise FieldPathError(text)
+        return _ESCAPES[letter]
+
+    return re.sub(r"\\(.)", replace, text)

@@ -18,7 +18,7 @@ from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.registry.admission import Admission
-from mockkube.apiserver.registry.elsewhere import AggregatedApi
+from mockkube.apiserver.registry.aggregated_api import AggregatedApi
 from mockkube.apiserver.registry.managed_fields import ManagedFieldsUpdaters
 from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig

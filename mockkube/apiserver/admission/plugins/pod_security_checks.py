@@ -1,13 +1,12 @@
 """Checks of the Pod Security Standards `baseline` and `restricted`, by version of the standard."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.apiserver.admission.plugins.pod_security_words import format_named, format_setters, join_quoted, pluralize
 
 # Check lists of levels and versions that are cached.
 CHECK_LISTS_MAX: Final = 256
@@ -351,3 +350,23 @@ def checks_for(level: str, minor: int) -> tuple[CheckFunction, ...]:
     replaced = {check.replaces for check in strict}
     loose = [check.function_for(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]
     return tuple(context for context in (*loose, *strict.values()) if context is not None)
+
+
+def join_quoted(items: Sequence[str]) -> str:
+    """Return the items, each in quotes."""
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def pluralize(noun: str, items: Sequence[str]) -> str:
+    """Return the noun, in the plural unless there is exactly one item."""
+    return noun if len(items) == 1 else f"{noun}s"
+
+
+def format_named(noun: str, items: Sequence[str]) -> str:
+    """Return noun and items: `container "a"`, `containers "a", "b"`."""
+    return f"{pluralize(noun, items)} {join_quoted(items)}"
+
+
+def format_setters(whole: bool, containers: Sequence[str]) -> list[str]:
+    """Return phrases for what sets a field: the pod, and containers."""
+    return ["pod"] * whole + ([format_named("container", containers)] if containers else [])

@@ -13,7 +13,7 @@ from mockkube.apiserver.aggregation.availability_controller import AvailabilityC
 from mockkube.apiserver.aggregation.service_resolver import Endpoint, NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import ServerUnreachable, set_user_headers
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
-from mockkube.apiserver.registry.elsewhere import AggregatedApi
+from mockkube.apiserver.registry.aggregated_api import AggregatedApi
 from mockkube.apiserver.registry.registry import Registry
 
 DISCOVERY_SECONDS: Final = 5.0

@@ -6,9 +6,8 @@ import pytest
 
 from mockkube.api.custom.correlation import CorrelatedObject
 from mockkube.api.custom.structural import parse_structural
-from mockkube.apiserver.custom.field_paths import FieldPathError, resolve_field_path
 from mockkube.apiserver.custom.rule_evaluation import RuleResult, evaluate_rules
-from mockkube.apiserver.custom.validation_rules import compile_rules
+from mockkube.apiserver.custom.validation_rules import FieldPathError, compile_rules, resolve_field_path
 
 
 def schema_of(rule: dict[str, Any], **properties: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.json_objects import Object, ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.apiserver.authorization.impersonation_fields import find_extra_error
+from mockkube.apiserver.authorization.impersonation import find_extra_error
 
 
 @pytest.mark.parametrize(
