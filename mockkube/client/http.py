@@ -11,10 +11,11 @@ from yarl import URL
 
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.discovery import AGGREGATED, ROOTS, ServedResource, parse_discovery
 from mockkube.client.http_watch import HttpWatch
 from mockkube.client.kubeconfig import RestConfig
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection, key_of
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection, key_of
 from mockkube.client.status_errors import error_from_status
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.clock import Clock
@@ -119,24 +120,26 @@ class HttpClient:
         return _decode_answer(served, answer)
 
     async def patch(
-        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch the object."""
         served = await self._discover(kind)
-        query = {"fieldManager": self._manager} if media is PatchType.APPLY else {}
+        query = {"fieldManager": self._manager} if patch_type is PatchType.APPLY else {}
         path = served.path(key, subresource)
-        return _decode_answer(served, await self._request_json("PATCH", path, query=query, body=patch, media=media))
+        return _decode_answer(
+            served, await self._request_json("PATCH", path, query=query, body=patch, media=patch_type)
+        )
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
         served = await self._discover(kind)
-        await self._request_json("DELETE", served.path(key), body=_delete_options(how))
+        await self._request_json("DELETE", served.path(key), body=_delete_options(options))
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         served = await self._discover(kind)
         path = served.path(Key(selection.namespace, ""))
-        await self._request_json("DELETE", path, query=_query(selection), body=_delete_options(how))
+        await self._request_json("DELETE", path, query=_query(selection), body=_delete_options(options))
 
     async def _discover(self, kind: str) -> ServedResource:
         """Return the served kind; an unknown one is discovered again, for its CRD may be new."""
@@ -214,11 +217,11 @@ def _query(selection: Selection) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
 
 
-def _delete_options(how: Deletion) -> Object:
-    preconditions = {"uid": how.uid, "resourceVersion": how.resource_version}
+def _delete_options(options: DeleteOptions) -> Object:
+    preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
     wanted = {
-        "gracePeriodSeconds": how.grace_seconds,
-        "propagationPolicy": how.propagation,
+        "gracePeriodSeconds": options.grace_seconds,
+        "propagationPolicy": options.propagation,
         "preconditions": {name: value for name, value in preconditions.items() if value} or None,
     }
     given = {name: value for name, value in wanted.items() if value is not None}

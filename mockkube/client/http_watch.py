@@ -10,7 +10,7 @@ import orjson
 
 from mockkube.api.errors import ApiError, Expired
 from mockkube.client.discovery import ServedResource
-from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
+from mockkube.client.protocol import WatchEnded, WatchEvent, WatchEventType
 from mockkube.client.status_errors import error_from_status
 from mockkube.runtime.steps import Signal
 
@@ -88,7 +88,7 @@ class HttpWatch:
         # Bookmarks deliver nothing but move the resourceVersion on, so that a later watch does not find it compacted.
         self._resource_version = obj["metadata"]["resourceVersion"]
         if kind != _BOOKMARK:
-            self._pending.append(WatchEvent(EventType(kind), self._served.decode(obj)))
+            self._pending.append(WatchEvent(WatchEventType(kind), self._served.decode(obj)))
             self.signal.notify()
 
 

@@ -17,12 +17,12 @@ from mockkube.client.bad_objects import BadObjects, find_suspects, reader_name
 from mockkube.client.protocol import (
     EVERYTHING,
     Client,
-    EventType,
     Key,
     Selection,
     Watch,
     WatchEnded,
     WatchEvent,
+    WatchEventType,
     key_of,
 )
 from mockkube.client.unreachable_servers import UnreachableServers
@@ -41,7 +41,7 @@ _LINEAR_SEARCH_MAX: Final = 16
 class ObjectChange(NamedTuple):
     """Change of one object: `old` is None when it is new, `object` is the last state when it is deleted."""
 
-    type: EventType
+    type: WatchEventType
     object: ReadOnlyObject
     old: ReadOnlyObject | None
 
@@ -175,7 +175,7 @@ class Informer:
         """Call a handler for every change from now on, and with ADDED for every object that exists."""
         self._handlers.append(handler)
         for key, obj in list(self._objects.items()):
-            self._call_handler(len(self._handlers) - 1, key, ObjectChange(EventType.ADDED, obj, None))
+            self._call_handler(len(self._handlers) - 1, key, ObjectChange(WatchEventType.ADDED, obj, None))
 
     def notify_when_synced(self, signal: Signal) -> None:
         """Notify a signal once the first list was processed."""
@@ -189,7 +189,7 @@ class Informer:
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
         """Treat an object that a reader failed on as deleted until it changes; always True."""
         key = key_of(obj)
-        self._apply(WatchEvent(EventType.DELETED, obj))
+        self._apply(WatchEvent(WatchEventType.DELETED, obj))
         self.bad.record_failure(reader, self.kind, key, error)
         return True
 
@@ -259,12 +259,12 @@ class Informer:
         present = {key_of(obj): obj for obj in items}
         for key, obj in list(self._objects.items()):
             if key not in present:
-                self._apply(WatchEvent(EventType.DELETED, obj))
+                self._apply(WatchEvent(WatchEventType.DELETED, obj))
         for key, obj in present.items():
             old = self._objects.get(key)
             # A relist after an outage returns mostly unchanged objects; handlers are not called for these.
             if old is None or old["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
-                self._apply(WatchEvent(EventType.ADDED if old is None else EventType.MODIFIED, obj))
+                self._apply(WatchEvent(WatchEventType.ADDED if old is None else WatchEventType.MODIFIED, obj))
 
     def _process_events(self, watch: Watch) -> None:
         for event in watch.take(self._batch_max):
@@ -278,18 +278,18 @@ class Informer:
         # Any change gives the object another chance with readers that failed on it.
         if self.bad:
             self.bad.forget(self.kind, key)
-        if event.type is EventType.DELETED:
+        if event.type is WatchEventType.DELETED:
             if old is None:
                 return
             del self._objects[key]
         else:
             self._objects[key] = obj
         for index in self._indexes.values():
-            self._update_index(index, key, old, None if event.type is EventType.DELETED else obj)
+            self._update_index(index, key, old, None if event.type is WatchEventType.DELETED else obj)
         # After a relist or a gap the event type of the watch can disagree with the cache; the cache decides.
         kind = event.type
-        if kind is not EventType.DELETED:
-            kind = EventType.ADDED if old is None else EventType.MODIFIED
+        if kind is not WatchEventType.DELETED:
+            kind = WatchEventType.ADDED if old is None else WatchEventType.MODIFIED
         change = ObjectChange(kind, obj, old)
         for number in range(len(self._handlers)):
             self._call_handler(number, key, change)
@@ -313,7 +313,7 @@ class Informer:
                 self._call_handler(number, key, change)
                 return
             reader = reader_name(handler)
-            if change.type is EventType.DELETED:
+            if change.type is WatchEventType.DELETED:
                 self.bad.log_failure(reader, self.kind, key, error)
             else:
                 self._failed_handlers[number, key] = change.old
@@ -336,9 +336,9 @@ def _skips_other_object(handler: EventHandler, change: ObjectChange, error: Exce
 
 def _change_since(change: ObjectChange, taken: ReadOnlyObject | None) -> ObjectChange:
     """Return the change from the state that a handler processed last to the present one."""
-    if change.type is EventType.DELETED:
-        return ObjectChange(EventType.DELETED, taken or change.object, taken or change.object)
-    return ObjectChange(EventType.ADDED if taken is None else EventType.MODIFIED, change.object, taken)
+    if change.type is WatchEventType.DELETED:
+        return ObjectChange(WatchEventType.DELETED, taken or change.object, taken or change.object)
+    return ObjectChange(WatchEventType.ADDED if taken is None else WatchEventType.MODIFIED, change.object, taken)
 
 
 def _key_or_none(obj: ReadOnlyObject) -> Key | None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.runtime.steps import Signal
 
 
@@ -25,8 +26,8 @@ def key_of(obj: ReadOnlyObject) -> Key:
     return Key(metadata.get("namespace", ""), metadata["name"])
 
 
-class EventType(StrEnum):
-    """Type of a watch event."""
+class WatchEventType(StrEnum):
+    """Type of a watch event (of an Event in core/v1, the type is Normal or Warning)."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -36,7 +37,7 @@ class EventType(StrEnum):
 class WatchEvent(NamedTuple):
     """One change; a deletion carries the last state. The object is shared and never changed in place."""
 
-    type: EventType
+    type: WatchEventType
     object: ReadOnlyObject
 
 
@@ -60,15 +61,6 @@ class Selection:
 EVERYTHING = Selection()
 
 
-class PatchType(StrEnum):
-    """Media types of patches."""
-
-    JSON = "application/json-patch+json"
-    MERGE = "application/merge-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
-    APPLY = "application/apply-patch+yaml"
-
-
 class Propagation(StrEnum):
     """Propagation policy of a deletion."""
 
@@ -78,7 +70,7 @@ class Propagation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class DeleteOptions:
     """Options of a deletion; Conflict if the stored object has another `uid` or `resource_version`."""
 
     uid: str = ""
@@ -87,8 +79,8 @@ class Deletion:
     propagation: Propagation | None = None
 
 
-DELETE_NOW = Deletion(grace_seconds=0)
-DELETE_DEFAULT = Deletion()
+DELETE_NOW = DeleteOptions(grace_seconds=0)
+DELETE_DEFAULT = DeleteOptions()
 
 
 class Watch(Protocol):
@@ -163,15 +155,15 @@ class Client(Protocol):
         ...
 
     async def patch(
-        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch the object."""
         ...
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
         ...
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         ...

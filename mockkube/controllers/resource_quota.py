@@ -12,7 +12,7 @@ from mockkube.api.quantities.pod_quantities import Quantities
 from mockkube.api.quantities.quantity import parse
 from mockkube.client.filtered_informer import HiddenObjects
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import (
     DONE,
     RESYNC,
@@ -69,7 +69,7 @@ class ResourceQuotaController(Controller):
 
     def _on_quota_change(self, change: ObjectChange) -> None:
         quota, old = change.object, change.old
-        if change.type is not EventType.MODIFIED or old is None or quota["spec"] != old["spec"]:
+        if change.type is not WatchEventType.MODIFIED or old is None or quota["spec"] != old["spec"]:
             self.work_queue.add(key_of(quota))
 
     def _on_object_change(self, change: ObjectChange) -> None:
@@ -77,7 +77,7 @@ class ResourceQuotaController(Controller):
         namespace = change.object["metadata"].get("namespace", "")
         # Additions are charged by the quota admission plugin when they are admitted; only replenishment needs a
         # recount.
-        quotas = self.quotas.list(namespace) if namespace and change.type is not EventType.ADDED else ()
+        quotas = self.quotas.list(namespace) if namespace and change.type is not WatchEventType.ADDED else ()
         if not quotas:
             return
         kind = self._monitors.find_kind(change.object["apiVersion"], change.object["kind"])
@@ -88,7 +88,7 @@ class ResourceQuotaController(Controller):
                 self.work_queue.add(key_of(quota))
 
     def _may_reduce_usage(self, kind: ServedKind, change: ObjectChange) -> bool:
-        if change.type is EventType.DELETED or change.old is None:
+        if change.type is WatchEventType.DELETED or change.old is None:
             return True
         if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
             return False

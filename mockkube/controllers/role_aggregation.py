@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.selectors import labels
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Key, PatchType, key_of
+from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 
 _ROLE: Final = "ClusterRole"
@@ -40,7 +41,7 @@ class ClusterRoleAggregationController(Controller):
             # Duplicates are left out, as upstream; the order of roles and rules decides the order of the result.
             rules += [rule for rule in part.get("rules") or () if rule not in rules]
         if rules != list(role.get("rules") or ()):
-            await self.client.patch(_ROLE, key, {"rules": rules}, media=PatchType.MERGE)
+            await self.client.patch(_ROLE, key, {"rules": rules}, patch_type=PatchType.MERGE)
         return DONE
 
     def _selected_roles(self, role: ReadOnlyObject) -> Iterator[ReadOnlyObject]:

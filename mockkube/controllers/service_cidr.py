@@ -12,7 +12,7 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.validation.addresses import Network, parse_cidr, parse_ip
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 
@@ -53,7 +53,7 @@ class ServiceCIDRController(Controller):
 
     def _on_range_change(self, change: ObjectChange) -> None:
         self.work_queue.add(key_of(change.object))
-        if change.type is EventType.ADDED:
+        if change.type is WatchEventType.ADDED:
             # A new range can contain addresses that so far blocked the deletion of an overlapping one.
             own = networks(change.object)
             for other in self.ranges.list():
@@ -62,7 +62,7 @@ class ServiceCIDRController(Controller):
 
     def _on_address_change(self, change: ObjectChange) -> None:
         # The name of an IPAddress is the address and its label never matters again, so updates change nothing.
-        if change.type is not EventType.MODIFIED and is_managed(change.object):
+        if change.type is not WatchEventType.MODIFIED and is_managed(change.object):
             for one in self._containing(change.object):
                 self.work_queue.add(key_of(one))
 

@@ -12,7 +12,7 @@ from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
+from mockkube.client.protocol import DeleteOptions, Key, Propagation, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 
@@ -52,7 +52,10 @@ class TTLAfterFinishedController(Controller):
         )
 
     def _on_job_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and change.object["spec"].get("ttlSecondsAfterFinished") is not None:
+        if (
+            change.type is not WatchEventType.DELETED
+            and change.object["spec"].get("ttlSecondsAfterFinished") is not None
+        ):
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:
@@ -68,7 +71,7 @@ class TTLAfterFinishedController(Controller):
             if (left := self._seconds_left(job)) is None or left > 0:
                 return DONE if left is None else Requeue(after=left)
             await self.client.delete(
-                "Job", key, Deletion(uid=job["metadata"]["uid"], propagation=Propagation.FOREGROUND)
+                "Job", key, DeleteOptions(uid=job["metadata"]["uid"], propagation=Propagation.FOREGROUND)
             )
         except NotFound:
             return DONE

@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.client.protocol import Client, EventType, Key, Selection, Watch, WatchEnded
+from mockkube.client.protocol import Client, Key, Selection, Watch, WatchEnded, WatchEventType
 
 # How long to wait for a server over a network to replay a deletion.
 DELETION_WAIT_SECONDS: Final = 2.0
@@ -91,7 +91,7 @@ async def _await_deletion(watch: Watch, uid: str) -> ReadOnlyObject | None:
             while True:
                 for event in watch.take():
                     same = not uid or event.object["metadata"].get("uid", "") == uid
-                    if event.type is EventType.DELETED and same:
+                    if event.type is WatchEventType.DELETED and same:
                         return event.object
                 await watch.signal.wait()
     return None

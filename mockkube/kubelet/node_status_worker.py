@@ -7,7 +7,7 @@ from typing import Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key
+from mockkube.client.protocol import Key, WatchEventType
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.dependencies import KubeletDependencies
 from mockkube.kubelet.nodes.node_leases import NodeLeases
@@ -71,7 +71,7 @@ class NodeStatusWorker:
         old = change.old
         if old is not None and old["metadata"].get("uid") != change.object["metadata"].get("uid"):
             self._release_node(name)  # another node of this name
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._release_node(name)
             self._node_numbers.release(name)
             self._events.remove_node(name)

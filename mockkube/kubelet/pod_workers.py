@@ -12,7 +12,7 @@ from typing import Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Deletion, EventType, Key, key_of
+from mockkube.client.protocol import DeleteOptions, Key, WatchEventType, key_of
 from mockkube.kubelet.admission.admitted_pod import is_mirror
 from mockkube.kubelet.dependencies import KubeletDependencies
 from mockkube.kubelet.nodes.node_status import is_simulated
@@ -70,7 +70,7 @@ class PodWorkers:
     def _handle_event(self, change: ObjectChange) -> None:
         """Queue a changed pod; forget a deleted one."""
         key = key_of(change.object)
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._written_versions.pop(key, None)
             self._stage_controller.forget(change.object["metadata"]["uid"])
             self._pod_syncer.remove_pod(change.object)
@@ -198,7 +198,7 @@ class PodWorkers:
             for note in result.events:
                 self._events.record_event(pod, note)
             if result.delete:
-                await self._client.delete("Pod", key, Deletion(uid=pod["metadata"]["uid"], grace_seconds=0))
+                await self._client.delete("Pod", key, DeleteOptions(uid=pod["metadata"]["uid"], grace_seconds=0))
             elif result.plays_stages:
                 await self._play_stage(key, pod)
             elif result.status is not None:

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.http import HttpClient
-from mockkube.client.protocol import Client, Key, PatchType
+from mockkube.client.protocol import Client, Key
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.values import default_release_trains
 from mockkube.cluster.control.component import ComponentSpec
@@ -95,7 +96,7 @@ class LiveWorld(World):
         if name not in self._components:
             await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
         else:
-            await self._client.patch(kind, key, {"spec": spec}, media=PatchType.MERGE)
+            await self._client.patch(kind, key, {"spec": spec}, patch_type=PatchType.MERGE)
         await self._await_object(f"Component.{_CONTROL}", key, _is_settled)
         await self.list_components()
         return ()
@@ -134,7 +135,7 @@ class LiveWorld(World):
         kind, key = f"Snapshot.{_CONTROL}", Key("", name)
         # A snapshot can be restored several times, so its spec holds a counter and not a flag.
         restore_count = (await self._client.get(kind, key))["spec"].get("restore", 0) + 1
-        await self._client.patch(kind, key, {"spec": {"restore": restore_count}}, media=PatchType.MERGE)
+        await self._client.patch(kind, key, {"spec": {"restore": restore_count}}, patch_type=PatchType.MERGE)
 
         def restored(obj: ReadOnlyObject) -> bool:
             return bool(obj.get("status", {}).get("restored", 0) >= restore_count)

@@ -6,9 +6,10 @@ from typing import Any, Final
 from mockkube.api.conditions import make_condition
 from mockkube.api.errors import Unavailable
 from mockkube.api.json_objects import Object
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity, user_agent
-from mockkube.client.protocol import Client, Key, PatchType
+from mockkube.client.protocol import Client, Key
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.values import VIRTUAL_CLOCK
 from mockkube.cluster.control.clock import AT_REST_CONDITION, CLOCK_NAME, format_now, get_target
@@ -84,7 +85,7 @@ class SimulatedWorld(World):
         )
         status = {"mode": VIRTUAL_CLOCK, "now": format_now(now, VIRTUAL_CLOCK), "observedGeneration": generation}
         patch = {"status": {**status, "conditions": set_transition_times(clock, [rest], now)}}
-        await client.patch(_CLOCKS, key, patch, media=PatchType.MERGE, subresource="status")
+        await client.patch(_CLOCKS, key, patch, patch_type=PatchType.MERGE, subresource="status")
 
     async def wait_until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
         """Let virtual time pass until a condition holds."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.client.protocol import Client, Key, PatchType, Selection
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Client, Key, Selection
 
 _KIND: Final = "Component.control.mockkube.dev"
 
@@ -12,7 +13,7 @@ _KIND: Final = "Component.control.mockkube.dev"
 async def patch_and_wait(client: Client, name: str, spec: Mapping[str, Any]) -> None:
     """Patch the spec of a component and return when its status has observed it; raise Invalid if it is refused."""
     key = Key("", name)
-    patched = await client.patch(_KIND, key, {"spec": dict(spec)}, media=PatchType.MERGE)
+    patched = await client.patch(_KIND, key, {"spec": dict(spec)}, patch_type=PatchType.MERGE)
     if _has_observed(patched, patched):
         return
     watch = await client.watch(_KIND, Selection(fields=f"metadata.name={name}"), patched["metadata"]["resourceVersion"])

@@ -6,10 +6,11 @@ from typing import Final
 
 from mockkube.api.errors import Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, encoding, listing, patching
 from mockkube.apiserver.registry.options import WriteOptions, parse_list_options
-from mockkube.apiserver.registry.patching import Patch, PatchType
+from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Forbidden, Invalid, NotFound
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity
-from mockkube.client.protocol import Key, PatchType
+from mockkube.client.protocol import Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
@@ -40,7 +41,7 @@ async def ran(seed: int) -> str:
         await lab.settle()
         await lab.change_component("kube-scheduler", gates={"TaintTolerationComparisonOperators": True})
         taint = {"spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}}
-        await client.patch("Node", Key("", "node-1"), taint, media=PatchType.MERGE)
+        await client.patch("Node", Key("", "node-1"), taint, patch_type=PatchType.MERGE)
         await lab.advance(30)
         return lab.trace.render()
 

@@ -33,7 +33,7 @@ class PatchField(Protocol):
     """Field of a type, as merging needs it; `mockkube.api.schema.Field` is one."""
 
     @property
-    def node(self) -> "PatchType":
+    def node(self) -> "PatchSchema":
         """Type of the field's value."""
 
     @property
@@ -45,7 +45,7 @@ class PatchField(Protocol):
         """Key by which the items of a list are matched; empty if there is none."""
 
 
-class PatchType(Protocol):
+class PatchSchema(Protocol):
     """Type of a value, as merging needs it; `mockkube.api.schema.Node` is one."""
 
     @property
@@ -57,11 +57,11 @@ class PatchType(Protocol):
         """Fields of a struct."""
 
     @property
-    def item(self) -> "PatchType | None":
+    def item(self) -> "PatchSchema | None":
         """Type of the values of a list or map."""
 
 
-def apply(doc: ReadOnlyObject, patch: Any, schema: PatchType) -> Object:
+def apply(doc: ReadOnlyObject, patch: Any, schema: PatchSchema) -> Object:
     """Return the patched document; raise BadPatch or PatchFailed."""
     if patch is None:
         return dict(doc)
@@ -70,7 +70,7 @@ def apply(doc: ReadOnlyObject, patch: Any, schema: PatchType) -> Object:
     return _merge_map(doc, patch, schema)
 
 
-def _merge_map(original: ReadOnlyObject, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
+def _merge_map(original: ReadOnlyObject, patch: ReadOnlyObject, schema: PatchSchema | None) -> Object:
     if DIRECTIVE in patch:
         return _apply_directive(patch)
     merged, patch = _retain_keys(original, patch)
@@ -111,7 +111,7 @@ def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Objec
     return {key: value for key, value in merged.items() if key in names}, patch
 
 
-def _merge_lists_in_order(merged: Object, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
+def _merge_lists_in_order(merged: Object, patch: ReadOnlyObject, schema: PatchSchema | None) -> Object:
     """Merge the lists whose order the patch prescribes; return the rest of the patch."""
     left = {key: value for key, value in patch.items() if not key.startswith(_ORDER_PREFIX)}
     for key, order in patch.items():
@@ -128,7 +128,7 @@ def _merge_lists_in_order(merged: Object, patch: ReadOnlyObject, schema: PatchTy
 
 
 def _merge_list_in_order(
-    merged: Object, patch: ReadOnlyObject, name: str, order: list[Any], schema: PatchType | None
+    merged: Object, patch: ReadOnlyObject, name: str, order: list[Any], schema: PatchSchema | None
 ) -> None:
     field = _lookup_field(schema, name)
     original: list[Any] | None = merged.get(name)
@@ -159,7 +159,7 @@ def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
         merged[name] = [item for item in original if item not in names]
 
 
-def _merge_field(merged: Object, key: str, value: Any, schema: PatchType | None) -> None:
+def _merge_field(merged: Object, key: str, value: Any, schema: PatchSchema | None) -> None:
     original = merged.get(key)
     if isinstance(original, dict) and isinstance(value, dict):
         field = _lookup_field(schema, key)
@@ -203,7 +203,7 @@ def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObjec
     return merged
 
 
-def _lookup_field(schema: PatchType | None, name: str) -> PatchField:
+def _lookup_field(schema: PatchSchema | None, name: str) -> PatchField:
     """Return a field of a struct; raise PatchFailed for anything else, as upstream does."""
     field = schema.fields.get(name) if schema else None
     if field is None:

@@ -15,6 +15,7 @@ from mockkube_storage import errors as store_errors
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
@@ -23,13 +24,14 @@ from mockkube.apiserver.local import reviews, subresources
 from mockkube.apiserver.local.endpoint import LocalEndpoint, LocalServer
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
+from mockkube.apiserver.registry import options as registry_options
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
-from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, parse_list_options
+from mockkube.apiserver.registry.options import ListOptions, WriteOptions, parse_list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.identity import ClientIdentity
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
@@ -148,38 +150,40 @@ class LocalClient:
             return request.view.get_object(updated.record)
 
     async def patch(
-        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Apply a patch to an object."""
         with self._open_request("patch", kind, key, subresource=subresource) as request:
-            if media not in request.resource.patch_types:
-                raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media}")
+            if patch_type not in request.resource.patch_types:
+                raise UnsupportedMediaType(f"the body of the request was in an unknown format: {patch_type}")
             # The text is only needed to find repeated fields, which ignored field validation does not look for.
             text = b"" if self._write_options.field_validation == "Ignore" else encoding.dumps(patch)
-            given = Patch(patching.PatchType(media), text, patch)
+            given = Patch(patch_type, text, patch)
             if subresource == "scale":
                 return await subresources.patch_scale(request.resource, request.scope, given, self._write_options)
-            write = patching.apply if media is PatchType.APPLY else patching.patch
+            write = patching.apply if patch_type is PatchType.APPLY else patching.patch
             patched = (await write(request.resource, request.scope, given, self._write_options)).record
             await _give_way_after(patched)
             return request.view.get_object(patched)
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete an object; finalizers or its grace period may keep it."""
         with self._open_request("delete", kind, key) as request:
-            await deletion.delete(request.resource, request.scope, _to_delete_options(how))
+            await deletion.delete(request.resource, request.scope, _to_registry_options(options))
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete the selected objects."""
-        options, wanted = _to_list_options(selection), _to_delete_options(how)
-        with self._open_request("deletecollection", kind, Key(selection.namespace, ""), options=options) as request:
-            listed = await listing.list_page(request.resource, request.scope.namespace, options)
+        list_options, delete_options = _to_list_options(selection), _to_registry_options(options)
+        with self._open_request(
+            "deletecollection", kind, Key(selection.namespace, ""), options=list_options
+        ) as request:
+            listed = await listing.list_page(request.resource, request.scope.namespace, list_options)
             for record in listed.records:
                 one = RequestScope(
                     request.scope.user, record.namespace, record.name, user_agent=request.scope.user_agent
                 )
                 try:
-                    await deletion.delete(request.resource, one, wanted)
+                    await deletion.delete(request.resource, one, delete_options)
                 except NotFound:
                     continue
 
@@ -298,12 +302,12 @@ def _to_list_options(selection: Selection, after: str = "") -> ListOptions:
     return parse_list_options({name: (value,) for name, value in given.items() if value})
 
 
-def _to_delete_options(how: Deletion) -> DeleteOptions:
-    return DeleteOptions(
-        grace_seconds=how.grace_seconds,
-        propagation=how.propagation,
-        uid=how.uid or None,
-        resource_version=how.resource_version or None,
+def _to_registry_options(options: DeleteOptions) -> registry_options.DeleteOptions:
+    return registry_options.DeleteOptions(
+        grace_seconds=options.grace_seconds,
+        propagation=options.propagation,
+        uid=options.uid or None,
+        resource_version=options.resource_version or None,
     )
 
 

@@ -9,7 +9,7 @@ from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
-from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
+from mockkube.client.protocol import WatchEnded, WatchEvent, WatchEventType
 from mockkube.client.versioned_decoder import ObjectDecoder
 from mockkube.runtime.steps import Signal
 
@@ -18,10 +18,11 @@ REPLACED_MAX: Final = 256
 # Total size of these; fewer of larger objects are kept.
 REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
 
+# Components know the types of the watch protocol, not those of the watch cache.
 _TYPES: Final = {
-    ChangeType.ADDED: EventType.ADDED,
-    ChangeType.MODIFIED: EventType.MODIFIED,
-    ChangeType.DELETED: EventType.DELETED,
+    ChangeType.ADDED: WatchEventType.ADDED,
+    ChangeType.MODIFIED: WatchEventType.MODIFIED,
+    ChangeType.DELETED: WatchEventType.DELETED,
 }
 
 

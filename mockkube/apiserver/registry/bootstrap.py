@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.json_objects import Object
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.times import render_time
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import creation, patching
 from mockkube.apiserver.registry.bootstrap_flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.patching import Patch, PatchType
+from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope
 

@@ -6,7 +6,6 @@ upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -21,20 +20,12 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import go_formatting, json_patch, merge_patch, strategic
 from mockkube.api.patching.go_formatting import json_kind_name
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.schema import TypeNode
 from mockkube.apiserver.registry import creation, managed_fields, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason, resets_managed_fields
 from mockkube.apiserver.registry.updating import UpdateResult
-
-
-class PatchType(StrEnum):
-    """Media types of patches."""
-
-    JSON = "application/json-patch+json"
-    MERGE = "application/merge-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
-    APPLY = "application/apply-patch+yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
@@ -16,7 +17,7 @@ from mockkube.apiserver.local.kind_view import LocalWatch
 from mockkube.apiserver.registry import encoding, listing
 from mockkube.apiserver.registry.options import parse_list_options
 from mockkube.client.identity import ClientIdentity
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
 
@@ -195,21 +196,21 @@ class FaultInjectingClient:
             return await self._client.update(kind, obj, subresource=subresource)
 
     async def patch(
-        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch an object."""
         with self._observe("patch", kind, key, subresource=subresource, body=patch):
             await self._inject_faults("patch", kind, key, subresource=subresource)
-            return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
+            return await self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete an object."""
         with self._observe("delete", kind, key):
             await self._inject_faults("delete", kind, key)
-            await self._client.delete(kind, key, how)
+            await self._client.delete(kind, key, options)
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         with self._observe("deletecollection", kind, Key(selection.namespace, "")):
             await self._inject_faults("deletecollection", kind, Key(selection.namespace, ""))
-            await self._client.delete_collection(kind, selection, how)
+            await self._client.delete_collection(kind, selection, options)

@@ -17,7 +17,7 @@ from mockkube.api.kinds.batch.cron_schedule import is_time_zone
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.client.events import NORMAL, WARNING, reference_to
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
+from mockkube.client.protocol import DeleteOptions, Key, Propagation, WatchEventType, key_of
 from mockkube.controllers.cronjob.missed_times import (
     MissedSchedules,
     ScheduleNeverFires,
@@ -129,7 +129,7 @@ class CronJobController(Controller):
 
     def _on_cron_job_change(self, change: ObjectChange) -> None:
         cron_job, key = change.object, key_of(change.object)
-        if change.type is not EventType.MODIFIED or change.old is None or _has_same_schedule(cron_job, change.old):
+        if change.type is not WatchEventType.MODIFIED or change.old is None or _has_same_schedule(cron_job, change.old):
             self.work_queue.add(key)
             return
         # As upstream, a new schedule is applied at its next time instead of being checked for times missed under the
@@ -180,7 +180,7 @@ class CronJobController(Controller):
 
     async def _delete_job(self, sync: CronJobSync, job: ReadOnlyObject) -> bool:
         try:
-            await self.client.delete("Job", key_of(job), Deletion(propagation=Propagation.BACKGROUND))
+            await self.client.delete("Job", key_of(job), DeleteOptions(propagation=Propagation.BACKGROUND))
         except ApiError as error:
             self.events.record(sync.cron_job, WARNING, "FailedDelete", f"Deleted job: {error.message}")
             return False

@@ -10,7 +10,7 @@ from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.daemonset.placement import (
     DaemonPlacement,
     NodeFit,
@@ -105,7 +105,7 @@ class DaemonSetController(Controller):
     def _on_node_change(self, change: ObjectChange) -> None:
         old, node = change.old, change.object
         # Pods of a deleted node are removed by the pod garbage collector.
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             return
         # Heartbeats change nodes all the time, but only labels and taints decide about daemon pods.
         if old is not None and _labels_and_taints(old) == _labels_and_taints(node):

@@ -12,7 +12,7 @@ from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.deployment import scaling as sizes
 from mockkube.controllers.deployment import status as statuses
 from mockkube.controllers.deployment.revisions import (
@@ -100,7 +100,7 @@ class DeploymentController(Controller):
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         """Queue a deployment with strategy Recreate when its last old pod is deleted."""
-        if change.type is not EventType.DELETED:
+        if change.type is not WatchEventType.DELETED:
             return
         owner = resolve_controller_ref(self.sets, "ReplicaSet", change.object)
         deployment = None if owner is None else resolve_controller_ref(self.deployments, "Deployment", owner)

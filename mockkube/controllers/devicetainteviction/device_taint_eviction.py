@@ -13,7 +13,7 @@ from prometheus_client import Counter, Histogram
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Deletion, EventType, Key, key_of
+from mockkube.client.protocol import DeleteOptions, Key, WatchEventType, key_of
 from mockkube.controllers.devicetainteviction.device_taints import (
     DeviceTaints,
     PendingEviction,
@@ -67,7 +67,7 @@ class DeviceTaintEvictionController(Controller):
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         pod, old, key = change.object, change.old, key_of(change.object)
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._pending.pop(key, None)
         elif old is None or _eviction_inputs(pod) != _eviction_inputs(old):
             self.work_queue.add(key)
@@ -162,7 +162,7 @@ class DeviceTaintEvictionController(Controller):
             if not has_deletion_timestamp(pod):
                 self._record_event(pod, "Marking for deletion")
                 await self._write_condition(pod)
-                await self.client.delete("Pod", key, Deletion(uid=uid))
+                await self.client.delete("Pod", key, DeleteOptions(uid=uid))
         except NotFound:
             return
         self._deletions.inc()

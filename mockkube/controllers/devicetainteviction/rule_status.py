@@ -9,9 +9,10 @@ from typing import ClassVar, Final, Protocol
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.times import parse_time, render_time
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, PatchType, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 
 # The status of a rule is updated at most this often, however many pods are evicted.
@@ -49,7 +50,7 @@ class DeviceTaintRuleStatusController(Controller):
 
     def _on_rule_change(self, change: ObjectChange) -> None:
         rule, old = change.object, change.old
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             del self._evicted_pods[rule["metadata"]["uid"]]
         elif old is None or old["spec"] != rule["spec"]:
             self.work_queue.add(key_of(rule))
@@ -84,7 +85,7 @@ class DeviceTaintRuleStatusController(Controller):
             new["lastTransitionTime"] = render_time(self.clock.now())
             metadata = {"uid": rule["metadata"]["uid"]}
             patch = {"metadata": metadata, "status": {"conditions": [*others, new]}}
-            await self.client.patch("DeviceTaintRule", key, patch, media=PatchType.MERGE, subresource="status")
+            await self.client.patch("DeviceTaintRule", key, patch, patch_type=PatchType.MERGE, subresource="status")
         return DONE
 
     def _build_condition(self, rule: ReadOnlyObject) -> Object:

@@ -15,7 +15,7 @@ from mockkube.api.selectors import labels
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.times import parse_time, render_time
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.disruption.budget_counts import (
     DisruptedPods,
     ExpectedPods,
@@ -202,7 +202,7 @@ class StalePodDisruptionController(Controller):
         self._status = PodDisruptionWriter(self.client, dependencies.capabilities)
 
     def _on_pod_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and (left := self._seconds_left(change.object)) is not None:
+        if change.type is not WatchEventType.DELETED and (left := self._seconds_left(change.object)) is not None:
             self.work_queue.add_after(key_of(change.object), left)
 
     def _seconds_left(self, pod: ReadOnlyObject) -> float | None:

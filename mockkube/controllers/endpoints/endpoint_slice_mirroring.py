@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.endpoints.endpoint_slices import (
     MANAGED_BY,
     SERVICE_NAME,
@@ -58,12 +58,12 @@ class EndpointSliceMirroringController(Controller):
     def _on_service_change(self, change: ObjectChange) -> None:
         selects, old = bool(change.object["spec"].get("selector")), change.old
         # Only a selector that appears or goes decides whether Endpoints are mirrored.
-        before = None if old is None or change.type is EventType.DELETED else bool(old["spec"].get("selector"))
+        before = None if old is None or change.type is WatchEventType.DELETED else bool(old["spec"].get("selector"))
         if (before is None and not selects) or (before is not None and before != selects):
             self.work_queue.add(key_of(change.object))
 
     def _on_slice_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and self._slices.is_own(change.object):
+        if change.type is not WatchEventType.DELETED and self._slices.is_own(change.object):
             return
         if _is_managed(change.object) and (key := service_key(change.object)) is not None:
             self.work_queue.add_after(key, _CHANGE_SECONDS)

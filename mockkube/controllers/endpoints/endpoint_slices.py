@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
     belongs_in_endpoints,
@@ -100,7 +100,7 @@ class EndpointSliceController(Controller):
     def _on_slice_change(self, change: ObjectChange) -> None:
         """Queue the service of a slice that another client changed."""
         # Own writes are in the write-through cache already.
-        if change.type is not EventType.DELETED and self._slices.is_own(change.object):
+        if change.type is not WatchEventType.DELETED and self._slices.is_own(change.object):
             return
         # A slice that lost its label belonged to a service before.
         for one in (change.object, change.old):

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
     belongs_in_endpoints,
@@ -60,10 +60,10 @@ class EndpointsController(Controller):
     def _on_endpoints_change(self, change: ObjectChange) -> None:
         # Only what was there at the start may have been left by a service that was deleted while nobody watched. Later,
         # users create Endpoints before their service, or without one.
-        is_old = change.type is EventType.ADDED and not self.has_synced()
+        is_old = change.type is WatchEventType.ADDED and not self.has_synced()
         # Endpoints with this annotation were locks of old leader elections and belong to no service.
         is_leader_lock = _LEADER in (change.object["metadata"].get("annotations") or {})
-        if change.type is EventType.DELETED or (is_old and not is_leader_lock):
+        if change.type is WatchEventType.DELETED or (is_old and not is_leader_lock):
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.readiness import is_ready
 from mockkube.controllers.pods.status_writer import FINISHED
@@ -41,7 +41,7 @@ def is_headless(service: ReadOnlyObject) -> bool:
 def services_to_update(change: ObjectChange, services: Informer) -> list[Key]:
     """Return the services to update after a change of a pod."""
     pod, old = change.object, change.old
-    if change.type is not EventType.MODIFIED or old is None:
+    if change.type is not WatchEventType.MODIFIED or old is None:
         return _matching_services(services, pod)
     moved, changed = _selection_inputs(pod) != _selection_inputs(old), _endpoint_inputs(pod) != _endpoint_inputs(old)
     if not moved:

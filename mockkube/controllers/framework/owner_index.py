@@ -5,7 +5,7 @@ from collections.abc import Callable
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.client.informer import Informer, ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_of, controller_uid
 
 _INDEX = "controller"
@@ -73,12 +73,12 @@ class OwnedObjectHandler:
         """Notify the owners of a changed object; the start of termination counts as deletion."""
         obj = change.object
         # As upstream: a replacement is created when termination starts, and the final deletion then changes nothing.
-        if change.type is EventType.DELETED or (
+        if change.type is WatchEventType.DELETED or (
             obj["metadata"].get("deletionTimestamp") and _was_not_terminating(change)
         ):
             self._handle_delete(obj, change.old)
             return
-        if change.type is EventType.ADDED:
+        if change.type is WatchEventType.ADDED:
             self._handle_add(obj)
         else:
             assert change.old is not None, "a change has a before"

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
 from mockkube.client.informer import Informer, ObjectChange
-from mockkube.client.protocol import EventType, Key
+from mockkube.client.protocol import Key, WatchEventType
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.framework.hot_loops import WINDOW_SECONDS, HotLoopDetector
 from mockkube.runtime.clock import Clock
@@ -40,7 +40,7 @@ class PodRecreationCounter:
             return
         controller = _CONTROLLERS.get(owner["kind"], owner["kind"])
         key = Key(change.object["metadata"]["namespace"], owner["name"])
-        if change.type is EventType.ADDED:
+        if change.type is WatchEventType.ADDED:
             self._loops.record_creation(controller, key)
         elif _is_lost(change) and self._is_young(change.object):
             self._loops.record_loss(controller, key)
@@ -54,7 +54,7 @@ def _is_lost(change: ObjectChange) -> bool:
     """Return whether this change ends a pod that could still have run."""
     if change.old is None or _has_ended(change.old):
         return False
-    return change.type is EventType.DELETED or _has_ended(change.object)
+    return change.type is WatchEventType.DELETED or _has_ended(change.object)
 
 
 def _has_ended(pod: ReadOnlyObject) -> bool:

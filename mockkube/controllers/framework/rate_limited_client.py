@@ -5,14 +5,14 @@ the debt is repaid: the sustained rate is the same.
 """
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
     EVERYTHING,
     Client,
-    Deletion,
+    DeleteOptions,
     Key,
     ObjectList,
-    PatchType,
     Selection,
     Watch,
 )
@@ -58,18 +58,18 @@ class RateLimitedClient:
         return await self._client.update(kind, obj, subresource=subresource)
 
     async def patch(
-        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Take a token, then `Client.patch`."""
         self._take_token()
-        return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
+        return await self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Take a token, then `Client.delete`."""
         self._take_token()
-        await self._client.delete(kind, key, how)
+        await self._client.delete(kind, key, options)
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Take a token, then `Client.delete_collection`."""
         self._take_token()
-        await self._client.delete_collection(kind, selection, how)
+        await self._client.delete_collection(kind, selection, options)

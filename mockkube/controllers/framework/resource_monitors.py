@@ -10,7 +10,7 @@ from typing import Final
 from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, Informer, InformerFactory, ObjectChange
-from mockkube.client.protocol import EVERYTHING, Client, EventType, ObjectList, Selection, Watch
+from mockkube.client.protocol import EVERYTHING, Client, ObjectList, Selection, Watch, WatchEventType
 from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
 from mockkube.controllers.framework.served_kinds import (
     BUILT_IN,
@@ -134,7 +134,7 @@ class ResourceMonitors:
         # CRDs are compared by what they serve: other changes need no new watch.
         before = custom_kind(change.old) if change.old is not None and is_established(change.old) else None
         after = custom_kind(change.object) if is_established(change.object) else None
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             before, after = after, None
         if before == after:
             return

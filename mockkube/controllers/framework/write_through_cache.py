@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 
 
 class WriteThroughCache:
@@ -26,13 +26,13 @@ class WriteThroughCache:
         key, obj = key_of(change.object), change.object
         written = self._written.get(key)
         if written is not None and (
-            change.type is EventType.DELETED or _resource_version(obj) >= _resource_version(written)
+            change.type is WatchEventType.DELETED or _resource_version(obj) >= _resource_version(written)
         ):
             del self._written[key]
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._own_versions.pop(key, None)
         # An object of the same name with another uid is new, and visible immediately.
-        if change.type is EventType.DELETED or self._deleted.get(key) != obj["metadata"]["uid"]:
+        if change.type is WatchEventType.DELETED or self._deleted.get(key) != obj["metadata"]["uid"]:
             self._deleted.pop(key, None)
 
     def get(self, key: Key) -> ReadOnlyObject | None:

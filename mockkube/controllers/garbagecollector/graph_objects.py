@@ -5,7 +5,8 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Client, DeleteOptions, Key, Propagation
 from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.controllers.framework.served_kinds import BUILT_IN, ServedKind
 from mockkube.controllers.garbagecollector.owner_graph import ObjectReference, has_finalizer
@@ -43,16 +44,16 @@ class GraphObjectClient:
     async def delete(self, identity: ObjectReference, latest: ReadOnlyObject, policy: Propagation) -> None:
         """Delete an object unless its owners changed since it was read."""
         name, key = self._kind_and_key(identity)
-        how = Deletion(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
+        options = DeleteOptions(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
         try:
-            await self._client.delete(name, key, how)
+            await self._client.delete(name, key, options)
         except Conflict:
             now = await self._client.get(name, key)
             if now["metadata"].get("ownerReferences") != latest["metadata"].get("ownerReferences"):
                 raise
             # Other changes, such as status updates, must not keep an object alive. So the resourceVersion is no
             # precondition the second time.
-            await self._client.delete(name, key, Deletion(identity.uid, propagation=policy))
+            await self._client.delete(name, key, DeleteOptions(identity.uid, propagation=policy))
 
     async def remove_owners(self, identity: ObjectReference, uids: Sequence[str]) -> None:
         """Remove owner references from an object."""
@@ -82,7 +83,7 @@ class GraphObjectClient:
             raise NotFound(f"{identity.key} was replaced by another object of that name")
         owners = change(now["metadata"].get("ownerReferences", ()))
         metadata = {"resourceVersion": now["metadata"]["resourceVersion"], "ownerReferences": owners}
-        await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
+        await self._client.patch(name, key, {"metadata": metadata}, patch_type=PatchType.MERGE)
 
     async def remove_finalizer(self, identity: ObjectReference, finalizer: str) -> None:
         """Remove a finalizer from an object if it is still there."""
@@ -93,7 +94,7 @@ class GraphObjectClient:
             if has_finalizer(now, finalizer):
                 left = [one for one in now["metadata"]["finalizers"] if one != finalizer]
                 metadata = {"resourceVersion": now["metadata"]["resourceVersion"], "finalizers": left}
-                await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
+                await self._client.patch(name, key, {"metadata": metadata}, patch_type=PatchType.MERGE)
 
         try:
             await retry_on_conflict(once)

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key
+from mockkube.client.protocol import Key, WatchEventType
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -117,7 +117,7 @@ class OwnerGraph:
     def process_change(self, change: ObjectChange) -> None:  # hot: per change of any object
         """Update the graph for a change of an object."""
         obj = change.object
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._process_deletion(obj)
             return
         old = change.old

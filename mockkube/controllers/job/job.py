@@ -11,7 +11,7 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, has_deletion_timestamp
@@ -94,8 +94,8 @@ class JobController(Controller):
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         pod = change.object
-        self._metrics.record_pod_change(change.old, None if change.type is EventType.DELETED else pod)
-        if change.type is EventType.DELETED or not is_tracked(pod):
+        self._metrics.record_pod_change(change.old, None if change.type is WatchEventType.DELETED else pod)
+        if change.type is WatchEventType.DELETED or not is_tracked(pod):
             # The finalizer is gone, whichever job the pod belongs to by now.
             for one in (pod, change.old):
                 if one is not None and (job := resolve_controller_ref(self.jobs, KIND, one)) is not None:
@@ -116,14 +116,14 @@ class JobController(Controller):
 
     def _on_job_change(self, change: ObjectChange) -> None:
         job, key = change.object, key_of(change.object)
-        if change.type is not EventType.MODIFIED:
+        if change.type is not WatchEventType.MODIFIED:
             self.work_queue.add(key)
-        if change.type is EventType.ADDED and self._features.managed_by:
+        if change.type is WatchEventType.ADDED and self._features.managed_by:
             self._metrics.record_new_job(job)
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._state.finished_observed(job["metadata"]["uid"])
             self._state.remove_backoff(key)
-        if change.old is not None and change.type is EventType.MODIFIED and not finished_type(job):
+        if change.old is not None and change.type is WatchEventType.MODIFIED and not finished_type(job):
             self._on_job_update(key, job, change.old)
 
     def _on_job_update(self, key: Key, job: ReadOnlyObject, old: ReadOnlyObject) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
 from mockkube.controllers.framework.owner_index import resolve_controller_ref, selector_of
@@ -47,7 +47,7 @@ class JobOrphanPodController(Controller):
         pod = change.object
         if not is_tracked(pod):
             return
-        is_leaving = change.type is EventType.DELETED or has_deletion_timestamp(pod)
+        is_leaving = change.type is WatchEventType.DELETED or has_deletion_timestamp(pod)
         # A pod that the job still owns is left to the job's own sync, which counts it first.
         if controller_of(pod) is None or (is_leaving and self._has_no_unfinished_job(pod)):
             self.work_queue.add(key_of(pod))
@@ -59,7 +59,9 @@ class JobOrphanPodController(Controller):
     def _on_job_change(self, change: ObjectChange) -> None:
         job = change.object
         # Also on ADDED: jobs may have been deleted or finished while the controller was down.
-        if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not finished_type(job)):
+        if change.type is not WatchEventType.DELETED and (
+            change.type is WatchEventType.ADDED or not finished_type(job)
+        ):
             return
         selector = selector_of(job)
         for pod in self.pods.list(job["metadata"]["namespace"]):

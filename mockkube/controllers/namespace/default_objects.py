@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, Selection
+from mockkube.client.protocol import Key, Selection, WatchEventType
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
@@ -39,11 +39,11 @@ class ServiceAccountsController(Controller):
         self.accounts.add_event_handler(self._on_account_change)
 
     def _on_namespace_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED:
+        if change.type is not WatchEventType.DELETED:
             self.work_queue.add(Key("", change.object["metadata"]["name"]))
 
     def _on_account_change(self, change: ObjectChange) -> None:
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self.work_queue.add(Key("", change.object["metadata"]["namespace"]))
 
     async def reconcile(self, key: Key) -> ReconcileResult:
@@ -78,12 +78,12 @@ class RootCACertPublisher(Controller):
 
     def _on_namespace_change(self, change: ObjectChange) -> None:
         active = change.object.get("status", {}).get("phase") == "Active"
-        if change.type is EventType.ADDED or (change.type is EventType.MODIFIED and active):
+        if change.type is WatchEventType.ADDED or (change.type is WatchEventType.MODIFIED and active):
             self.work_queue.add(Key("", change.object["metadata"]["name"]))
 
     def _on_config_map_change(self, change: ObjectChange) -> None:
         # An added one was created here; others may have been changed or deleted by users.
-        if change.type is not EventType.ADDED:
+        if change.type is not WatchEventType.ADDED:
             self.work_queue.add(Key("", change.object["metadata"]["namespace"]))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

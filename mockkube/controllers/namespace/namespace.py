@@ -10,7 +10,7 @@ from mockkube.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Deletion, EventType, Key, Propagation, Selection, key_of
+from mockkube.client.protocol import DeleteOptions, Key, Propagation, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.served_kinds import BUILT_IN, CRD_KIND, ServedKind, custom_kinds
@@ -30,7 +30,7 @@ ORDERED_GATE: Final = "OrderedNamespaceDeletion"
 # Estimated time that objects with finalizers remain, as upstream.
 _FINALIZER_SECONDS: Final = 15
 _BACKOFF_SECONDS: Final = (0.005, 60.0)
-_BACKGROUND: Final = Deletion(propagation=Propagation.BACKGROUND)
+_BACKGROUND: Final = DeleteOptions(propagation=Propagation.BACKGROUND)
 
 
 class NamespaceController(Controller):
@@ -52,7 +52,7 @@ class NamespaceController(Controller):
         return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(*_BACKOFF_SECONDS), BucketRateLimiter(self.clock))
 
     def _on_namespace_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and has_deletion_timestamp(change.object):
+        if change.type is not WatchEventType.DELETED and has_deletion_timestamp(change.object):
             self.work_queue.add_after(key_of(change.object), GRACE_SECONDS)
 
     async def reconcile(self, key: Key) -> ReconcileResult:

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import (
     DONE,
     RESYNC,
@@ -81,7 +81,7 @@ class NodeTaintController(Controller):
         self._writer = NodeWriter(self.client, self.clock)
 
     def _on_node_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED:
+        if change.type is not WatchEventType.DELETED:
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:
@@ -164,7 +164,7 @@ class PodOnLostNodeController(Controller):
         self._health_map = health_map
 
     def _on_pod_change(self, change: ObjectChange) -> None:
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             return
         name = change.object["spec"].get("nodeName")
         if name and (change.old is None or change.old["spec"].get("nodeName") != name):

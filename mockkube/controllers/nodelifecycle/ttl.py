@@ -6,7 +6,7 @@ upstream 1.36: pkg/controller/ttl/ttl_controller.go
 from typing import ClassVar, Final, NamedTuple
 
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
@@ -41,13 +41,13 @@ class TTLController(Controller):
         self.nodes = self.watch("Node", self._on_node_change)
 
     def _on_node_change(self, change: ObjectChange) -> None:
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._node_count -= 1
             if self._node_count < _TTL_BOUNDARIES[self._boundary_step].size_min and self._boundary_step > 0:
                 self._boundary_step -= 1
             # Upstream re-annotates a node only when the node itself changes, not when the cluster's size does.
             return
-        if change.type is EventType.ADDED:
+        if change.type is WatchEventType.ADDED:
             self._node_count += 1
             if self._node_count > _TTL_BOUNDARIES[self._boundary_step].size_max:
                 self._boundary_step += 1

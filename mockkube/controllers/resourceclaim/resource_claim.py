@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.write_through_cache import WriteThroughCache
@@ -56,7 +56,7 @@ class ResourceClaimController(Controller):
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         """Queue the pod for its claims, or its claims once the pod is done."""
-        pod, is_deleted = change.object, change.type is EventType.DELETED
+        pod, is_deleted = change.object, change.type is WatchEventType.DELETED
         names = _claim_names(pod)
         # The scheduler creates this claim for extended resources; the pod's spec does not name it.
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
@@ -72,7 +72,7 @@ class ResourceClaimController(Controller):
             self.work_queue.add(key_of(pod))
 
     def _on_template_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED:
+        if change.type is not WatchEventType.DELETED:
             self._enqueue(self._by_template.get(str(key_of(change.object))))
 
     def _on_claim_change(self, change: ObjectChange) -> None:
@@ -207,7 +207,7 @@ class ResourceClaimReservationController(Controller):
         self._deleted[pod["metadata"]["uid"]] = None
 
     def _on_claim_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED:
+        if change.type is not WatchEventType.DELETED:
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.pods.by_node import pods_by_node
 from mockkube.controllers.pods.status_writer import PodDisruptionWriter
@@ -97,7 +97,7 @@ class TaintEvictionController(Controller):
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         pod, old = change.object, change.old
-        if change.type is EventType.MODIFIED and old is not None:
+        if change.type is WatchEventType.MODIFIED and old is not None:
             spec, before = pod["spec"], old["spec"]
             same_node = spec.get("nodeName") == before.get("nodeName")
             # Only node and tolerations matter here; status updates are by far the most frequent changes of pods.
@@ -107,7 +107,7 @@ class TaintEvictionController(Controller):
         self.work_queue.add(key_of(pod))
 
     def _on_node_change(self, change: ObjectChange) -> None:
-        if change.type is EventType.MODIFIED and no_execute_taints(change.object) == no_execute_taints(change.old):
+        if change.type is WatchEventType.MODIFIED and no_execute_taints(change.object) == no_execute_taints(change.old):
             return
         self.work_queue.add(key_of(change.object))
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import (
     controller_uid,
@@ -36,12 +36,12 @@ class EphemeralVolumeController(Controller):
     def _on_pod_change(self, change: ObjectChange) -> None:
         pod = change.object
         # The volumes of a pod are immutable.
-        if change.type is EventType.ADDED and any("ephemeral" in one for one in pod["spec"].get("volumes", ())):
+        if change.type is WatchEventType.ADDED and any("ephemeral" in one for one in pod["spec"].get("volumes", ())):
             self.work_queue.add(key_of(pod))
 
     def _on_claim_change(self, change: ObjectChange) -> None:
         # A deleted claim is created again for a pod that has not started with it.
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             for pod in self._pods_by_claim.get(str(key_of(change.object))):
                 self.work_queue.add(key_of(pod))
 

@@ -10,7 +10,7 @@ from mockkube.api.errors import AlreadyExists, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, RESYNC, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.volume.bindings import CLAIM, PROVISIONED_BY, PROVISIONER, VOLUME
@@ -40,11 +40,11 @@ class FakeProvisioner(Controller):
             self.work_queue.add(RESYNC)
 
     def _on_claim_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and _needs_provisioning(change.object):
+        if change.type is not WatchEventType.DELETED and _needs_provisioning(change.object):
             self.work_queue.add(key_of(change.object))
 
     def _on_volume_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and _is_released(change.object):
+        if change.type is not WatchEventType.DELETED and _is_released(change.object):
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

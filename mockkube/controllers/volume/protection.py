@@ -9,7 +9,7 @@ from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, Selection, key_of
+from mockkube.client.protocol import Key, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.by_claim import pods_by_claim, uses_claim
@@ -55,7 +55,7 @@ class PVCProtectionController(Controller):
 
     def _on_claim_change(self, change: ObjectChange) -> None:
         claim = change.object
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             return
         is_new = self._tracks_use and find_condition(claim.get("status", {}).get("conditions", ()), _UNUSED) is None
         # A claim without condition Unused was created, or comes from a version that did not track usage.
@@ -67,7 +67,7 @@ class PVCProtectionController(Controller):
         # A pod that was replaced under its name while the watch was interrupted no longer uses its claims.
         if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
             self._enqueue(old)
-        has_ended = change.type is EventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
+        has_ended = change.type is WatchEventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
         if has_ended or self._tracks_use or not pod["spec"].get("nodeName"):
             self._enqueue(pod)
 
@@ -142,7 +142,7 @@ class PVProtectionController(Controller):
         self.volumes = self.watch(VOLUME, self._on_volume_change)
 
     def _on_volume_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and needs_finalizer_change(change.object, VOLUME_FINALIZER):
+        if change.type is not WatchEventType.DELETED and needs_finalizer_change(change.object, VOLUME_FINALIZER):
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

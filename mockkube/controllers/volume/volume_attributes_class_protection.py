@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, Selection, key_of
+from mockkube.client.protocol import Key, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME
@@ -40,14 +40,14 @@ class VolumeAttributesClassProtectionController(Controller):
         self._users = [self.watch(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
 
     def _on_class_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.DELETED and needs_finalizer_change(change.object, FINALIZER):
+        if change.type is not WatchEventType.DELETED and needs_finalizer_change(change.object, FINALIZER):
             self.work_queue.add(key_of(change.object))
 
     def _on_user_change(self, change: ObjectChange) -> None:
         """Queue the classes that a claim or volume no longer refers to."""
         before = set() if change.old is None else referenced_classes(change.old)
         after = referenced_classes(change.object)
-        for name in sorted(after if change.type is EventType.DELETED else before - after):
+        for name in sorted(after if change.type is WatchEventType.DELETED else before - after):
             self.work_queue.add(Key("", name))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.volume.bindings import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBindings
 from mockkube.matching.csi_migration import migration_of
@@ -38,14 +38,14 @@ class VolumeController(Controller):
 
     def _on_volume_change(self, change: ObjectChange) -> None:
         reference = change.object["spec"].get("claimRef")
-        if change.type is not EventType.DELETED:
+        if change.type is not WatchEventType.DELETED:
             self.work_queue.add(key_of(change.object))
         elif reference is not None:
             self._claim_queue.add(Key(reference.get("namespace", ""), reference.get("name", "")))
 
     def _on_claim_change(self, change: ObjectChange) -> None:
         name = change.object["spec"].get("volumeName")
-        if change.type is EventType.DELETED and name:
+        if change.type is WatchEventType.DELETED and name:
             self.work_queue.add(Key("", name))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

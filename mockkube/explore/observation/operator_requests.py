@@ -8,14 +8,14 @@ from typing import Any, cast
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import Invalid
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
     EVERYTHING,
     Client,
-    Deletion,
+    DeleteOptions,
     Key,
     ObjectList,
-    PatchType,
     Selection,
     Watch,
 )
@@ -30,7 +30,7 @@ class OperatorRequest:
 
     body: Any
     # Type of a patch; None for a whole object.
-    media: PatchType | None = None
+    patch_type: PatchType | None = None
     subresource: str = ""
 
 
@@ -91,17 +91,17 @@ class _RecordingClient:
         return self._record(answer, OperatorRequest(obj, None, subresource))
 
     async def patch(
-        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         with self._count_rejections(kind):
-            answer = await self._client.patch(kind, key, patch, media=media, subresource=subresource)
-        return self._record(answer, OperatorRequest(patch, media, subresource))
+            answer = await self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
+        return self._record(answer, OperatorRequest(patch, patch_type, subresource))
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
-        await self._client.delete(kind, key, how)
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
+        await self._client.delete(kind, key, options)
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
-        await self._client.delete_collection(kind, selection, how)
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
+        await self._client.delete_collection(kind, selection, options)
 
     def _record(self, answer: ReadOnlyObject, request: OperatorRequest) -> ReadOnlyObject:
         if isinstance(answer, Mapping):

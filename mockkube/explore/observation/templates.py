@@ -8,7 +8,7 @@ from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import json_patch
-from mockkube.client.protocol import PatchType
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.explore.observation.operator_requests import OperatorRequest
 from mockkube.proposals import scheduling_fields
 
@@ -138,7 +138,7 @@ def compute_intended_spec(
     `obj` is what was stored, `before` the manifest that was wanted until then.
     """
     stored = _get_pod_spec(obj)
-    if request is not None and request.media is None and not request.subresource:
+    if request is not None and request.patch_type is None and not request.subresource:
         return _restore_spec(stored, _get_pod_spec({**request.body, "kind": obj["kind"]}))
     if before is None:
         return stored
@@ -148,7 +148,7 @@ def compute_intended_spec(
     if isinstance(request.body, Mapping):
         written = _get_pod_spec({**request.body, "kind": obj["kind"]})
         return _restore_spec(_merge_spec(desired, stored, written), written)
-    return _restore_spec(stored, _apply_json_patch(before, request)) if request.media is PatchType.JSON else stored
+    return _restore_spec(stored, _apply_json_patch(before, request)) if request.patch_type is PatchType.JSON else stored
 
 
 def _get_pod_spec(manifest: ReadOnlyObject) -> Object:

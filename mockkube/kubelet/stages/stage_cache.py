@@ -8,7 +8,7 @@ from mockkube.api.errors import ApiError, Forbidden
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
 from mockkube.client.informer import Informer, ObjectChange
-from mockkube.client.protocol import Client, EventType, Selection
+from mockkube.client.protocol import Client, Selection, WatchEventType
 from mockkube.client.unreachable_servers import UnreachableServers
 from mockkube.kubelet.stages.crd import CRD_NAME
 from mockkube.kubelet.stages.stage import STAGE_KIND, Stage, StageError, parse_stage
@@ -159,7 +159,7 @@ class StageCache:
         """Open the informer of stages while their CRD is established."""
         conditions = (change.object.get("status") or {}).get("conditions") or ()
         established = any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
-        self._gated_stages.is_open = established and change.type is not EventType.DELETED
+        self._gated_stages.is_open = established and change.type is not WatchEventType.DELETED
         if not self._gated_stages.is_open:
             self._stages = {}
         self._gated_stages.signal.notify()
@@ -167,11 +167,15 @@ class StageCache:
 
     def _handle_stage(self, change: ObjectChange) -> None:
         """Update a changed stage; a change of its status alone is ignored."""
-        if change.type is EventType.MODIFIED and change.old and change.old.get("spec") == change.object.get("spec"):
+        if (
+            change.type is WatchEventType.MODIFIED
+            and change.old
+            and change.old.get("spec") == change.object.get("spec")
+        ):
             return
         name = change.object["metadata"]["name"]
         stages = {other: stage for other, stage in self._stages.items() if other != name}
-        if change.type is not EventType.DELETED and (stage := self._parse_stage(change.object)) is not None:
+        if change.type is not WatchEventType.DELETED and (stage := self._parse_stage(change.object)) is not None:
             stages[name] = stage
         self._stages = dict(sorted(stages.items()))
         self._notify_changed()

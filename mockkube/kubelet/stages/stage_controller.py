@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Client, Deletion, Key, PatchType, key_of
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Client, DeleteOptions, Key, key_of
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.stages.stage import Stage, StageError, StagePatch, StageStep, apply_finalizers
@@ -107,14 +108,14 @@ class StageController:
         if step.finalizers is not None and (left := apply_finalizers(obj, step.finalizers)) is not None:
             # The uid makes the patch fail with a conflict if another object has the name by now.
             change: Object = {"metadata": {"uid": uid, "finalizers": left}}
-            await self._client.patch(self._kind, key, change, media=PatchType.MERGE)
+            await self._client.patch(self._kind, key, change, patch_type=PatchType.MERGE)
         if step.delete:
-            await self._client.delete(self._kind, key, Deletion(uid=uid, grace_seconds=0))
+            await self._client.delete(self._kind, key, DeleteOptions(uid=uid, grace_seconds=0))
             return True
         if step.patch is not None:
             body = stage.render(step.patch, obj)
-            media = _PATCH_TYPES.get(step.patch.patch_type, PatchType.STRATEGIC)
-            await self._client.patch(self._kind, key, body, media=media, subresource=step.patch.subresource)
+            patch_type = _PATCH_TYPES.get(step.patch.patch_type, PatchType.STRATEGIC)
+            await self._client.patch(self._kind, key, body, patch_type=patch_type, subresource=step.patch.subresource)
         if step.apply is not None:
             await self._create_or_patch(stage.render(step.apply, obj), step.apply, obj)
         return False
@@ -135,9 +136,9 @@ class StageController:
                 return
             except AlreadyExists:
                 pass
-        media = _PATCH_TYPES.get(how.patch_type, PatchType.APPLY)
+        patch_type = _PATCH_TYPES.get(how.patch_type, PatchType.APPLY)
         await self._client.patch(
-            kind, key_of(manifest_object), manifest_object, media=media, subresource=how.subresource
+            kind, key_of(manifest_object), manifest_object, patch_type=patch_type, subresource=how.subresource
         )
 
 

@@ -6,8 +6,9 @@ from typing import Final
 from mockkube.api.conditions import find_condition, make_condition, with_condition
 from mockkube.api.errors import ApiError, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.times import render_time
-from mockkube.client.protocol import Client, Key, PatchType
+from mockkube.client.protocol import Client, Key
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.stages.stage import STAGE_KIND
@@ -78,7 +79,7 @@ class StageStatusWriter:
             "metadata": {"uid": stage["metadata"]["uid"]},
             "status": {"conditions": with_condition(conditions, _make_condition(error), now)},
         }
-        await self._client.patch(STAGE_KIND, Key("", name), patch, media=PatchType.MERGE, subresource="status")
+        await self._client.patch(STAGE_KIND, Key("", name), patch, patch_type=PatchType.MERGE, subresource="status")
 
 
 def _make_condition(error: str) -> Object:

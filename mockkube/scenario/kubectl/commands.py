@@ -9,10 +9,11 @@ import yaml
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.printers.jsonpath import PathError
 from mockkube.api.printers.jsonpath_template import compile_template
 from mockkube.api.times import render_time
-from mockkube.client.protocol import Deletion, Key, PatchType, Propagation, Selection
+from mockkube.client.protocol import DeleteOptions, Key, Propagation, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.kubectl.command_line import parse_command_line
@@ -137,7 +138,7 @@ async def _run_apply(command: KubectlCommand) -> list[str]:
     for named, obj in await command.read_manifests():
         meant = TargetObject(named, key_of_kind(obj, named))
         if command.line.is_on("--server-side"):
-            await command.client.patch(named.name, meant.key, obj, media=PatchType.APPLY)
+            await command.client.patch(named.name, meant.key, obj, patch_type=PatchType.APPLY)
             lines.append(f"{meant} serverside-applied")
             continue
         # Client-side apply: kubectl reads the object and sends only the difference, so an unchanged object is not
@@ -149,7 +150,7 @@ async def _run_apply(command: KubectlCommand) -> list[str]:
             continue
         patch = make_patch(obj, present)
         if patch:
-            await command.client.patch(named.name, meant.key, patch, media=PatchType.MERGE)
+            await command.client.patch(named.name, meant.key, patch, patch_type=PatchType.MERGE)
         lines.append(f"{meant} {'configured' if patch else 'unchanged'}")
     return lines
 
@@ -182,7 +183,7 @@ async def _run_delete(command: KubectlCommand) -> list[str]:
     return lines
 
 
-def _delete_options(command: KubectlCommand) -> Deletion:
+def _delete_options(command: KubectlCommand) -> DeleteOptions:
     """Return the delete options of the flags."""
     grace = command.line.flag("--grace-period")
     # kubectl's --now is a grace period of 1 second; --force without a period deletes with 0.
@@ -191,7 +192,7 @@ def _delete_options(command: KubectlCommand) -> Deletion:
     )
     cascade = command.line.flag("--cascade", "background").capitalize()
     try:
-        return Deletion(grace_seconds=seconds, propagation=Propagation(cascade))
+        return DeleteOptions(grace_seconds=seconds, propagation=Propagation(cascade))
     except ValueError:
         raise StepFailed(
             f"kubectl delete: --cascade={cascade.lower()}: give background, foreground or orphan"
@@ -207,7 +208,7 @@ async def _run_patch(command: KubectlCommand) -> list[str]:
     for meant in (found := await command.find_objects(command.line.words)):
         below = command.line.flag("--subresource")
         await command.client.patch(
-            meant.resource_kind.name, meant.key, patch, media=_PATCH_TYPES[kind], subresource=below
+            meant.resource_kind.name, meant.key, patch, patch_type=_PATCH_TYPES[kind], subresource=below
         )
     return [f"{meant} patched" for meant in found]
 
@@ -231,7 +232,7 @@ def _make_metadata_command(member: str, told: str) -> CommandFunction:
                     f"error: '{clash[0]}' already has a value ({present[clash[0]]}), and --overwrite is false"
                 )
             patch = {"metadata": {member: entries}}
-            await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
+            await command.client.patch(meant.resource_kind.name, meant.key, patch, patch_type=PatchType.MERGE)
         return [f"{meant} {told}" for meant in found]
 
     return change
@@ -267,7 +268,7 @@ def _make_cordon_command(unschedulable: bool, told: str) -> CommandFunction:
         found = await command.find_objects(["node", *words] if words else ["nodes"])
         patch = {"spec": {"unschedulable": True if unschedulable else None}}
         for meant in found:
-            await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
+            await command.client.patch(meant.resource_kind.name, meant.key, patch, patch_type=PatchType.MERGE)
         return [f"{meant} {told}" for meant in found]
 
     return change
@@ -283,7 +284,7 @@ async def _run_drain(command: KubectlCommand) -> list[str]:
     nodes = await command.find_objects(["node", *words] if words else ["nodes"])
     lines = []
     for node in nodes:
-        await command.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
+        await command.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, patch_type=PatchType.MERGE)
         lines.append(f"{node} cordoned")
     for node in nodes:
         on_node = Selection("", command.line.flag("--pod-selector"), f"spec.nodeName={node.key.name}")
@@ -337,7 +338,7 @@ async def _evict_pod(command: KubectlCommand, pod: ReadOnlyObject) -> list[str]:
     async def evicted() -> bool:
         try:
             if command.line.is_on("--disable-eviction"):
-                await command.client.delete("Pod", key, Deletion(grace_seconds=int(grace) if grace else None))
+                await command.client.delete("Pod", key, DeleteOptions(grace_seconds=int(grace) if grace else None))
             else:
                 await command.client.create("Pod", body, subresource="eviction", name=key.name)
         except NotFound:
@@ -372,7 +373,7 @@ async def _run_scale(command: KubectlCommand) -> list[str]:
     for meant in (found := await command.find_objects(command.line.words)):
         patch = {"spec": {"replicas": int(count)}}
         await command.client.patch(
-            meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE, subresource="scale"
+            meant.resource_kind.name, meant.key, patch, patch_type=PatchType.MERGE, subresource="scale"
         )
     return [f"{meant} scaled" for meant in found]
 
@@ -393,14 +394,14 @@ async def _restart_rollout(command: KubectlCommand, words: list[str]) -> list[st
     now = render_time(command.world.clock.now())
     patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED_AT: now}}}}}
     for meant in (found := await command.find_objects(words)):
-        await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.STRATEGIC)
+        await command.client.patch(meant.resource_kind.name, meant.key, patch, patch_type=PatchType.STRATEGIC)
     return [f"{meant} restarted" for meant in found]
 
 
 async def _pause_rollout(command: KubectlCommand, verb: str, words: list[str]) -> list[str]:
     patch = {"spec": {"paused": True if verb == "pause" else None}}
     for meant in (found := await command.find_objects(words)):
-        await command.client.patch(meant.resource_kind.name, meant.key, patch, media=PatchType.MERGE)
+        await command.client.patch(meant.resource_kind.name, meant.key, patch, patch_type=PatchType.MERGE)
     return [f"{meant} {verb}d" for meant in found]
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Client, PatchType
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Client
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import key_of_kind
 from mockkube.scenario.steps.write import WriteStep
@@ -25,11 +26,11 @@ class ApplyStep(WriteStep):
             return await client.create(named.name, obj)
         key = key_of_kind(obj, named)
         if self.server_side:
-            return await client.patch(named.name, key, obj, media=PatchType.APPLY)
+            return await client.patch(named.name, key, obj, patch_type=PatchType.APPLY)
         try:
             await client.get(named.name, key)
         except NotFound:
             return await client.create(named.name, obj)
         # A merge patch keeps fields that the manifest omits, as chainsaw's apply does; kubectl would remove those
         # applied before.
-        return await client.patch(named.name, key, obj, media=PatchType.MERGE)
+        return await client.patch(named.name, key, obj, patch_type=PatchType.MERGE)

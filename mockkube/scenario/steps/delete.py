@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.client.protocol import Client, Deletion, Key, Propagation
+from mockkube.client.protocol import Client, DeleteOptions, Key, Propagation
 from mockkube.features.components import API_SERVER
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
@@ -66,10 +66,10 @@ class DeleteStep(ScenarioStep):
         client = world.client(RequestOptions(self.as_, server=self.server))
         propagation = self.deletion_propagation_policy
         policy = None if propagation is None else Propagation(propagation)
-        how = Deletion(grace_seconds=self.grace_period_seconds, propagation=policy)
+        options = DeleteOptions(grace_seconds=self.grace_period_seconds, propagation=policy)
         targets = await self._find_targets(world, client)
         for named, key in targets:
-            await client.delete(named.name, key, how)
+            await client.delete(named.name, key, options)
         return targets
 
     async def _find_targets(self, world: World, client: Client) -> list[tuple[ResourceKind, Key]]:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Client, PatchType
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Client
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import TargetReference, key_of_kind
 from mockkube.scenario.responses import bind_outputs, check_response
@@ -53,11 +54,13 @@ class PatchStep(WriteStep):
         named, keys = await self.ref.find_keys(world, client)
         answer: ReadOnlyObject = {}
         for key in keys:
-            media, below = _PATCH_TYPES[self.type], self.subresource
-            answer = await client.patch(named.name, key, self.patch, media=media, subresource=below)
+            patch_type, below = _PATCH_TYPES[self.type], self.subresource
+            answer = await client.patch(named.name, key, self.patch, patch_type=patch_type, subresource=below)
         return answer
 
     async def write_object(self, client: Client, named: ResourceKind, obj: Object) -> ReadOnlyObject:
         """Merge a partial manifest into the existing object."""
-        media = _PATCH_TYPES[self.type]
-        return await client.patch(named.name, key_of_kind(obj, named), obj, media=media, subresource=self.subresource)
+        patch_type = _PATCH_TYPES[self.type]
+        return await client.patch(
+            named.name, key_of_kind(obj, named), obj, patch_type=patch_type, subresource=self.subresource
+        )

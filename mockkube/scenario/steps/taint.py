@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Client, Key, PatchType, Selection
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Client, Key, Selection
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep
@@ -68,7 +69,7 @@ class TaintStep(ScenarioStep):
         wanted: list[Object] = remaining if self.remove else [*remaining, self._make_taint()]
         # A merge patch replaces the whole list, so a taint added in between would be lost without the resourceVersion.
         patch = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": wanted}}
-        await client.patch("Node", Key("", node["metadata"]["name"]), patch, media=PatchType.MERGE)
+        await client.patch("Node", Key("", node["metadata"]["name"]), patch, patch_type=PatchType.MERGE)
 
     def _is_same_taint(self, taint: Object) -> bool:
         return taint["key"] == self.key and self.effect in (None, taint["effect"])

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, InformerFactory, ObjectChange
-from mockkube.client.protocol import EventType
+from mockkube.client.protocol import WatchEventType
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.cycle.binding_cycle import BindingCycle
 from mockkube.scheduler.framework import scheduling_properties
@@ -27,9 +27,9 @@ _HANDLED_SEPARATELY: Final = (
     EventResource.WILDCARD,
 )
 _ACTIONS: Final = {
-    EventType.ADDED: ActionType.ADD,
-    EventType.MODIFIED: ActionType.UPDATE,
-    EventType.DELETED: ActionType.DELETE,
+    WatchEventType.ADDED: ActionType.ADD,
+    WatchEventType.MODIFIED: ActionType.UPDATE,
+    WatchEventType.DELETED: ActionType.DELETE,
 }
 
 
@@ -58,12 +58,12 @@ class EventHandlers:
 
     def _on_node_event(self, change: ObjectChange) -> None:
         match change.type:
-            case EventType.ADDED:
+            case WatchEventType.ADDED:
                 self.cache.set_node(change.object)
                 self.queue.move_all_to_active_or_backoff_queue(
                     ClusterEvent(EventResource.NODE, ActionType.ADD, new=change.object)
                 )
-            case EventType.DELETED:
+            case WatchEventType.DELETED:
                 # Before the removal: hints may still look the node up.
                 self.queue.move_all_to_active_or_backoff_queue(
                     ClusterEvent(EventResource.NODE, ActionType.DELETE, old=change.object)
@@ -79,7 +79,7 @@ class EventHandlers:
 
     def _handler_for(self, resource: EventResource) -> EventHandler:
         def handle(change: ObjectChange) -> None:
-            deleted = change.type is EventType.DELETED
+            deleted = change.type is WatchEventType.DELETED
             old, new = (change.object, None) if deleted else (change.old, change.object)
             self.queue.move_all_to_active_or_backoff_queue(ClusterEvent(resource, _ACTIONS[change.type], old, new))
             # PreBind plugins wait for such objects (a bound claim, an allocated device).
@@ -90,8 +90,8 @@ class EventHandlers:
     # Pods
 
     def _on_pod_event(self, change: ObjectChange) -> None:  # hot: several times per pod
-        new = None if change.type is EventType.DELETED else change.object
-        old = change.object if change.type is EventType.DELETED else change.old
+        new = None if change.type is WatchEventType.DELETED else change.object
+        old = change.object if change.type is WatchEventType.DELETED else change.old
         # A pod was deleted and recreated under the same name between two events: handle both.
         if old is not None and new is not None and _pod_uid(old) != _pod_uid(new):
             self._dispatch_pod(old, None)

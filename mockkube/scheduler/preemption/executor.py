@@ -13,7 +13,7 @@ from typing import Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.client.events import NORMAL
 from mockkube.client.informer import Informer
-from mockkube.client.protocol import Client, Deletion
+from mockkube.client.protocol import Client, DeleteOptions
 from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.metrics import SchedulerMetrics
@@ -178,7 +178,7 @@ class PreemptionExecutor:
             await self._dependencies.writer.write(
                 victim, PodCondition(DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
             )
-            await self._dependencies.client.delete("Pod", victim.key, Deletion(uid=victim.uid))
+            await self._dependencies.client.delete("Pod", victim.key, DeleteOptions(uid=victim.uid))
         except (NotFound, Conflict):
             return False
         return True

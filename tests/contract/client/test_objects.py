@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import AlreadyExists, Conflict, Forbidden, Invalid, MethodNotAllowed, NotFound
-from mockkube.client.protocol import DELETE_NOW, Client, Deletion, Key, PatchType, Selection
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import DELETE_NOW, Client, DeleteOptions, Key, Selection
 
 P = Key("default", "p")
 
@@ -103,7 +104,7 @@ async def test_a_status_is_written_alone(client: Client) -> None:
 )
 async def test_a_patch_changes_what_it_says(client: Client, media: PatchType, patch: object) -> None:
     await client.create("Pod", plain())
-    patched = await client.patch("Pod", P, patch, media=media)
+    patched = await client.patch("Pod", P, patch, patch_type=media)
     assert patched["metadata"]["labels"] == {"app": "p", "a": "b"}
 
 
@@ -115,19 +116,19 @@ async def test_writes_are_remembered_under_the_program(client: Client) -> None:
 async def test_a_deletion_of_another_uid_is_a_conflict(client: Client) -> None:
     await client.create("Pod", plain())
     with pytest.raises(Conflict, match="does not match the UID in record"):
-        await client.delete("Pod", P, Deletion(uid="other"))
+        await client.delete("Pod", P, DeleteOptions(uid="other"))
     assert await client.get("Pod", P)
 
 
 async def test_a_deletion_of_another_version_is_a_conflict(client: Client) -> None:
     await client.create("Pod", plain())
     with pytest.raises(Conflict, match="does not match the ResourceVersion in record"):
-        await client.delete("Pod", P, Deletion(resource_version="1"))
+        await client.delete("Pod", P, DeleteOptions(resource_version="1"))
 
 
 async def test_a_deletion_waits_for_finalizers(client: Client) -> None:
     made = await client.create("Pod", pod())
-    await client.delete("Pod", P, Deletion(uid=made["metadata"]["uid"], grace_seconds=0))
+    await client.delete("Pod", P, DeleteOptions(uid=made["metadata"]["uid"], grace_seconds=0))
     assert (await client.get("Pod", P))["metadata"]["deletionTimestamp"]
 
 
@@ -179,7 +180,7 @@ async def test_a_workload_is_scaled(client: Client) -> None:
     assert (await client.update("Deployment", scale, subresource="scale"))["kind"] == "Scale"
     assert (await client.get("Deployment", key))["spec"]["replicas"] == 3
     patch = {"spec": {"replicas": 5}}
-    await client.patch("Deployment", key, patch, media=PatchType.MERGE, subresource="scale")
+    await client.patch("Deployment", key, patch, patch_type=PatchType.MERGE, subresource="scale")
     assert (await client.get("Deployment", key))["spec"]["replicas"] == 5
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired, Unavailable
-from mockkube.client.protocol import EVERYTHING, Client, EventType, Key, Selection, Watch, WatchEnded, WatchEvent
+from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, Watch, WatchEnded, WatchEvent, WatchEventType
 
 Seen = Callable[[Watch, int], Awaitable[list[WatchEvent]]]
 
@@ -91,7 +91,7 @@ async def test_an_older_component_watches_what_it_knows(client: Client, older: C
     spec = {"containers": [{"name": "c", "image": "i"}], "hostnameOverride": "other"}
     await client.create("Pod", {"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
     [event] = await seen(watch, 1)
-    assert (event.type, "hostnameOverride" in event.object["spec"]) == (EventType.ADDED, False)
+    assert (event.type, "hostnameOverride" in event.object["spec"]) == (WatchEventType.ADDED, False)
     await watch.close()
 
 

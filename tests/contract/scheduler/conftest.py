@@ -10,13 +10,14 @@ from mockkube_storage.engines.memory import MemoryStore
 from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
-from mockkube.client.protocol import DELETE_NOW, Key, PatchType, Selection
+from mockkube.client.protocol import DELETE_NOW, Key, Selection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
@@ -72,8 +73,8 @@ class Lab:
 
     async def patch(self, kind: str, name: str, patch: JSON, subresource: str = "") -> None:
         namespace = "" if kind == "Node" else "default"
-        media = PatchType.STRATEGIC
-        await self.admin.patch(kind, Key(namespace, name), patch, media=media, subresource=subresource)
+        patch_type = PatchType.STRATEGIC
+        await self.admin.patch(kind, Key(namespace, name), patch, patch_type=patch_type, subresource=subresource)
 
     async def delete(self, kind: str, name: str) -> None:
         await self.admin.delete(kind, Key("" if kind == "Node" else "default", name), DELETE_NOW)

@@ -10,13 +10,14 @@ from mockkube_storage.engines.memory import MemoryStore
 from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
-from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selection
+from mockkube.client.protocol import EVERYTHING, DeleteOptions, Key, Selection
 from mockkube.controllers import controller_manager
 from mockkube.controllers.framework.options import Options
 from mockkube.features.capabilities import Capabilities
@@ -28,7 +29,7 @@ from mockkube.runtime.steps import InOrderChooser, settle
 from mockkube.runtime.virtual_time import VirtualClock, advance
 
 TURNS_MAX = 1000
-GRACE_NONE = Deletion(grace_seconds=0)
+GRACE_NONE = DeleteOptions(grace_seconds=0)
 
 
 @dataclass
@@ -131,16 +132,18 @@ class Simulation:
     async def merge(self, kind: str, name: str, patch: Any, namespace: str = "default", subresource: str = "") -> None:
         """Change an object by a merge patch, and let everybody react."""
         key = Key(namespace, name)
-        await self.client.patch(kind, key, patch, media=PatchType.MERGE, subresource=subresource)
+        await self.client.patch(kind, key, patch, patch_type=PatchType.MERGE, subresource=subresource)
         await self.settle()
 
     async def status(self, kind: str, name: str, status: Any, namespace: str = "default") -> None:
         """Write the status of an object, as whoever runs it would."""
         await self.merge(kind, name, {"status": status}, namespace, "status")
 
-    async def delete(self, kind: str, name: str, namespace: str = "default", how: Deletion = GRACE_NONE) -> None:
+    async def delete(
+        self, kind: str, name: str, namespace: str = "default", options: DeleteOptions = GRACE_NONE
+    ) -> None:
         """Delete an object, and let everybody react."""
-        await self.client.delete(kind, Key(namespace, name), how)
+        await self.client.delete(kind, Key(namespace, name), options)
         await self.settle()
 
     async def events(self, about: str = "", reason: str = "") -> list[tuple[str, str, int]]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.client.protocol import Deletion, Propagation
+from mockkube.client.protocol import DeleteOptions, Propagation
 
 NAME = "cronjob-controller"
 TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
@@ -160,7 +160,7 @@ async def test_an_active_job_that_is_gone_is_forgotten(sim):
     await sim.start(NAME)
     await make(sim)
     await sim.advance(601)
-    await sim.delete("Job", (await sim.names("Job"))[0], how=Deletion(propagation=Propagation.BACKGROUND))
+    await sim.delete("Job", (await sim.names("Job"))[0], options=DeleteOptions(propagation=Propagation.BACKGROUND))
     assert "MissingJob" in await reasons(sim)
     assert "active" not in await status(sim)
 

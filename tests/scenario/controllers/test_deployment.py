@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.client.protocol import Deletion, Propagation
+from mockkube.client.protocol import DeleteOptions, Propagation
 
 CONTROLLERS = ("deployment-controller", "replicaset-controller", "garbage-collector-controller")
 
@@ -172,7 +172,7 @@ async def test_deleting_a_deployment_deletes_its_sets_and_pods(sim):
     await sim.start(*CONTROLLERS)
     await make(sim)
     await become_ready(sim)
-    await sim.delete("Deployment", "web", how=Deletion(propagation=Propagation.BACKGROUND))
+    await sim.delete("Deployment", "web", options=DeleteOptions(propagation=Propagation.BACKGROUND))
     assert await sim.names("ReplicaSet") == []
     assert await sim.names("Pod") == []
 

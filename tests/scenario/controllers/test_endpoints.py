@@ -64,7 +64,7 @@ async def test_a_slice_shows_the_state_of_each_pod(leading):
 async def test_a_terminating_pod_still_serves_and_is_not_ready(leading):
     await serving(leading, "a", "10.1.0.1")
     await service(leading)
-    await leading.delete("Pod", "a", how=DELETE_DEFAULT)
+    await leading.delete("Pod", "a", options=DELETE_DEFAULT)
     assert await states(leading) == {"10.1.0.1": (False, True, True)}
     assert "subsets" not in await leading.get("Endpoints", "svc")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.client.protocol import Deletion, Key, Propagation
+from mockkube.client.protocol import DeleteOptions, Key, Propagation
 
 MISSING = "22222222-2222-2222-2222-222222222222"
 
@@ -28,7 +28,7 @@ async def family(sim, **reference):
 
 async def test_dependents_follow_their_owner_in_the_background(collecting):
     await family(collecting)
-    await collecting.delete("ConfigMap", "a", how=Deletion(propagation=Propagation.BACKGROUND))
+    await collecting.delete("ConfigMap", "a", options=DeleteOptions(propagation=Propagation.BACKGROUND))
     assert await collecting.names("Secret", "default") == []
     assert "c" not in await collecting.names("ConfigMap", "default")
 
@@ -36,7 +36,7 @@ async def test_dependents_follow_their_owner_in_the_background(collecting):
 async def test_a_foreground_deletion_ends_with_the_owner(collecting):
     await family(collecting, blockOwnerDeletion=True)
     await collecting.merge("ConfigMap", "c", {"metadata": {"finalizers": ["example.com/held"]}})
-    await collecting.delete("ConfigMap", "a", how=Deletion(propagation=Propagation.FOREGROUND))
+    await collecting.delete("ConfigMap", "a", options=DeleteOptions(propagation=Propagation.FOREGROUND))
     for kind, name in (("ConfigMap", "a"), ("Secret", "b")):
         held = await collecting.get(kind, name)
         assert held["metadata"]["finalizers"] == ["foregroundDeletion"]
@@ -47,7 +47,7 @@ async def test_a_foreground_deletion_ends_with_the_owner(collecting):
 
 async def test_orphans_lose_the_reference_and_stay(collecting):
     await family(collecting)
-    await collecting.delete("ConfigMap", "a", how=Deletion(propagation=Propagation.ORPHAN))
+    await collecting.delete("ConfigMap", "a", options=DeleteOptions(propagation=Propagation.ORPHAN))
     assert await collecting.get("ConfigMap", "a") is None
     assert "ownerReferences" not in (await collecting.get("Secret", "b"))["metadata"]
     assert (await collecting.get("ConfigMap", "c"))["metadata"]["ownerReferences"][0]["name"] == "b"
@@ -81,7 +81,7 @@ async def test_an_owner_in_another_namespace_counts_as_missing_and_is_reported(c
 
 async def test_what_was_missed_while_nobody_ran_is_made_up_for(sim):
     await family(sim)
-    await sim.client.delete("ConfigMap", Key("default", "a"), Deletion(propagation=Propagation.BACKGROUND))
+    await sim.client.delete("ConfigMap", Key("default", "a"), DeleteOptions(propagation=Propagation.BACKGROUND))
     await sim.start("garbage-collector-controller")
     await sim.advance(1)
     assert await sim.names("Secret", "default") == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.client.protocol import DELETE_DEFAULT, Deletion, Key, Propagation
+from mockkube.client.protocol import DELETE_DEFAULT, DeleteOptions, Key, Propagation
 
 NAME = "job-controller"
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -326,7 +326,7 @@ async def test_pods_of_a_job_that_is_gone_are_let_go(sim):
     await make(sim, completions=2, parallelism=2)
     for pod in await sim.all("Pod"):
         assert pod["metadata"]["finalizers"] == [TRACKING]
-    await sim.delete("Job", "j", how=Deletion(propagation=Propagation.BACKGROUND))
+    await sim.delete("Job", "j", options=DeleteOptions(propagation=Propagation.BACKGROUND))
     assert await sim.names("Job") == []
     await sim.advance(1)
     assert [pod["metadata"].get("finalizers") for pod in await sim.all("Pod")] == [None, None]

@@ -33,7 +33,7 @@ async def test_a_class_stays_while_a_claim_refers_to_it(sim):
     await sim.create("VolumeAttributesClass", "fast", "", driverName="d.example.com", parameters={"iops": "1"})
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     await sim.create("PersistentVolumeClaim", "c", spec={**spec, "volumeAttributesClassName": "fast"})
-    await sim.delete("VolumeAttributesClass", "fast", "", how=DELETE_DEFAULT)
+    await sim.delete("VolumeAttributesClass", "fast", "", options=DELETE_DEFAULT)
     assert (await sim.get("VolumeAttributesClass", "fast", ""))["metadata"]["deletionTimestamp"]
     await sim.merge("PersistentVolumeClaim", "c", {"metadata": {"finalizers": None}})
     await sim.delete("PersistentVolumeClaim", "c")

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 import pytest
 
 from mockkube.api.errors import NotFound
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.apiserver.registry.subresources import logs
-from mockkube.client.protocol import Deletion, Key, PatchType
+from mockkube.client.protocol import DeleteOptions, Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.features.components import API_SERVER
@@ -54,12 +55,12 @@ class World:
     async def merge(self, kind: str, name: str, patch: Any, namespace: str = "default", subresource: str = "") -> None:
         """Change an object by a merge patch, and let everybody react."""
         key = Key(namespace, name)
-        await self.client.patch(kind, key, patch, media=PatchType.MERGE, subresource=subresource)
+        await self.client.patch(kind, key, patch, patch_type=PatchType.MERGE, subresource=subresource)
         await self.lab.settle()
 
     async def delete(self, kind: str, name: str, namespace: str = "default", grace_seconds: int | None = None) -> None:
         """Delete an object, and let everybody react."""
-        await self.client.delete(kind, Key(namespace, name), Deletion(grace_seconds=grace_seconds))
+        await self.client.delete(kind, Key(namespace, name), DeleteOptions(grace_seconds=grace_seconds))
         await self.lab.settle()
 
     async def log(self, name: str, **query: str) -> str:

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from mockkube.client.protocol import Deletion, Key, PatchType
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import DeleteOptions, Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.explain.explanation import PodExplanation
@@ -42,12 +43,12 @@ class World:
         """Give nodes the taint `sla`."""
         for node in nodes:
             taints = [{"key": "sla", "value": value, "effect": effect}]
-            await self.client.patch("Node", Key("", node), {"spec": {"taints": taints}}, media=PatchType.MERGE)
+            await self.client.patch("Node", Key("", node), {"spec": {"taints": taints}}, patch_type=PatchType.MERGE)
         await self.lab.settle()
 
     async def delete(self, kind: str, name: str, namespace: str = "default") -> None:
         """Delete an object, and let everybody react."""
-        await self.client.delete(kind, Key(namespace, name), Deletion(grace_seconds=0))
+        await self.client.delete(kind, Key(namespace, name), DeleteOptions(grace_seconds=0))
         await self.lab.settle()
 
     async def why(self, name: str = "p", namespace: str = "default") -> PodExplanation:

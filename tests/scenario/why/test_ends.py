@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import NotFound
-from mockkube.client.protocol import Key, PatchType
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Key
 from mockkube.explain.explanation import PodExplanation
 from mockkube.explain.pod_fate import PodFate
 from mockkube.features.versions import Version
@@ -119,7 +120,7 @@ async def test_a_critical_pod_for_which_nobody_can_go_needs_room(begin: Any) -> 
 
 async def test_a_cordon_takes_its_taint_along(begin: Any) -> None:
     world = await begin(nodes=1)
-    await world.client.patch("Node", Key("", "node-1"), {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
+    await world.client.patch("Node", Key("", "node-1"), {"spec": {"unschedulable": True}}, patch_type=PatchType.MERGE)
     await world.lab.settle()
     await world.pod("p")
     found = of_objects(await world.why())

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from mockkube.client.protocol import Key, PatchType
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Key
 from mockkube.cluster.components.explained_components import make_cluster_components
 from mockkube.explain.owner_explanation import OwnerExplanation, explain_owner
 from mockkube.explain.owners import find_workload
@@ -91,10 +92,12 @@ async def test_a_daemon_that_lacks_its_label_is_not_wanted(begin: Any) -> None:
     world = await begin(nodes=1)
     template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "nodeSelector": {"disk": "ssd"}}}
     labels = {"metadata": {"labels": {"disk": "ssd"}}}
-    await world.client.patch("Node", Key("", "node-1"), labels, media=PatchType.MERGE)
+    await world.client.patch("Node", Key("", "node-1"), labels, patch_type=PatchType.MERGE)
     await world.create("DaemonSet", "d", spec={"selector": {"matchLabels": {"app": "d"}}, "template": template})
     [name] = (await making(world)).pods
-    await world.client.patch("Node", Key("", "node-1"), {"metadata": {"labels": {"disk": None}}}, media=PatchType.MERGE)
+    await world.client.patch(
+        "Node", Key("", "node-1"), {"metadata": {"labels": {"disk": None}}}, patch_type=PatchType.MERGE
+    )
     await world.lab.advance(60)
     account = await world.why(name)
     assert account.gone

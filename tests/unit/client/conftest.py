@@ -7,7 +7,8 @@ import pytest
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.json_objects import Object
-from mockkube.client.protocol import Key, PatchType, key_of
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import Key, key_of
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock
 
@@ -35,7 +36,7 @@ class Shelf:
         return obj
 
     async def patch(
-        self, kind: str, key: Key, patch: Any, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+        self, kind: str, key: Key, patch: Any, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> Object:
         self._ask("patch")
         if key not in self.events:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired, Forbidden, NotFound
-from mockkube.client.protocol import EventType, Key, ObjectList, Selection, WatchEnded, WatchEvent
+from mockkube.client.protocol import Key, ObjectList, Selection, WatchEnded, WatchEvent, WatchEventType
 from mockkube.explain.pod_history import read_history
 from mockkube.runtime.steps import Signal
 
@@ -91,14 +91,14 @@ async def test_a_pod_that_is_there_has_its_own_events_in_their_order() -> None:
 )
 async def test_a_pod_that_is_gone_is_as_it_was_at_its_end(since: int) -> None:
     before, after = {**POD, "status": {"phase": "Running"}}, {**POD, "status": {"phase": "Failed"}}
-    changes = [WatchEvent(EventType.MODIFIED, before), WatchEvent(EventType.DELETED, after)]
+    changes = [WatchEvent(WatchEventType.MODIFIED, before), WatchEvent(WatchEventType.DELETED, after)]
     memory = await known(events=[event(3), event(5)], since=since, changes=changes)
     assert (memory.pod, memory.is_gone) == (after, True)
 
 
 async def test_of_several_pods_of_the_name_the_last_is_meant() -> None:
     first = {**POD, "metadata": {**POD["metadata"], "uid": "0"}}
-    changes = [WatchEvent(EventType.DELETED, first), WatchEvent(EventType.DELETED, POD)]
+    changes = [WatchEvent(WatchEventType.DELETED, first), WatchEvent(WatchEventType.DELETED, POD)]
     memory = await known(events=[event(3, uid="0"), event(5)], changes=changes)
     assert memory.pod == POD
     assert [one["reason"] for one in memory.events] == ["at 5"]
@@ -108,7 +108,7 @@ async def test_of_several_pods_of_the_name_the_last_is_meant() -> None:
     ("since", "changes"),
     [
         pytest.param(9, [], id="all is too long ago"),
-        pytest.param(0, [WatchEvent(EventType.MODIFIED, POD)], id="its end is not told"),
+        pytest.param(0, [WatchEvent(WatchEventType.MODIFIED, POD)], id="its end is not told"),
     ],
 )
 async def test_of_a_pod_that_is_forgotten_events_are_left(since: int, changes: Sequence[WatchEvent]) -> None:

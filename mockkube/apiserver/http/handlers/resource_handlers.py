@@ -7,13 +7,13 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.handlers import component_statuses, watch_server
 from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses import rendering
 from mockkube.apiserver.registry import creation, deletion, listing, options, patching, updating
-from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import RequestScope, Resource, plain_version_errors
 
 ResourceHandler = Callable[[ResourceRequest], Awaitable[web.StreamResponse]]

@@ -9,6 +9,7 @@ from mockkube.api.catalogue import STATUS
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.handlers import resource_handlers, token_request
 from mockkube.apiserver.http.handlers.resource_handlers import ResourceHandler
 from mockkube.apiserver.http.requests import request_bodies
@@ -18,7 +19,6 @@ from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses import rendering
 from mockkube.apiserver.http.streaming import connect
 from mockkube.apiserver.registry import options
-from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
 

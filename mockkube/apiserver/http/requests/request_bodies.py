@@ -10,12 +10,13 @@ from mockkube.api.decoding.decoding_errors import find_decoding_error
 from mockkube.api.errors import BadRequest
 from mockkube.api.json_objects import Object
 from mockkube.api.patching.go_formatting import json_kind_name
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.protobuf.envelope import GroupVersionKind, UnknownKind
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.apiserver.http.requests.request_context import RequestDocument, parse_document
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.patching import Patch, PatchType
+from mockkube.apiserver.registry.patching import Patch
 
 _DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 _META_SCHEME_SOURCE: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"

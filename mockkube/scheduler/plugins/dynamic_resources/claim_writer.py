@@ -8,8 +8,9 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.times import render_time
-from mockkube.client.protocol import Client, PatchType, key_of
+from mockkube.client.protocol import Client, key_of
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
@@ -71,7 +72,7 @@ class ClaimWriter:
         removed = {"$patch": "delete", "uid": pod.uid}
         # A strategic merge patch removes one entry, whatever else was added meanwhile.
         patch = {"metadata": {"uid": claim["metadata"]["uid"]}, "status": {"reservedFor": [removed]}}
-        await self.client.patch(_KIND, key_of(claim), patch, media=PatchType.STRATEGIC, subresource="status")
+        await self.client.patch(_KIND, key_of(claim), patch, patch_type=PatchType.STRATEGIC, subresource="status")
 
     async def delete(self, claim: ReadOnlyObject) -> None:
         """Remove the finalizer of a special claim, and delete the claim."""
@@ -181,6 +182,6 @@ class ClaimWriter:
         status = {"resourceClaimName": claim["metadata"]["name"], "requestMappings": list(mappings)}
         patch = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": status}}
         try:
-            await self.client.patch("Pod", pod.key, patch, media=PatchType.STRATEGIC, subresource="status")
+            await self.client.patch("Pod", pod.key, patch, patch_type=PatchType.STRATEGIC, subresource="status")
         except ApiError as error:
             raise ClaimWriteError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error.message}") from None

@@ -13,7 +13,7 @@ from mockkube.api.quantities import quantity
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
 from mockkube.client.informer import InformerFactory, ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements
 from mockkube.scheduler.framework.node_info import NodeInfo
 
@@ -105,7 +105,7 @@ class ProvisioningChecker:
         return selector
 
     def _on_capacity_change(self, change: ObjectChange) -> None:
-        if change.type is not EventType.ADDED:
+        if change.type is not WatchEventType.ADDED:
             self._topologies.pop(key_of(change.object), None)
 
 

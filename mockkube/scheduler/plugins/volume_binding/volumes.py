@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
-from mockkube.client.protocol import EventType, Key
+from mockkube.client.protocol import Key, WatchEventType
 from mockkube.matching.csi_migration import Migration, is_migrated_on, migration_of, translate_topology, volume_handle
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.volumes import ClaimRequirements, CompiledVolume, satisfies, storage_class_of
@@ -85,7 +85,7 @@ class VolumeLister:
         return volume
 
     def _on_change(self, change: ObjectChange) -> None:
-        if change.type is EventType.DELETED:
+        if change.type is WatchEventType.DELETED:
             name = change.object["metadata"]["name"]
             self._compiled.pop(name, None)
             self._translated.pop(name, None)

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import EventType, Key
+from mockkube.client.protocol import Key, WatchEventType
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.runtime.virtual_time import VirtualClock
 
@@ -19,7 +19,7 @@ class Seen:
     def add_event_handler(self, handler):
         self.handler = handler
 
-    def see(self, version, kind=EventType.MODIFIED):
+    def see(self, version, kind=WatchEventType.MODIFIED):
         self.handler(ObjectChange(kind, pod(version), None))
 
 
@@ -47,7 +47,7 @@ def test_it_is_behind_until_the_write_or_something_later_was_seen(writes, cache)
     writes.wrote_at(KEY, "Pod", pod(10))
     cache.see(9)
     assert writes.is_stale(KEY) is True
-    cache.see(11, EventType.DELETED)
+    cache.see(11, WatchEventType.DELETED)
     assert writes.is_stale(KEY) is False
 
 

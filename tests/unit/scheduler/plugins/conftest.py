@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.identity.user import MASTERS_GROUP
 from mockkube.apiserver.local.client import LocalClient
@@ -16,7 +17,7 @@ from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.identity import scheduler as scheduler_identity
 from mockkube.client.informer import InformerFactory
-from mockkube.client.protocol import Key, ObjectList, PatchType, Selection, key_of
+from mockkube.client.protocol import Key, ObjectList, Selection, key_of
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, Version
@@ -150,7 +151,7 @@ class Served:
     async def patch(self, kind: str, name: str, patch: Any, subresource: str = "") -> Any:
         """Change an object, and let the scheduler see it."""
         key = self._key(kind, name)
-        obj = await self.admin.patch(kind, key, patch, media=PatchType.MERGE, subresource=subresource)
+        obj = await self.admin.patch(kind, key, patch, patch_type=PatchType.MERGE, subresource=subresource)
         return await self.shown(kind, obj)
 
     async def get(self, kind: str, name: str) -> Any:

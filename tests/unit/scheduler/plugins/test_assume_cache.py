@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.client.informer import InformerFactory
-from mockkube.client.protocol import EventType, Key, WatchEvent
+from mockkube.client.protocol import Key, WatchEvent, WatchEventType
 from mockkube.runtime.clock import RealClock
 from mockkube.scheduler.plugins.assume_cache import AssumeCache
 
@@ -45,7 +45,7 @@ async def shown() -> Any:
     objects = AssumeCache(cache)
     await cache.step()
 
-    async def deliver(kind: EventType, obj: Any) -> None:
+    async def deliver(kind: WatchEventType, obj: Any) -> None:
         client.waiting.append(WatchEvent(kind, obj))
         await cache.step()
 
@@ -63,14 +63,14 @@ async def test_an_assumption_takes_the_place_of_what_the_cache_holds(shown: Any)
 @pytest.mark.parametrize(
     ("assumed", "event", "expected"),
     [
-        pytest.param(5, (EventType.MODIFIED, claim(6, "theirs")), claim(6, "theirs"), id="somebody was faster"),
-        pytest.param(7, (EventType.MODIFIED, claim(6, "theirs")), claim(7, "mine"), id="the cache lags behind"),
-        pytest.param(7, (EventType.MODIFIED, claim(7, "same")), claim(7, "same"), id="the cache has caught up"),
-        pytest.param(7, (EventType.DELETED, claim(8)), None, id="the object is gone"),
+        pytest.param(5, (WatchEventType.MODIFIED, claim(6, "theirs")), claim(6, "theirs"), id="somebody was faster"),
+        pytest.param(7, (WatchEventType.MODIFIED, claim(6, "theirs")), claim(7, "mine"), id="the cache lags behind"),
+        pytest.param(7, (WatchEventType.MODIFIED, claim(7, "same")), claim(7, "same"), id="the cache has caught up"),
+        pytest.param(7, (WatchEventType.DELETED, claim(8)), None, id="the object is gone"),
     ],
 )
 async def test_an_assumption_lasts_until_the_cache_is_as_new(
-    shown: Any, assumed: int, event: tuple[EventType, Any], expected: Any
+    shown: Any, assumed: int, event: tuple[WatchEventType, Any], expected: Any
 ) -> None:
     assert shown.assume(claim(assumed, "mine")) == ""
     await shown.deliver(*event)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.client.informer import EventHandler, ObjectChange
-from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
 
@@ -43,11 +43,11 @@ class Shown:
     def show(self, obj: Any) -> None:
         old = self.objects.get(key_of(obj))
         self.objects[key_of(obj)] = obj
-        self._tell(ObjectChange(EventType.ADDED if old is None else EventType.MODIFIED, obj, old))
+        self._tell(ObjectChange(WatchEventType.ADDED if old is None else WatchEventType.MODIFIED, obj, old))
 
     def remove(self, obj: Any) -> None:
         del self.objects[key_of(obj)]
-        self._tell(ObjectChange(EventType.DELETED, obj, obj))
+        self._tell(ObjectChange(WatchEventType.DELETED, obj, obj))
 
     def _tell(self, change: ObjectChange) -> None:
         for handler in self._handlers:
