@@ -106,7 +106,7 @@ class Answer(Conclusions):
                  for text, group in groupby(found, key=lambda one: one[0])]  # fmt: skip
         common = [each for one in orders for each in one.worst.breaks if each.invariant in always]
         every = f" All orders without preparation bring: {join_breaks(common)}." if common else ""
-        return f"By the component that changes {word}, all orders have in common: {'; '.join(parts)}.{every}"
+        return f"What breaks in every order with the same component {word}: {'; '.join(parts)}.{every}"
 
     def _rule(self, direction: Direction) -> Iterator[str]:
         plain, safe, rule = self.unprepared(direction), self.safe(direction), self.rule(direction)
@@ -125,7 +125,7 @@ class Answer(Conclusions):
             yield from self._not_tried(direction)
             return
         yield from self._not_tried(direction)
-        counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
+        counts = f"{len(safe)} of the {len(plain)} orders {'is' if len(safe) == 1 else 'are'} safe (no invariant broke)"
         if rule.exact:
             example = format_order((self.example_up if direction is Direction.UP else self.example_down).order)
             # The advice is the strict rule; orders that follow it only by the exception are counted, not advised.
@@ -133,15 +133,17 @@ class Answer(Conclusions):
                 strict = f"**{verb}: {rule.strict_text}.** For example {example}."
                 yield f"{strict} {counts}, exactly those with {rule.text}."
             else:
-                yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule, for example {example}."
+                which = example if len(safe) == 1 else f"exactly those that follow this rule, for example {example}"
+                yield f"**{verb}: {rule.text}.** {counts}: {which}."
         else:
             yield (
                 f"**{verb}:** {counts}. What they have in common: {rule.text}; that alone is not enough, see the table."
             )
         bad = [each for one in unsafe for each in one.worst.breaks]
-        others = "the other " if not untried else ""
         if unsafe:
-            yield f"In {others}{count_noun(len(unsafe), 'order')} one or more of these happened: {join_breaks(bad)}."
+            number = count_noun(len(unsafe), "order") if len(unsafe) > 1 or untried else "order"
+            some = "one or more of these happened" if len(unsafe) > 1 else "this happened"
+            yield f"In {'' if untried else 'the other '}{number} {some}: {join_breaks(bad)}."
         if rule.needs_adjacent_changes:
             yield (
                 'Orders with "right after it" pass through a mix of versions or gates in which other orders break; '
@@ -189,12 +191,17 @@ class Answer(Conclusions):
         in_all = set.intersection(*(set(broken_invariants(one)) for one in others))
         alone = in_all - {name for one in first.orders for name in broken_invariants(one)}
         more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
-        yield (
-            f"**Without preparation, the least harm: {rule}.** These {len(first.orders)} orders are about equal (harm "
-            f"{first.span}, defined below): the differences between them are not significant. The other {len(others)} "
-            f"orders cause more harm ({rest[0].least} to {rest[-1].most})"
-            f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
+        equal = (
+            f"This order has harm {first.span} (defined below)."
+            if len(first.orders) == 1
+            else f"These {len(first.orders)} orders are about equal (harm {first.span}, defined below): the "
+            "differences between them are not significant."
         )
+        least, most = rest[0].least, rest[-1].most
+        span = str(least) if least == most else f"{least} to {most}"
+        others_cause = "The other order causes" if len(others) == 1 else f"The other {len(others)} orders cause"
+        also = f"; additionally in {'it' if len(others) == 1 else 'all of these'}: {join_breaks(more)}" if more else ""
+        yield f"**Without preparation, the least harm: {rule}.** {equal} {others_cause} more harm ({span}){also}."
 
     def _policy(self, direction: Direction) -> Iterator[str]:
         plain = self.unprepared(direction)

@@ -172,7 +172,7 @@ def _answer_skew(answer: Answer) -> Iterator[str]:
     yield ""
     yield (
         "What happens while only some components have changed. Harm is explained below the tables; each table "
-        "counts the harm "
+        "counts the harm"
     )
     yield f"of its own direction only. {_independence(answer)}"
     yield ""

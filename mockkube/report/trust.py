@@ -82,7 +82,10 @@ def _tried(answer: Answer) -> str:
 def _time(answer: Answer) -> str:
     plan = answer.plan
     names = [f'"{one.name}"' for one in plan.disturbances if one.when is DisturbanceTiming.EVERY_STEP]
-    after = f" {join_words(names)} follow in this sequence, each with the same pause." if names else ""
+    after = ""
+    if names:
+        sequence = "follows, with" if len(names) == 1 else "follow in this sequence, each with"
+        after = f" {join_words(names)} {sequence} the same pause."
     return (
         f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Other sequences of events, "
         "and longer pauses between changes, were not tried."
@@ -91,10 +94,9 @@ def _time(answer: Answer) -> str:
 
 def _counts(answer: Answer) -> str:
     return (
-        f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were made in one "
-        "step, so the "
-        "counts of such a step are lower bounds: compare orders first by which invariants broke, then by the order of "
-        f"magnitude of their harm; a difference of a few points means nothing.{_pace(answer)}"
+        f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were created in one "
+        "move, so the counts of such a move are lower bounds: compare orders first by which invariants broke, then by "
+        f"the order of magnitude of their harm; a difference of a few points means nothing.{_pace(answer)}"
     )
 
 

@@ -34,7 +34,7 @@ def answer(evidence: Evidence) -> Answer:
 def test_the_answer_leads_as_a_rule_with_an_example(answer: Answer) -> None:
     lead = next(answer.answer_sentences(Direction.UP))
     assert lead.startswith(
-        "**To enable: `kube-controller-manager`, then `kube-apiserver`.** 1 of the 2 orders are safe"
+        "**To enable: `kube-controller-manager`, then `kube-apiserver`.** 1 of the 2 orders is safe"
     )
 
 
@@ -86,7 +86,7 @@ def test_what_a_component_does_by_its_place_stands_above_the_tables(answer: Answ
     told = answer.describe_mechanism(Direction.UP)
     assert "`kube-apiserver` last: nothing" in told
     assert "`kube-controller-manager` last: pods created and lost in a hot loop" in told
-    assert page.index("By the component that changes last, all orders have in common") < page.index('id="up-0"')
+    assert page.index("What breaks in every order with the same component last") < page.index('id="up-0"')
 
 
 def test_a_step_with_a_loop_says_how_the_tables_count_it(page: str) -> None:
