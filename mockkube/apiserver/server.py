@@ -48,6 +48,7 @@ from mockkube.apiserver.post_start_hooks.hooks import PostStartHooks
 from mockkube.apiserver.post_start_hooks.namespace_defaults import NamespaceDefaults
 from mockkube.apiserver.post_start_hooks.store_maintenance import StoreMaintenance
 from mockkube.apiserver.registry import creation, updating
+from mockkube.apiserver.registry.admission import AdmissionPlugin
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, bootstrap
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import KindSet, Registry, built_in_kinds
@@ -87,6 +88,8 @@ class ApiServerOptions:
     """Ranges of cluster IPs, one for each IP family; the first is the primary one."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
+    admission_plugins: Mapping[str, Callable[[], AdmissionPlugin]] = field(default_factory=dict)
+    """Functions that make the admission plugins with options of their own, by the plugin's name."""
     runtime_config: RuntimeConfig = field(default_factory=RuntimeConfig)
     certificate_authority: str = ""
     front_proxy: FrontProxyCredentials | None = None
@@ -144,7 +147,9 @@ class ApiServer:
             random=chance,
             capabilities=options.caps,
             schema=make_schema(options.caps.version, options.trains),
-            admission=AdmissionChain(admission.build_plugins(options.enable_admission, options.disable_admission)),
+            admission=AdmissionChain(
+                admission.build_plugins(options.enable_admission, options.disable_admission, options.admission_plugins)
+            ),
             allocators=ServiceIpAllocator(options.service_cidrs, random=chance),
             runtime_config=options.runtime_config,
             kind_set=_kind_set(options.caps.version, options.trains),

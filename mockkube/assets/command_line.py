@@ -2,7 +2,7 @@
 
 # upstream: github.com/spf13/pflag flag.go, errors.go
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
@@ -35,6 +35,8 @@ class Flag:
     default: str
     # What it does here; empty if it has no effect.
     help: str
+    # What is printed when it is given; empty unless it is deprecated.
+    deprecation: str = ""
 
 
 def parse_flags_table(text: str) -> tuple[Flag, ...]:
@@ -78,6 +80,12 @@ def parse_command_line(
         listed = " ".join(quote(one) for one in positional)
         raise CommandLineError(f"{quote(program)} does not take any arguments, got [{listed}]")
     return values
+
+
+def list_deprecations(flags: Iterable[Flag], given: Collection[str]) -> list[str]:
+    """Return the warnings about deprecated flags that are given."""
+    deprecated = (flag for flag in flags if flag.deprecation and flag.name in given)
+    return [f"Flag --{flag.name} has been deprecated, {flag.deprecation}" for flag in deprecated]
 
 
 def format_flags(flags: Sequence[Flag], shorthands: Mapping[str, str]) -> str:

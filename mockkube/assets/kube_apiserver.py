@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str], settings: AssetSettings) -> int:
     if options.values["version"] is not False and "version" in options.given:
         print(render_version(settings.version))
         return 0
+    for deprecation in options.deprecations:
+        print(deprecation, file=sys.stderr)
     _start_logging(options.values["v"])
     try:
         options.validate()
@@ -193,8 +196,8 @@ def make_configuration(options: KubeApiserverOptions, settings: AssetSettings) -
         components={API_SERVER: ComponentConfiguration(options.version, dict(gates))},
         without=() if settings.runs_components else ("scheduler", "controllers", "kubelets"),
         nodes=settings.nodes,
-        enable_admission_plugins=tuple(options.values["enable-admission-plugins"]),
-        disable_admission_plugins=tuple(options.values["disable-admission-plugins"]),
+        enable_admission_plugins=options.enabled_admission_plugins,
+        disable_admission_plugins=options.disabled_admission_plugins,
     )
 
 
@@ -202,9 +205,14 @@ def make_server_options(
     options: KubeApiserverOptions, base: "ApiServerOptions", *, with_control_resources: bool
 ) -> "ApiServerOptions":
     """Return the options of the API server: those of the cluster, with what the flags change."""
+    from mockkube.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
     from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
 
     values = options.values
+    toleration_seconds = {
+        "not_ready_seconds": values["default-not-ready-toleration-seconds"],
+        "unreachable_seconds": values["default-unreachable-toleration-seconds"],
+    }
     proxy_certificate, proxy_key = values["proxy-client-cert-file"], values["proxy-client-key-file"]
     front_proxy = None
     if proxy_certificate and proxy_key:
@@ -214,6 +222,7 @@ def make_server_options(
         base,
         authenticator=_make_authenticator(options),
         authorization_modes=options.authorization_modes,
+        admission_plugins={DefaultTolerationSeconds.name: partial(DefaultTolerationSeconds, **toleration_seconds)},
         service_cidrs=options.service_cidrs,
         runtime_config=options.runtime_config,
         certificate_authority=options.read_file("client-ca-file").decode() if values["client-ca-file"] else "",

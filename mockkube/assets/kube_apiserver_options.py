@@ -12,13 +12,13 @@ from typing import Any, Final, Self
 
 from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import aggregate_messages
-from mockkube.apiserver.admission.catalogue import validate_flags
+from mockkube.apiserver.admission.catalogue import list_plugins_besides, validate_flags
 from mockkube.apiserver.authorization.authorizer import ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC
 from mockkube.apiserver.identity.signing_keys import has_pem_block
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import SERVICE_CIDR
-from mockkube.assets.command_line import Flag, parse_command_line, parse_flags_table
+from mockkube.assets.command_line import Flag, list_deprecations, parse_command_line, parse_flags_table
 from mockkube.features.components import API_SERVER
 from mockkube.features.errors import FlagError, quote
 from mockkube.features.flags import ParsedFlags, parse_flags
@@ -108,6 +108,23 @@ class KubeApiserverOptions:
     def authorization_modes(self) -> tuple[str, ...]:
         """Authorization modes in their order."""
         return self.values["authorization-mode"] or (ALWAYS_ALLOW,)
+
+    @property
+    def enabled_admission_plugins(self) -> tuple[str, ...]:
+        """Admission plugins to run besides the default ones."""
+        return tuple(self.values["admission-control"] or self.values["enable-admission-plugins"])
+
+    @property
+    def disabled_admission_plugins(self) -> tuple[str, ...]:
+        """Admission plugins to leave out."""
+        if "admission-control" in self.given:  # without a value, too: then no plugin runs
+            return list_plugins_besides(self.values["admission-control"])
+        return tuple(self.values["disable-admission-plugins"])
+
+    @property
+    def deprecations(self) -> list[str]:
+        """Warnings about the deprecated flags that are given."""
+        return list_deprecations(load_flags(), self.given)
 
     @property
     def issuers(self) -> tuple[str, ...]:
@@ -223,7 +240,14 @@ def _check_authorization(options: KubeApiserverOptions) -> Iterator[str]:
 
 
 def _check_admission(options: KubeApiserverOptions) -> Iterator[str]:
-    yield from validate_flags(options.values["enable-admission-plugins"], options.values["disable-admission-plugins"])
+    # upstream 1.36: pkg/kubeapiserver/options/admission.go, Validate
+    others = {"enable-admission-plugins", "disable-admission-plugins"}
+    if "admission-control" in options.given and others & options.given:
+        yield "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive"
+    values = options.values
+    yield from validate_flags(
+        values["enable-admission-plugins"], values["disable-admission-plugins"], values["admission-control"]
+    )
 
 
 def _check_apis(options: KubeApiserverOptions) -> Iterator[str]:

@@ -344,6 +344,18 @@ def test_audit_log_and_static_tokens(assets: Path, tmp_path: Path) -> None:
     assert denied["annotations"]["authorization.k8s.io/decision"] == "forbid"
 
 
+def test_tolerations_of_pods_last_as_long_as_the_flags_say(plane: ControlPlane) -> None:
+    api = plane.start_server(
+        "api", "--default-not-ready-toleration-seconds=7", "--default-unreachable-toleration-seconds=8"
+    )
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+    tolerations = api.call("POST", "/api/v1/namespaces/default/pods", pod)["spec"]["tolerations"]
+    assert {one["key"].partition("/")[2]: one["tolerationSeconds"] for one in tolerations} == {
+        "not-ready": 7,
+        "unreachable": 8,
+    }
+
+
 def test_request_headers_of_a_proxy(assets: Path, tmp_path: Path) -> None:
     proxies = Authority(tmp_path / "proxies")
     flags = (

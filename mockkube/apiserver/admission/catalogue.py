@@ -1,7 +1,8 @@
 """Catalogue of admission plugins: the order in which they run, and which are enabled by default."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from mockkube.apiserver.admission.plugins.always_deny import AlwaysDeny
@@ -95,22 +96,35 @@ PLUGINS: Final = (
 )
 
 
-def validate_flags(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
-    """Return the errors in --enable-admission-plugins and --disable-admission-plugins."""
-    # upstream 1.36: apiserver/pkg/server/options/admission.go, Validate
+def validate_flags(enable: Sequence[str], disable: Sequence[str], only: Sequence[str] = ()) -> list[str]:
+    """Return the errors in --enable-admission-plugins, --disable-admission-plugins and --admission-control."""
+    # upstream 1.36: pkg/kubeapiserver/options/admission.go and apiserver/pkg/server/options/admission.go, Validate
     known = {entry.name for entry in PLUGINS}
-    errors = [f'enable-admission-plugins plugin "{name}" is unknown' for name in enable if name not in known]
-    errors += [f'disable-admission-plugins plugin "{name}" is unknown' for name in disable if name not in known]
+    flags = (("admission-control", only), ("enable-admission-plugins", enable), ("disable-admission-plugins", disable))
+    errors = [f'{flag} plugin "{name}" is unknown' for flag, names in flags for name in names if name not in known]
     both = sorted(set(enable) & set(disable))
     if both:
         errors.append(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
     return errors
 
 
-def build_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[AdmissionPlugin]:
-    """Return the plugins of a server, in order; raise ValueError with one line for each error in the flags."""
+def list_plugins_besides(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of all other plugins, which --admission-control disables."""
+    return tuple(entry.name for entry in PLUGINS if entry.name not in names)
+
+
+def build_plugins(
+    enable: Sequence[str] = (),
+    disable: Sequence[str] = (),
+    configured: Mapping[str, Callable[[], AdmissionPlugin]] = MappingProxyType({}),
+) -> list[AdmissionPlugin]:
+    """Return the plugins of a server, in order; raise ValueError with one line for each error in the flags.
+
+    Functions by name make the plugins that have options of their own.
+    """
     errors = validate_flags(enable, disable)
     if errors:
         raise ValueError("\n".join(errors))
     wanted = [entry for entry in PLUGINS if entry.name in enable or (entry.is_default and entry.name not in disable)]
-    return [entry.make() for entry in wanted if entry.make is not None]
+    makers = (configured.get(entry.name, entry.make) for entry in wanted)
+    return [make() for make in makers if make is not None]

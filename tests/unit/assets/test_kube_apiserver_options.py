@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mockkube.apiserver.admission.catalogue import build_plugins
 from mockkube.assets.command_line import CommandLineError
 from mockkube.assets.kube_apiserver_options import KubeApiserverOptions, OptionsError, load_flags
 from mockkube.features.errors import FlagError
@@ -109,3 +110,33 @@ def test_token_file(tmp_path: Path) -> None:
         _ = parse(f"--token-auth-file={path}").tokens
     with pytest.raises(OptionsError, match="no such file"):
         _ = parse("--token-auth-file=/nonexistent").tokens
+
+
+def test_admission_control_names_all_plugins_that_run() -> None:
+    options = parse("--admission-control=LimitRanger,AlwaysDeny")
+    options.validate()
+    assert options.enabled_admission_plugins == ("LimitRanger", "AlwaysDeny")
+    assert {"NamespaceLifecycle", "ValidatingAdmissionWebhook"} <= set(options.disabled_admission_plugins)
+    assert not {"LimitRanger", "AlwaysDeny"} & set(options.disabled_admission_plugins)
+
+
+def test_empty_admission_control_disables_all_plugins() -> None:
+    options = parse("--admission-control=")
+    options.validate()
+    names = [plugin.name for plugin in build_plugins((), options.disabled_admission_plugins)]
+    assert names == []
+    assert options.enabled_admission_plugins == ()
+
+
+def test_admission_control_excludes_the_other_flags() -> None:
+    assert refuse("--admission-control=LimitRanger", "--disable-admission-plugins=Priority") == (
+        "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive"
+    )
+    assert refuse("--admission-control=Nonsense") == 'admission-control plugin "Nonsense" is unknown'
+
+
+def test_deprecated_flags_are_reported() -> None:
+    assert parse().deprecations == []
+    assert parse("--kubelet-port=1", "--event-ttl=1h").deprecations == [
+        "Flag --kubelet-port has been deprecated, kubelet-port is deprecated and will be removed."
+    ]

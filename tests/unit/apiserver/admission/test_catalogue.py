@@ -1,6 +1,7 @@
 import pytest
 
 from mockkube.apiserver.admission import catalogue
+from mockkube.apiserver.admission.plugins.always_deny import AlwaysDeny
 
 
 def names(plugins):
@@ -31,6 +32,14 @@ def test_a_plugin_without_behaviour_may_be_named():
 @pytest.mark.parametrize("entry", [entry for entry in catalogue.PLUGINS if entry.make], ids=lambda entry: entry.name)
 def test_a_plugin_bears_the_name_it_is_listed_under(entry):
     assert entry.make().name == entry.name
+
+
+def test_a_plugin_with_options_takes_the_place_of_the_default_one():
+    built = catalogue.build_plugins(
+        disable=["Priority"], configured={"AlwaysDeny": AlwaysDeny, "NamespaceLifecycle": AlwaysDeny}
+    )
+    assert names(built)[0] == "AlwaysDeny"
+    assert names(built).count("AlwaysDeny") == 1  # the catalogue leaves it disabled, whoever makes it
 
 
 @pytest.mark.parametrize(
