@@ -38,7 +38,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A single change after which the pod gets further."""
+    """A single change after which the pod gets further, with the next obstacle."""
 
     # `gate`, `version` or `running` of a component; for objects see `object_changes.ObjectEdit`.
     kind: str

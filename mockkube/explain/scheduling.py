@@ -37,7 +37,7 @@ class NodeRejection:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingRemedy:
-    """A single change after which the pod would be scheduled."""
+    """A single change after which the pod would be scheduled; becomes a `Remedy` with the obstacle that follows."""
 
     # `gate` or `version`; for objects see `object_changes.ObjectEdit`.
     kind: str

@@ -14,8 +14,6 @@ from mockkube.scenario.responses import Expectation, check_response
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import RequestOptions, World
 
-PropagationPolicyName = Literal["Background", "Foreground", "Orphan"]
-
 
 @dataclass(frozen=True)
 class DeleteStep(ScenarioStep):
