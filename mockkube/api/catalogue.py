@@ -1,7 +1,7 @@
-"""Catalogue of the built-in kinds: names, scope, verbs, versions, subresources, and where their rules are.
+"""Index of the built-in kinds: names, scope, verbs, versions, subresources, and where their rules are.
 
-`KINDS` is read from an index, which `make kinds` derives from the records in `api/kinds/`: importing all of these
-would take longer than a server needs to start. `load` imports one. The schemas know which versions exist in a
+`KINDS` is read from kinds.json, which `make kinds` derives from the records in `api/kinds/`: importing all of these
+would take longer than a server needs to start. `load_kind` imports one. The schemas know which versions exist in a
 release; of those, stable ones are served, and the others only on request (`--runtime-config`).
 """
 

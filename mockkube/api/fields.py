@@ -1,7 +1,7 @@
 """Field errors: validation errors of single fields, in upstream's words.
 
 A validator returns a list of `FieldError`, all of them, in field order. A path is plain text
-(`spec.containers[0].name`); a validator composes it with f-strings and `keyed`.
+(`spec.containers[0].name`); a validator composes it with f-strings and `map_entry_path`.
 """
 
 import json

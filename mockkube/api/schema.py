@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.compile_cache import CompileCache
 from mockkube.features.versions import DEFAULT, Version
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -155,7 +155,7 @@ class Schema:
     def __init__(self, version: Version, overlays: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.version = version
         self._overlays = overlays or {}
-        self._nodes: CompiledTable[str, TypeNode] = CompiledTable()
+        self._nodes: CompileCache[str, TypeNode] = CompileCache()
 
     @cached_property
     def overlay_digest(self) -> str:

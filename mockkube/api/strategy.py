@@ -1,6 +1,6 @@
 """Strategies: hooks of a kind around every write, and the fields it can be selected by.
 
-The registry calls, for a create: admission, then `prepare_for_create`, `validate_create` and validating admission;
+The registry calls, for a create: admission, then `prepare_for_create`, `validate` and validating admission;
 for an update the same with `prepare_for_update` and `validate_update`. Objects come decoded, pruned and defaulted, in
 the storage version. Hooks that prepare may change the new object in place (it belongs to the request); the old
 object is shared and only read. Validators return all errors, in upstream's order; warnings are texts for the
@@ -41,7 +41,7 @@ class Strategy:
     allow_create_on_update = False
     # A PUT without resourceVersion overwrites the stored object.
     allow_unconditional_update = True
-    # The kind records who creates an object, from `Judge.requester`.
+    # The kind records who creates an object, from `StrategyContext.requester`.
     records_requester = False
     # Finalizers must be Kubernetes' own or qualified; some API groups do not validate that.
     requires_qualified_finalizers = True
@@ -54,7 +54,7 @@ class Strategy:
             obj["metadata"]["generation"] = 1
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
-        """Restore fields that an update may not change; `judge.subresource` is the subresource of the write."""
+        """Restore fields that an update may not change; `context.subresource` is the subresource of the write."""
         if self.tracks_generation:
             keep_generation(new, old)
 
@@ -67,7 +67,7 @@ class Strategy:
         return []
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
-        """Validate an update of the object or of `judge.subresource`."""
+        """Validate an update of the object or of `context.subresource`."""
         return []
 
     def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
@@ -85,7 +85,7 @@ class Strategy:
         """Return the values for field selectors, besides metadata.name and metadata.namespace."""
         return {}
 
-    # Names of the fields that `fields` returns.
+    # Names of the fields that `selectable_fields` returns.
     selectable_field_names: tuple[str, ...] = ()
 
     def grace_seconds(self, obj: ReadOnlyObject, requested: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Check stored objects against the types of their schema: evidence when a reader has failed on one of several."""
+"""Check whether the fields of stored objects have the types of their schema, to find the one that broke a component."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -36,8 +36,8 @@ class EventRecorder:
 
     def record(
         self,
-        about: ReadOnlyObject,
-        severity: str,
+        obj: ReadOnlyObject,
+        event_type: str,
         reason: str,
         message: str,
         *,
@@ -45,7 +45,7 @@ class EventRecorder:
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Record an event about an object or reference; `host` is the node the component runs on."""
-        reference = reference_to(about)
+        reference = reference_to(obj)
         moment = render_time(self._clock.now())
         metadata: Object = {
             "name": self._names.generate(reference.get("name", "")),
@@ -64,7 +64,7 @@ class EventRecorder:
             "firstTimestamp": moment,
             "lastTimestamp": moment,
             "count": 1,
-            "type": severity,
+            "type": event_type,
             "reportingComponent": self.component,
             "reportingInstance": host,
         })  # fmt: skip

@@ -54,11 +54,11 @@ class EventNames:
         self._offset_nanoseconds = random.generator.randrange(_SPREAD_NANOSECONDS)
         self._last = 0
 
-    def generate(self, about: str) -> str:
-        """Return a name for an event about the object called `about`."""
+    def generate(self, object_name: str) -> str:
+        """Return a name for an event about the object called `object_name`."""
         moment = (self._clock.now() - _EPOCH) // _MICROSECOND * 1000 + self._offset_nanoseconds
         self._last = moment = max(moment, self._last + 1)
-        name = f"{about}.{moment:x}"
+        name = f"{object_name}.{moment:x}"
         # Names of objects that are no DNS subdomain (RBAC names contain colons) make no valid event name; upstream uses
         # a UUID for these.
         return self._random.new_uid() if names.check_dns_subdomain(name) else name

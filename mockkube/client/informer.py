@@ -323,13 +323,13 @@ class Informer:
 def _skips_other_object(handler: EventHandler, change: ObjectChange, error: Exception) -> bool:
     """Return whether the handler's owner skips another object, which made it fail on this change."""
     # Only some owners of handlers (controllers, for one) can skip objects; functions and lambdas cannot.
-    pass_over = getattr(getattr(handler, "__self__", None), "pass_over", None)
-    if pass_over is None:
+    hide_bad_object = getattr(getattr(handler, "__self__", None), "hide_bad_object", None)
+    if hide_bad_object is None:
         return False
     for obj in find_suspects(error):
         if obj is change.object or obj is change.old:
             return False  # the failed function held nothing further in than the changed object
-        if pass_over(obj, error):
+        if hide_bad_object(obj, error):
             return True
     return False
 

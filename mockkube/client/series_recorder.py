@@ -64,7 +64,7 @@ class SeriesRecorder:
     def record(
         self,
         regarding: ReadOnlyObject,
-        severity: str,
+        event_type: str,
         reason: str,
         note: str,
         *,
@@ -88,7 +88,7 @@ class SeriesRecorder:
             "reason": reason,
             "regarding": reference,
             "note": note,
-            "type": severity,
+            "type": event_type,
         }
         if related is not None:
             event["related"] = reference_to(related)

@@ -91,7 +91,7 @@ class ReplicaSetController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.sets = self.watch(self.kind)
+        self.sets = self.watched_informer(self.kind)
         self._expectations = Expectations(self.clock)
         pod_handler = OwnedObjectHandler(
             self.sets,
@@ -101,7 +101,7 @@ class ReplicaSetController(Controller):
             on_delete=self._on_pod_delete,
             selector=self.selector,
         )
-        self.pods = self.watch("Pod", pod_handler.handle)
+        self.pods = self.watched_informer("Pod", pod_handler.handle)
         self._pod_control = PodControl(self.client, self.events)
         self._counts_terminating = dependencies.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 

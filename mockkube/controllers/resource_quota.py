@@ -44,7 +44,7 @@ class ResourceQuotaController(Controller):
         super().__init__(dependencies)
         self._monitors = dependencies.resource_monitors
         self._hidden = HiddenObjects()
-        self.quotas = self.watch(_QUOTA, self._on_quota_change)
+        self.quotas = self.watched_informer(_QUOTA, self._on_quota_change)
         self.informers.append(self._monitors.add_event_handler(self._on_object_change))
         self.work_queue.add(RESYNC)
 
@@ -56,11 +56,11 @@ class ResourceQuotaController(Controller):
         """Notify the signal once the informers of all countable kinds have synced."""
         self._monitors.synced_signals.append(signal)
 
-    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+    def hide_bad_object(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Stop counting an object that cannot be read until it changes."""
         # Looked up first: hiding the object removes it from the informer.
         kind = self._monitors.find_kind_of_object(obj)
-        if super().pass_over(obj, error):
+        if super().hide_bad_object(obj, error):
             return True
         if kind is None or not self._hidden.add(obj):
             return False

@@ -24,7 +24,7 @@ class ClusterRoleAggregationController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.roles = self.watch(_ROLE, self._on_role_change)
+        self.roles = self.watched_informer(_ROLE, self._on_role_change)
 
     def _on_role_change(self, change: ObjectChange) -> None:
         for role in self.roles.list():

@@ -48,8 +48,8 @@ class ServiceCIDRController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.ranges = self.watch(_KIND, self._on_range_change)
-        self.addresses = self.watch(_ADDRESS, self._on_address_change)
+        self.ranges = self.watched_informer(_KIND, self._on_range_change)
+        self.addresses = self.watched_informer(_ADDRESS, self._on_address_change)
 
     def _on_range_change(self, change: ObjectChange) -> None:
         self.work_queue.add(key_of(change.object))

@@ -43,7 +43,7 @@ class TTLAfterFinishedController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.jobs = self.watch("Job", self._on_job_change)
+        self.jobs = self.watched_informer("Job", self._on_job_change)
         self._duration = Histogram(
             "ttl_after_finished_controller_job_deletion_duration_seconds",
             "The time it took to delete the job since it became eligible for deletion",

@@ -69,15 +69,15 @@ def parse_flags(
     A flag without a value counts as `true`. Gates are validated before ranges of versions, as upstream does.
     """
     _check_known_flags(component, binary, flags)
-    standing = parse_effective_version(
+    effective_version = parse_effective_version(
         binary, flags.get(_EMULATED_VERSION_FLAG, ()), flags.get(_MIN_COMPATIBILITY_FLAG, ())
     )
     gates = parse_feature_gates(
-        flags.get(_GATES_FLAG, ()), component, binary, effective_version=standing, trains=trains
+        flags.get(_GATES_FLAG, ()), component, binary, effective_version=effective_version, trains=trains
     )
-    if errors := (*standing.validate(), *_forward_errors(flags, standing)):
+    if errors := (*effective_version.validate(), *_forward_errors(flags, effective_version)):
         raise FlagError(*errors)
-    return ParsedFlags(standing, gates)
+    return ParsedFlags(effective_version, gates)
 
 
 def parse_feature_gates(
@@ -132,8 +132,8 @@ def _check_known_flags(component: str, binary: Version, flags: Mapping[str, Sequ
             raise FlagError(f"unknown flag: --{flag}")
 
 
-def _forward_errors(flags: Mapping[str, Sequence[str]], standing: EffectiveVersion) -> Iterator[str]:
-    if standing.emulated == standing.binary:
+def _forward_errors(flags: Mapping[str, Sequence[str]], effective_version: EffectiveVersion) -> Iterator[str]:
+    if effective_version.emulated == effective_version.binary:
         for flag, field in _FORWARD_COMPATIBLE_FLAGS.items():
             # A repeated flag counts with its last value, as pflag does it.
             if flag in flags and _BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):

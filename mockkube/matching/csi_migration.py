@@ -25,7 +25,7 @@ _AWS_VOLUME: Final = re.compile(r"vol-[^/]*")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """An in-tree plugin and the CSI driver that replaces it; the scheduler ignores it unless `begun`."""
+    """An in-tree plugin and the CSI driver that replaces it; the scheduler ignores it unless `known_to_scheduler`."""
 
     source: str
     plugin: str

@@ -1,8 +1,8 @@
 """Interface of a component that runs beside the API servers, and the dependencies it is built with.
 
-The scheduler, the controller manager and the kubelet each have a `build` function, which returns a `Component` with
-given `ComponentDependencies`. A change of a component's version or gates is a restart: the old instance is stopped and
-a new one is built.
+The scheduler and the controller manager each have a `build` function, the kubelet has `build_kubelets`; they return a
+`Component` with given `ComponentDependencies`. A change of a component's version or gates is a restart: the old
+instance is stopped and a new one is built.
 """
 
 from collections.abc import Callable, Sequence

@@ -89,9 +89,9 @@ def _copy(node: Node, offset: int) -> Node:
     return copy.deepcopy(node)
 
 
-def _variable_name(node: Node, complaint: str) -> str:
+def _variable_name(node: Node, message: str) -> str:
     if not isinstance(node, Ident):
-        raise MacroError(node.offset, complaint)
+        raise MacroError(node.offset, message)
     # cel-go still refuses the accumulator's name of older versions.
     if node.name in (ACCUMULATOR, _OLD_ACCUMULATOR):
         raise MacroError(node.offset, "iteration variable overwrites accumulator variable")

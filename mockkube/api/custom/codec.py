@@ -47,7 +47,7 @@ class CustomResourceCodec(Codec):
             else self._server_codec.get_decoder(node)
         )
 
-    def _decode_custom(self, value: Any, found: DecodingState) -> Any:
+    def _decode_custom(self, value: Any, state: DecodingState) -> Any:
         if not isinstance(value, dict):
             raise DecodingError
         unknown: list[str] = []
@@ -55,7 +55,7 @@ class CustomResourceCodec(Codec):
             obj = self.prune(value, unknown)
         except MetadataTypeError as error:
             raise DecodingError from error
-        found.has_unknown_fields = found.has_unknown_fields or bool(unknown)
+        state.has_unknown_fields = state.has_unknown_fields or bool(unknown)
         return obj
 
     def prune(self, value: Object, unknown: list[str]) -> Object:

@@ -30,9 +30,9 @@ def accept_names(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], n
     taken = _names_in_use([*others, definition])
     granted, problem = dict(accepted), None
     for name, reason, pool in _NAME_FIELDS:
-        complaints = _find_conflicts(wanted.get(name), accepted.get(name), taken[pool])
-        if complaints:
-            problem = (reason, aggregate_messages(complaints))
+        messages = _find_conflicts(wanted.get(name), accepted.get(name), taken[pool])
+        if messages:
+            problem = (reason, aggregate_messages(messages))
         else:
             granted[name] = wanted.get(name)
     # Categories may be shared by any number of kinds.

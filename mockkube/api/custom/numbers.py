@@ -33,30 +33,30 @@ def counts_as_integer(number: Number) -> bool:
     return rest == 0 or (number > 1 and rest / (2 * number - rest) < _ROUNDING_ERROR)
 
 
-def check_number(value: Number, schema: ValidationSchema, place: ValuePath) -> ValidationResult:
+def check_number(value: Number, schema: ValidationSchema, path: ValuePath) -> ValidationResult:
     """Return the errors of a number."""
-    outcome, raw = ValidationResult(), schema.raw
-    _check_range(outcome, value, schema, "Checked", place)
+    result, raw = ValidationResult(), schema.raw
+    _check_range(result, value, schema, "Checked", path)
     if (factor := raw.get("multipleOf")) is not None:
-        native = _check_range(outcome, factor, schema, "MultipleOf", place)
-        _check_multiple(outcome, value, int(factor) if native and isinstance(value, int) else float(factor), place)
+        native = _check_range(result, factor, schema, "MultipleOf", path)
+        _check_multiple(result, value, int(factor) if native and isinstance(value, int) else float(factor), path)
     for name, exclusive, word, sign in _BOUNDS:
         if (bound := raw.get(name)) is None:
             continue
         # A bound outside of the type's range is an error of its own, and is compared as a float.
-        native = _check_range(outcome, bound, schema, f"{name.capitalize()} boundary", place)
+        native = _check_range(result, bound, schema, f"{name.capitalize()} boundary", path)
         limit = int(bound) if native and isinstance(value, int) else float(bound)
         if raw.get(exclusive):
             if sign * value >= sign * limit:
-                add_invalid(outcome, place, value, f"should be {word} than {_format_number(limit)}")
+                add_invalid(result, path, value, f"should be {word} than {_format_number(limit)}")
         elif sign * value > sign * limit:
-            add_invalid(outcome, place, value, f"should be {word} than or equal to {_format_number(limit)}")
-    outcome.matches += 1
-    return outcome
+            add_invalid(result, path, value, f"should be {word} than or equal to {_format_number(limit)}")
+    result.matches += 1
+    return result
 
 
 def _check_range(
-    outcome: ValidationResult, number: Number, schema: ValidationSchema, prefix: str, place: ValuePath
+    result: ValidationResult, number: Number, schema: ValidationSchema, prefix: str, path: ValuePath
 ) -> bool:
     """Return whether the number is in the range of the schema's type and format; add an error if not."""
     kind = schema.single_type
@@ -67,20 +67,20 @@ def _check_range(
         there = kind != "number" or schema.format != "float" or abs(number) <= _FLOAT_MAX
     if not there:
         form = f"with format {schema.format}" if schema.format else "(default format)"
-        add_without_field(outcome, place, f"{prefix} value must be of type {kind} {form} in {place.path}")
+        add_without_field(result, path, f"{prefix} value must be of type {kind} {form} in {path.path}")
     return there
 
 
-def _check_multiple(outcome: ValidationResult, value: Number, factor: Number, place: ValuePath) -> None:
+def _check_multiple(result: ValidationResult, value: Number, factor: Number, path: ValuePath) -> None:
     if factor <= 0:
-        text = f"factor MultipleOf declared for {place.path} must be positive: {_format_number(factor)}"
-        outcome.add(text, invalid(place.field, factor, text))
+        text = f"factor MultipleOf declared for {path.path} must be positive: {_format_number(factor)}"
+        result.add(text, invalid(path.field, factor, text))
     elif isinstance(value, int) and isinstance(factor, int):
         if value % factor:
-            add_invalid(outcome, place, value, f"should be a multiple of {factor}")
+            add_invalid(result, path, value, f"should be a multiple of {factor}")
     # upstream multiplies for factors below 1, with other rounding errors than a division has.
     elif not (1 / factor * value if factor < 1 else value / factor).is_integer():
-        add_invalid(outcome, place, value, f"should be a multiple of {_format_number(factor)}")
+        add_invalid(result, path, value, f"should be a multiple of {_format_number(factor)}")
 
 
 def _format_number(number: Number) -> str:

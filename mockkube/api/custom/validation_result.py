@@ -75,41 +75,41 @@ class ValuePath:
         return ValuePath(f"{self.path}[{index}]", self.root)
 
 
-def add_type_error(outcome: ValidationResult, place: ValuePath, wanted: str, found: str) -> None:
+def add_type_error(result: ValidationResult, path: ValuePath, wanted: str, found: str) -> None:
     """Add an error: the value has another type or format."""
-    text = f"{place.path} in body must be of type {wanted}: {quote(found)}"
-    outcome.add(text, FieldError(place.field, text, ErrorType.TYPE_INVALID, found))
+    text = f"{path.path} in body must be of type {wanted}: {quote(found)}"
+    result.add(text, FieldError(path.field, text, ErrorType.TYPE_INVALID, found))
 
 
-def add_missing(outcome: ValidationResult, place: ValuePath) -> None:
+def add_missing(result: ValidationResult, path: ValuePath) -> None:
     """Add an error: a required field is absent."""
-    outcome.add(f"{place.path} in body is required", required(place.field))
+    result.add(f"{path.path} in body is required", required(path.field))
 
 
-def add_not_supported(outcome: ValidationResult, place: ValuePath, value: Any, allowed: list[Any]) -> None:
+def add_not_supported(result: ValidationResult, path: ValuePath, value: Any, allowed: list[Any]) -> None:
     """Add an error: the value is not one of the allowed ones."""
     words = [one if isinstance(one, str) else to_go_json(one, sort_keys=True) for one in allowed]
-    outcome.add(
-        f"{place.path} in body should be one of {words}", not_supported(place.field, with_sorted_keys(value), words)
+    result.add(
+        f"{path.path} in body should be one of {words}", not_supported(path.field, with_sorted_keys(value), words)
     )
 
 
-def add_invalid(outcome: ValidationResult, place: ValuePath, value: Any, what: str) -> None:
+def add_invalid(result: ValidationResult, path: ValuePath, value: Any, what: str) -> None:
     """Add an error with a text about what the value should be."""
-    text = f"{place.path} in body {what}"
-    outcome.add(text, invalid(place.field, value, text))
+    text = f"{path.path} in body {what}"
+    result.add(text, invalid(path.field, value, text))
 
 
-def add_too_many(outcome: ValidationResult, place: ValuePath, count: int, most: int, unit: str) -> None:
+def add_too_many(result: ValidationResult, path: ValuePath, count: int, most: int, unit: str) -> None:
     """Add an error: there are too many items or properties."""
-    outcome.add(f"{place.path} in body should have at most {most} {unit}", fields.too_many(place.field, count, most))
+    result.add(f"{path.path} in body should have at most {most} {unit}", fields.too_many(path.field, count, most))
 
 
-def add_too_long(outcome: ValidationResult, place: ValuePath, most: int) -> None:
+def add_too_long(result: ValidationResult, path: ValuePath, most: int) -> None:
     """Add an error: the string is too long."""
-    outcome.add(f"{place.path} in body should be at most {most} chars long", fields.too_long(place.field, most))
+    result.add(f"{path.path} in body should be at most {most} chars long", fields.too_long(path.field, most))
 
 
-def add_without_field(outcome: ValidationResult, place: ValuePath, text: str) -> None:
+def add_without_field(result: ValidationResult, path: ValuePath, text: str) -> None:
     """Add an error for which upstream reports neither field nor value."""
-    outcome.add(text, invalid(place.root or NO_FIELD, "", text))
+    result.add(text, invalid(path.root or NO_FIELD, "", text))

@@ -8,7 +8,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, Final
 
-from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.compile_cache import CompileCache
 from mockkube.api.json_objects import Object
 from mockkube.api.quantities import quantity
 from mockkube.api.schema import SCHEMA_OR, Schema, Shape, TypeNode
@@ -48,11 +48,11 @@ class Codec:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._decoders: CompiledTable[int, Decoder] = CompiledTable()
+        self._decoders: CompileCache[int, Decoder] = CompileCache()
 
-    def decode(self, node: TypeNode, value: Any, found: DecodingState) -> Object:
+    def decode(self, node: TypeNode, value: Any, state: DecodingState) -> Object:
         """Return a fresh object with the fields that this version knows; raise DecodingError for a wrong type."""
-        decoded: Object = self.get_decoder(node)(value, found)
+        decoded: Object = self.get_decoder(node)(value, state)
         return decoded
 
     def get_decoder(self, node: TypeNode) -> Decoder:
@@ -64,7 +64,7 @@ class Codec:
             # Types may contain themselves: while one is compiled, its parts refer to it through the table.
             key,
             lambda: self._compile(node),
-            lambda value, found: decoders[key](value, found),
+            lambda value, state: decoders[key](value, state),
         )
 
     def _compile(self, node: TypeNode) -> Decoder:
@@ -94,7 +94,7 @@ class Codec:
                 always.append((field.name, (lambda: None) if field.pointer else make_empty_value(field.node)))
         look = decoders.get
 
-        def decode(value: Any, found: DecodingState) -> Any:
+        def decode(value: Any, state: DecodingState) -> Any:
             # `__class__ is` instead of isinstance: decoded JSON has no subclasses, and a bool must not pass for an int.
             if value.__class__ is not dict:
                 raise DecodingError
@@ -102,9 +102,9 @@ class Codec:
             for key, given in value.items():
                 known = look(key)
                 if known is None:
-                    found.has_unknown_fields = True
+                    state.has_unknown_fields = True
                 elif given is not None:
-                    decoded = known[0](given, found)
+                    decoded = known[0](given, state)
                     if decoded or not known[1]:
                         out[key] = decoded
             for key, empty in always:
@@ -139,7 +139,7 @@ def _make_schema_or_decoder(other: type, decoder: Decoder) -> Decoder:
     """Return the decoder of a field that holds a schema or another type; unknown fields are not reported."""
 
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
-    def decode(value: Any, found: DecodingState) -> Any:
+    def decode(value: Any, state: DecodingState) -> Any:
         if value.__class__ is dict:
             return decoder(value, DecodingState())
         if value.__class__ is list and other is list:
@@ -160,65 +160,65 @@ def _make_null_replacement(node: TypeNode) -> Callable[[], Any]:
 def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     if decoder is _decode_string:
 
-        def decode_strings(value: Any, found: DecodingState) -> Any:
+        def decode_strings(value: Any, state: DecodingState) -> Any:
             if value.__class__ is not list:
                 raise DecodingError
             # Lists of strings are the most common ones: one that holds nothing but strings is shared, not copied.
             for item in value:
                 if item.__class__ is not str:
-                    return ["" if item is None else _decode_string(item, found) for item in value]
+                    return ["" if item is None else _decode_string(item, state) for item in value]
             return value
 
         return decode_strings
 
-    def decode(value: Any, found: DecodingState) -> Any:
+    def decode(value: Any, state: DecodingState) -> Any:
         if value.__class__ is not list:
             raise DecodingError
-        return [empty() if item is None else decoder(item, found) for item in value]
+        return [empty() if item is None else decoder(item, state) for item in value]
 
     return decode
 
 
 def _make_map_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
-    def decode(value: Any, found: DecodingState) -> Any:
+    def decode(value: Any, state: DecodingState) -> Any:
         if value.__class__ is not dict:
             raise DecodingError
-        return {key: empty() if item is None else decoder(item, found) for key, item in value.items()}
+        return {key: empty() if item is None else decoder(item, state) for key, item in value.items()}
 
     return decode
 
 
-def _decode_string(value: Any, found: DecodingState) -> Any:
+def _decode_string(value: Any, state: DecodingState) -> Any:
     if value.__class__ is not str:
         raise DecodingError
     return value
 
 
-def _decode_bool(value: Any, found: DecodingState) -> Any:
+def _decode_bool(value: Any, state: DecodingState) -> Any:
     if value.__class__ is not bool:
         raise DecodingError
     return value
 
 
-def _decode_int32(value: Any, found: DecodingState) -> Any:
+def _decode_int32(value: Any, state: DecodingState) -> Any:
     if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
         raise DecodingError
     return value
 
 
-def _decode_int64(value: Any, found: DecodingState) -> Any:
+def _decode_int64(value: Any, state: DecodingState) -> Any:
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
         raise DecodingError
     return value
 
 
-def _decode_float(value: Any, found: DecodingState) -> Any:
+def _decode_float(value: Any, state: DecodingState) -> Any:
     if value.__class__ is not float and value.__class__ is not int:
         raise DecodingError
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < _INTEGRAL_FLOAT_MAX else value
 
 
-def _decode_bytes(value: Any, found: DecodingState) -> Any:
+def _decode_bytes(value: Any, state: DecodingState) -> Any:
     if value.__class__ is not str:
         raise DecodingError
     try:
@@ -232,7 +232,7 @@ def _decode_bytes(value: Any, found: DecodingState) -> Any:
             raise DecodingError from error
 
 
-def _decode_quantity(value: Any, found: DecodingState) -> Any:
+def _decode_quantity(value: Any, state: DecodingState) -> Any:
     if value.__class__ not in (str, int, float):
         raise DecodingError
     try:
@@ -241,27 +241,27 @@ def _decode_quantity(value: Any, found: DecodingState) -> Any:
         raise DecodingError from error
 
 
-def _decode_int_or_string(value: Any, found: DecodingState) -> Any:
+def _decode_int_or_string(value: Any, state: DecodingState) -> Any:
     if value.__class__ is str:
         return value
-    return _decode_int32(value, found)
+    return _decode_int32(value, state)
 
 
-def _decode_time(value: Any, found: DecodingState) -> Any:
+def _decode_time(value: Any, state: DecodingState) -> Any:
     try:
         return canonicalize_time(value)
     except (ValueError, TypeError) as error:
         raise DecodingError from error
 
 
-def _decode_micro_time(value: Any, found: DecodingState) -> Any:
+def _decode_micro_time(value: Any, state: DecodingState) -> Any:
     try:
         return canonicalize_micro_time(value)
     except (ValueError, TypeError) as error:
         raise DecodingError from error
 
 
-def _decode_any(value: Any, found: DecodingState) -> Any:
+def _decode_any(value: Any, state: DecodingState) -> Any:
     return value
 
 

@@ -212,7 +212,7 @@ def _conversion_errors(node: TypeNode, value: Any) -> Iterator[str]:
             yield f"cannot restore slice from {kind}"
         case Shape.BYTES:
             # The converter hands bytes on to the JSON decoder, whose error it wraps.
-            yield from (f"error decoding from json: {complaint}" for complaint in _base64_errors(value))
+            yield from (f"error decoding from json: {message}" for message in _base64_errors(value))
         case _:
             yield from _scalar_type_errors(node, value, "", "")
 

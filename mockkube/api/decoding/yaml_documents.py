@@ -1,4 +1,4 @@
-"""YAML as Kubernetes parses it, converted to JSON, with go-yaml's errors; see `documents.read_yaml`."""
+"""YAML as Kubernetes parses it, converted to JSON, with go-yaml's errors; see `documents.parse_yaml`."""
 
 import math
 import re

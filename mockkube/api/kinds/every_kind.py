@@ -1,8 +1,8 @@
-"""Records of all built-in kinds, in the order in which discovery lists them.
+"""Source of the index kinds.json: records of all built-in kinds, in the order in which discovery lists them.
 
 A kind without rules of its own is a row here; other kinds define their record in `<group>/<kind>.py`. Importing all of
-them takes long, so servers read names and scope from an index that `make kinds` generates from this list
-(`catalogue.py`), and import the record of a kind when its first object is written.
+them takes long, so servers use `api/catalogue.py`: it reads names and scope from the index that `make kinds` generates
+from this list, and imports the record of a kind when its first object is written.
 """
 
 import json

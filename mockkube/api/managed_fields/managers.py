@@ -72,7 +72,7 @@ class ManagedFields:
 
 def decode(entries: Iterable[ReadOnlyObject]) -> ManagedFields:
     """Decode managedFields; raise InvalidEntry."""
-    shares, times = {}, {}
+    sets, times = {}, {}
     for index, entry in enumerate(entries):
         operation, version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE):
@@ -88,10 +88,10 @@ def decode(entries: Iterable[ReadOnlyObject]) -> ManagedFields:
             entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", "")
         )
         fields = entry.get("fieldsV1")
-        shares[manager] = VersionedSet(_decode_fields({} if fields is None else fields), version, applied)
+        sets[manager] = VersionedSet(_decode_fields({} if fields is None else fields), version, applied)
         if entry.get("time"):
             times[manager] = entry["time"]
-    return ManagedFields(shares, times)
+    return ManagedFields(sets, times)
 
 
 def _decode_fields(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every written object
@@ -113,15 +113,18 @@ def encode(managed: ManagedFields) -> list[Object]:
             each[0].operation, managed.times.get(each[0], ""), each[0].name, each[1].version, each[0].subresource
         ),
     )  # fmt: skip
-    return [_encode_entry(manager, share, managed.times.get(manager)) for manager, share in order]
+    return [_encode_entry(manager, versioned_set, managed.times.get(manager)) for manager, versioned_set in order]
 
 
-def _encode_entry(manager: ManagerId, share: VersionedSet, time: str | None) -> Object:
+def _encode_entry(manager: ManagerId, versioned_set: VersionedSet, time: str | None) -> Object:
     entry: Object = {"manager": manager.name} if manager.name else {}
-    entry |= {"operation": APPLY if share.is_applied else manager.operation, "apiVersion": share.version}
+    entry |= {
+        "operation": APPLY if versioned_set.is_applied else manager.operation,
+        "apiVersion": versioned_set.version,
+    }
     if time is not None:
         entry["time"] = time
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": share.fields.to_fields_v1()}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": versioned_set.fields.to_fields_v1()}
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry
@@ -129,14 +132,14 @@ def _encode_entry(manager: ManagerId, share: VersionedSet, time: str | None) -> 
 
 def cap_update_entries(managed: ManagedFields) -> ManagedFields:
     """Join the oldest updates of each version into an entry `ancient-changes`, until few enough are left."""
-    updaters = [manager for manager, share in managed.sets.items() if not share.is_applied]
+    updaters = [manager for manager, versioned_set in managed.sets.items() if not versioned_set.is_applied]
     excess = len(updaters) - UPDATE_ENTRIES_MAX
     if excess <= 0:
         return managed
-    shares, times = dict(managed.sets), dict(managed.times)
+    sets, times = dict(managed.sets), dict(managed.times)
     first: dict[str, ManagerId] = {}
     for manager in sorted(updaters, key=lambda each: (times.get(each, ""), each)):
-        version = shares[manager].version
+        version = sets[manager].version
         if excess == 0:
             break
         # A single entry of a version need not be renamed; the second one starts the bucket.
@@ -144,11 +147,11 @@ def cap_update_entries(managed: ManagedFields) -> ManagedFields:
             first[version] = manager
             continue
         bucket = ManagerId.for_update("ancient-changes", version)
-        if bucket not in shares:
-            shares[bucket] = shares.pop(first[version])
-        own = shares.pop(manager)
-        shares[bucket] = own.with_fields(own.fields | shares[bucket].fields)
+        if bucket not in sets:
+            sets[bucket] = sets.pop(first[version])
+        own = sets.pop(manager)
+        sets[bucket] = own.with_fields(own.fields | sets[bucket].fields)
         if manager in times:
             times[bucket] = times[manager]
         excess -= 1
-    return ManagedFields(shares, times)
+    return ManagedFields(sets, times)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.compile_cache import CompileCache
 from mockkube.api.schema import Shape
 
 # No value at all; null is a value.
@@ -89,7 +89,7 @@ UNTYPED: Final = _make_any_type(atomic=True)
 
 
 class SchemaField(Protocol):
-    """Interface of a field that is compiled; implemented by `mockkube.api.schema.Field`."""
+    """Interface of a field that is compiled; implemented by `mockkube.api.schema.TypeField`."""
 
     @property
     def node(self) -> "SchemaNode":
@@ -101,7 +101,7 @@ class SchemaField(Protocol):
 
 
 class SchemaNode(Protocol):
-    """Interface of a type that is compiled; implemented by `mockkube.api.schema.Node`."""
+    """Interface of a type that is compiled; implemented by `mockkube.api.schema.TypeNode`."""
 
     @property
     def shape(self) -> Shape:
@@ -158,7 +158,7 @@ class TypeCompiler:
     """Compiler of the nodes of one schema, each once. Types may contain themselves."""
 
     def __init__(self) -> None:
-        self._compiled: CompiledTable[int, tuple[SchemaNode, Type]] = CompiledTable()
+        self._compiled: CompileCache[int, tuple[SchemaNode, Type]] = CompileCache()
 
     def type_of(self, node: SchemaNode) -> Type:
         """Return the type of a node."""

@@ -44,9 +44,9 @@ class _Validator:
                 elif value is not None:
                     yield path, f"expected list, got &{{{format_go_value(value)}}}"
             case Scalar() as scalar:
-                complaint = _find_scalar_error(value, scalar)
-                if complaint:
-                    yield path, complaint
+                message = _find_scalar_error(value, scalar)
+                if message:
+                    yield path, message
 
     def _validate_map(self, value: dict[str, Any], form: MapType, path: Path) -> _Errors:
         for name in sorted(value):

@@ -1,6 +1,6 @@
 """JSON patches (RFC 6902), as lenient as evanphx/json-patch.
 
-`read` checks the form of a patch, `apply` applies it. The given document is never changed: containers on
+`parse_operations` checks the form of a patch, `apply` applies it. The given document is never changed: containers on
 the path to a change are copied, once, and the rest is shared.
 """
 

@@ -30,7 +30,7 @@ _RETAIN_KEYS: Final = "$retainKeys"
 
 
 class PatchField(Protocol):
-    """Field of a type, as merging needs it; `mockkube.api.schema.Field` is one."""
+    """Field of a type, as merging needs it; `mockkube.api.schema.TypeField` is one."""
 
     @property
     def node(self) -> "PatchSchema":
@@ -46,7 +46,7 @@ class PatchField(Protocol):
 
 
 class PatchSchema(Protocol):
-    """Type of a value, as merging needs it; `mockkube.api.schema.Node` is one."""
+    """Type of a value, as merging needs it; `mockkube.api.schema.TypeNode` is one."""
 
     @property
     def go(self) -> str:

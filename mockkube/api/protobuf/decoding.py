@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.compile_cache import CompileCache
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf import leaves, wire
 from mockkube.api.protobuf.layout import WireField, is_items_message, wire_fields
@@ -35,7 +35,7 @@ class Decoders:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._readers: CompiledTable[int, Reader] = CompiledTable()
+        self._readers: CompileCache[int, Reader] = CompileCache()
 
     def get_decoder(self, node: TypeNode) -> Reader:
         """Return the decoder of a struct."""

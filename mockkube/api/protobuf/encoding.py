@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api import times
-from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.compile_cache import CompileCache
 from mockkube.api.fields import escape_html
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf import wire
@@ -31,7 +31,7 @@ class Encoders:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._writers: CompiledTable[int, Content] = CompiledTable()
+        self._writers: CompileCache[int, Content] = CompileCache()
 
     def get_encoder(self, node: TypeNode) -> Content:
         """Return the encoder of a struct."""

@@ -1,8 +1,8 @@
 """Quantities such as `100m`, `1.5Gi` and `2e3`: parsing, canonical form, arithmetic.
 
-`canonical` is the form of a quantity after a round trip through the API, `parse` gives one to compute with. Upstream
-accepts numbers of any length and exponents up to 2^31, and so does this module; computing is bounded, so that no
-quantity costs more than a short one: amounts stop at 1e1000, integers made of them at 64 bits.
+`to_canonical` gives the form of a quantity after a round trip through the API, `parse` gives one to compute with.
+Upstream accepts numbers of any length and exponents up to 2^31, and so does this module; computing is bounded, so that
+no quantity costs more than a short one: amounts stop at 1e1000, integers made of them at 64 bits.
 """
 
 import re

@@ -186,8 +186,8 @@ def _make_requirement(key: str, operator: SelectorOperator, values: tuple[str, .
     return LabelRequirement(key, operator, values)
 
 
-def _value_errors(path: str, value: str, complaints: list[str]) -> list[FieldError]:
-    return [invalid(path, value, "; ".join(complaints))] if complaints else []
+def _value_errors(path: str, value: str, messages: list[str]) -> list[FieldError]:
+    return [invalid(path, value, "; ".join(messages))] if messages else []
 
 
 def _value_count_errors(operator: SelectorOperator, values: tuple[str, ...]) -> list[FieldError]:
@@ -250,8 +250,8 @@ class _Parser:
         key = self._take()
         if key in _SPECIAL:
             raise BadSelector(f"found '{key}', expected: identifier")
-        if complaints := names.check_qualified_name(key):
-            raise BadSelector(str(invalid("<nil>", key, "; ".join(complaints))))
+        if messages := names.check_qualified_name(key):
+            raise BadSelector(str(invalid("<nil>", key, "; ".join(messages))))
         if absent or self._peek() in (",", _END):
             return _make_requirement(key, SelectorOperator.NOT_EXISTS if absent else SelectorOperator.EXISTS, ())
         sign = self._take()

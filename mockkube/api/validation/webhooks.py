@@ -56,10 +56,10 @@ def _validate_path(path: str, at: str) -> list[FieldError]:
         return [invalid(at, path, "segment[0] may not be empty")]
     errors = [] if path.startswith("/") else [invalid(at, path, "must start with a '/'")]
     for index, step in enumerate(path[1:].removesuffix("/").split("/")):
-        complaints = names.check_dns_subdomain(step) if step else []
+        messages = names.check_dns_subdomain(step) if step else []
         if not step:
             errors.append(invalid(at, path, f"segment[{index}] may not be empty"))
-        errors += [invalid(at, path, f"segment[{index}]: {complaint}") for complaint in complaints]
+        errors += [invalid(at, path, f"segment[{index}]: {message}") for message in messages]
     return errors
 
 

@@ -17,7 +17,7 @@ def _get_generation(record: CachedObject | None) -> int:
 
 
 class Reconciler:
-    """Calls `act` with the names of changed objects in the order of their changes; first with all objects."""
+    """Calls `reconcile` with the names of changed objects in the order of their changes; first with all objects."""
 
     def __init__(self, collection: Collection, reconcile: Callable[[Iterable[str]], Awaitable[None]]) -> None:
         self._collection = collection

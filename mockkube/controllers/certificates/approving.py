@@ -30,7 +30,7 @@ class CSRApprovingController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.requests = self.watch(_KIND)
+        self.requests = self.watched_informer(_KIND)
 
     def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""

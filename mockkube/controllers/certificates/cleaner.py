@@ -30,7 +30,7 @@ class CSRCleanerController(Controller):
         # Upstream polls all requests once an hour. A key per request needs no step in between, but ends at the same
         # hours.
         self._started = self.clock.now()
-        self.requests = self.watch(_KIND)
+        self.requests = self.watched_informer(_KIND)
 
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Delete a request at the first check after its retention, else come back then."""

@@ -37,7 +37,7 @@ class CSRSigningController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies, authority: CertificateAuthority) -> None:
         super().__init__(dependencies)
-        self.requests = self.watch(_KIND)
+        self.requests = self.watched_informer(_KIND)
         self._authority = authority
         self._max_duration = timedelta(seconds=dependencies.options.signing_seconds)
 

@@ -117,8 +117,8 @@ class CronJobController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.cron_jobs = self.watch(KIND, self._on_cron_job_change)
-        self.jobs = self.watch("Job", self._on_job_change)
+        self.cron_jobs = self.watched_informer(KIND, self._on_cron_job_change)
+        self.jobs = self.watched_informer("Job", self._on_job_change)
         self._by_owner = self.jobs.index("name of controller", _index_by_controller_name)
         self._skew = Histogram(
             "cronjob_controller_job_creation_skew_duration_seconds",
@@ -252,8 +252,8 @@ class CronJobController(Controller):
             self.events.record(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quote(text)))
         try:
             return parse_schedule(format_schedule(cron_job))
-        except ScheduleParseError as complaint:
-            message = f"unparseable schedule: {quote(text)} : {complaint}"
+        except ScheduleParseError as error:
+            message = f"unparseable schedule: {quote(text)} : {error}"
             self.events.record(cron_job, WARNING, "UnparseableSchedule", message)
             return None
 
@@ -262,8 +262,8 @@ class CronJobController(Controller):
     ) -> MissedSchedules | None:
         try:
             missed_times = find_missed_schedules(cron_job, schedule, now, within_deadline=True)
-        except ScheduleNeverFires as complaint:
-            text = f"invalid schedule: {cron_job['spec'].get('schedule', '')} : {complaint}"
+        except ScheduleNeverFires as error:
+            text = f"invalid schedule: {cron_job['spec'].get('schedule', '')} : {error}"
             self.events.record(cron_job, WARNING, "InvalidSchedule", text)
             return None
         if missed_times.latest is not None and missed_times.too_many:

@@ -118,8 +118,8 @@ def load_time_zone(name: str) -> tzinfo:
 
 def parse_schedule(text: str) -> Schedule:
     """Parse a schedule with an optional `TZ=zone` in front; raise ScheduleParseError."""
-    if (complaint := find_schedule_error(text)) is not None:
-        raise ScheduleParseError(complaint)
+    if (message := find_schedule_error(text)) is not None:
+        raise ScheduleParseError(message)
     zone: tzinfo = UTC
     if text.startswith(("TZ=", "CRON_TZ=")):
         head, _, text = text.partition(" ")

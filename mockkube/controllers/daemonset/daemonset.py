@@ -56,7 +56,7 @@ class DaemonSetController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.sets = self.watch(_KIND)
+        self.sets = self.watched_informer(_KIND)
         self._expectations = Expectations(self.clock)
         pod_handler = OwnedObjectHandler(
             self.sets,
@@ -65,8 +65,8 @@ class DaemonSetController(Controller):
             on_update=self._on_pod_update,
             on_delete=self._on_pod_delete,
         )
-        self.pods = self.watch("Pod", pod_handler.handle)
-        self.nodes = self.watch("Node", self._on_node_change)
+        self.pods = self.watched_informer("Pod", pod_handler.handle)
+        self.nodes = self.watched_informer("Node", self._on_node_change)
         revision_handler = OwnedObjectHandler(
             self.sets,
             _KIND,
@@ -74,7 +74,9 @@ class DaemonSetController(Controller):
             on_update=self._on_revision_change,
             on_delete=self._on_revision_delete,
         )
-        self._history = RevisionHistory(self.client, self.watch("ControllerRevision", revision_handler.handle), _KIND)
+        self._history = RevisionHistory(
+            self.client, self.watched_informer("ControllerRevision", revision_handler.handle), _KIND
+        )
         self._pods_on_node = pods_by_node(self.pods)
         self._pod_control = PodControl(self.client, self.events)
         self._backoff = FailureBackoff(self.clock)

@@ -86,7 +86,7 @@ class DeploymentController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.deployments = self.watch("Deployment")
+        self.deployments = self.watched_informer("Deployment")
 
         def enqueue(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
             self.work_queue.add(key)
@@ -94,8 +94,8 @@ class DeploymentController(Controller):
         set_handler = OwnedObjectHandler(
             self.deployments, "Deployment", on_add=enqueue, on_update=enqueue, on_delete=enqueue
         )
-        self.sets = self.watch("ReplicaSet", set_handler.handle)
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.sets = self.watched_informer("ReplicaSet", set_handler.handle)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         self._counts_terminating = dependencies.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
     def _on_pod_change(self, change: ObjectChange) -> None:

@@ -25,7 +25,7 @@ from mockkube.controllers.devicetainteviction.device_taints import (
 from mockkube.controllers.devicetainteviction.rule_status import DeviceTaintRuleStatusController
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
-from mockkube.controllers.pods.status_writer import PodDisruptionWriter
+from mockkube.controllers.pods.pod_disruption_writer import PodDisruptionWriter
 from mockkube.controllers.resourceclaim.pod_resource_claims import owner_pod_uid
 from mockkube.matching.pod_claims import device_claim
 from mockkube.proposals.component_extensions import make_device_taint_rules
@@ -42,11 +42,11 @@ class DeviceTaintEvictionController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.pods = self.watch("Pod", self._on_pod_change)
-        self.claims = self.watch("ResourceClaim", self._on_claim_change)
-        self.slices = self.watch("ResourceSlice", self._on_slice_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
+        self.claims = self.watched_informer("ResourceClaim", self._on_claim_change)
+        self.slices = self.watched_informer("ResourceSlice", self._on_slice_change)
         rules = dependencies.capabilities.enabled(RULES_GATE)
-        self.rules = self.watch("DeviceTaintRule", self._on_rule_change) if rules else None
+        self.rules = self.watched_informer("DeviceTaintRule", self._on_rule_change) if rules else None
         self.rule_status = DeviceTaintRuleStatusController(dependencies, self) if rules else None
         self.taint_rules = make_device_taint_rules(dependencies.capabilities)
         self._status_writer = PodDisruptionWriter(self.client, dependencies.capabilities)

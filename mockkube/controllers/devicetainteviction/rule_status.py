@@ -46,7 +46,7 @@ class DeviceTaintRuleStatusController(Controller):
         super().__init__(dependencies)
         self._evictions = evictions
         self._evicted_pods: Counter[str] = Counter()
-        self.rules = self.watch("DeviceTaintRule", self._on_rule_change)
+        self.rules = self.watched_informer("DeviceTaintRule", self._on_rule_change)
 
     def _on_rule_change(self, change: ObjectChange) -> None:
         rule, old = change.object, change.old

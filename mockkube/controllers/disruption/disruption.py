@@ -30,7 +30,7 @@ from mockkube.controllers.framework.controller import DONE, Controller, Controll
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.selector_text import format_selector
 from mockkube.controllers.framework.served_kinds import CRD_KIND
-from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET, FINISHED, PodDisruptionWriter
+from mockkube.controllers.pods.pod_disruption_writer import DISRUPTION_TARGET, FINISHED, PodDisruptionWriter
 
 # A pod with condition DisruptionTarget that is not deleted within this time is no longer about to be disrupted.
 STALE: Final = timedelta(minutes=2)
@@ -54,8 +54,8 @@ class DisruptionController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.budgets = self.watch(_BUDGET)
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.budgets = self.watched_informer(_BUDGET)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         caches = {kind: self.informer(kind) for kind in _SCALED}
         self._scales = ScaleFinder(self.client, caches, self.informer(CRD_KIND))
 
@@ -198,7 +198,7 @@ class StalePodDisruptionController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         self._status = PodDisruptionWriter(self.client, dependencies.capabilities)
 
     def _on_pod_change(self, change: ObjectChange) -> None:

@@ -45,8 +45,8 @@ class EndpointSliceMirroringController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.endpoints = self.watch("Endpoints")
-        self.services = self.watch("Service", self._on_service_change)
+        self.endpoints = self.watched_informer("Endpoints")
+        self.services = self.watched_informer("Service", self._on_service_change)
         slices = self.informer(SLICE)
         self._slices = WriteThroughCache(slices)
         slices.add_event_handler(self._on_slice_change)

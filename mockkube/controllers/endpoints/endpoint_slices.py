@@ -81,8 +81,8 @@ class EndpointSliceController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.services = self.watch("Service")
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.services = self.watched_informer("Service")
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         self.nodes = self.informer("Node")
         slices = self.informer(SLICE)
         self._slices = WriteThroughCache(slices)

@@ -47,9 +47,9 @@ class EndpointsController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.services = self.watch("Service")
-        self.pods = self.watch("Pod", self._on_pod_change)
-        endpoints = self.watch("Endpoints", self._on_endpoints_change)
+        self.services = self.watched_informer("Service")
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
+        endpoints = self.watched_informer("Endpoints", self._on_endpoints_change)
         self._endpoints = WriteThroughCache(endpoints)
         self._trigger_times = TriggerTimeTracker()
 

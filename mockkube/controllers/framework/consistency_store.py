@@ -18,7 +18,7 @@ from mockkube.runtime.clock import Clock
 
 # After this long the controller stops waiting: the write may never become visible.
 SECONDS_MAX: Final = 30.0
-# differs: upstream waits for ever, for its caches say how far they are even when they list anew
+# differs: upstream waits for ever, for its caches know their resourceVersion even after a relist
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,26 +143,26 @@ class Controller(ABC):
         cache = self.dependencies.informers.informer_for(kind, selection)
         if cache not in self.informers:
             self.informers.append(cache)
-        screen = self._filtered_informers.get((kind, selection))
-        if screen is None:
-            screen = self._filtered_informers[kind, selection] = FilteredInformer(
+        filtered = self._filtered_informers.get((kind, selection))
+        if filtered is None:
+            filtered = self._filtered_informers[kind, selection] = FilteredInformer(
                 cache, self.dependencies.informers.bad
             )
-        return screen
+        return filtered
 
-    def skip_culprit(self, key: Key, error: Exception) -> bool:
+    def hide_culprit(self, key: Key, error: Exception) -> bool:
         """Skip the object that most likely made a key fail; False if it is the key's own, or unknown.
 
         Objects that the key's object controls are its own too: without its pods in sight a set would create others.
         """
-        return any(self.pass_over(obj, error) for obj in find_suspects(error, lambda obj: _is_own(key, obj)))
+        return any(self.hide_bad_object(obj, error) for obj in find_suspects(error, lambda obj: _is_own(key, obj)))
 
-    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+    def hide_bad_object(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Hide an object from this controller until it changes; False if no informer has it."""
-        screens = (screen for screen in self._filtered_informers.values() if screen.is_cached(obj))
-        return any(screen.hide(obj, self.name, error) for screen in screens)
+        filtered_informers = (filtered for filtered in self._filtered_informers.values() if filtered.is_cached(obj))
+        return any(filtered.hide(obj, self.name, error) for filtered in filtered_informers)
 
-    def watch(self, kind: str, handler: EventHandler | None = None) -> Informer:
+    def watched_informer(self, kind: str, handler: EventHandler | None = None) -> Informer:
         """Return the informer of a kind; its changes go to the handler, or queue the object's own key."""
         cache = self.informer(kind)
         cache.add_event_handler(handler or self.enqueue_changed)

@@ -65,7 +65,7 @@ class OwnedObjectHandler:
         """Reader name under which failures of this handler are shown."""
         return self._kind
 
-    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+    def hide_bad_object(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Hide an owner that cannot be read until it changes."""
         return self._owners.is_cached(obj) and self._owners.hide(obj, self.name, error)
 

@@ -77,7 +77,7 @@ class ControllerWorker:
     def _handle_exception(self, key: Key, error: Exception) -> None:
         """Skip the object that made a key fail and retry; if it is the key's own object, let the key fail."""
         controller = self.controller
-        if controller.skip_culprit(key, error):
+        if controller.hide_culprit(key, error):
             controller.work_queue.add(key)
             return
         controller.dependencies.informers.bad.log_failure(controller.name, "", key, error)

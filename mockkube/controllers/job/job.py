@@ -65,7 +65,7 @@ class JobController(Controller):
         self._state = JobState()
         self._metrics = JobMetrics(dependencies.metrics)
         self._expectations = Expectations(self.clock)
-        self.jobs = self.watch(KIND, self._on_job_change)
+        self.jobs = self.watched_informer(KIND, self._on_job_change)
         self._pod_handler = OwnedObjectHandler(
             self.jobs,
             KIND,
@@ -73,7 +73,7 @@ class JobController(Controller):
             on_update=self._on_pod_update,
             on_delete=self._on_pod_delete,
         )
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         tracked = (TrackedInformer(self.pods, "", "pods"), TrackedInformer(self.jobs, "batch", "jobs"))
         checks_consistency = dependencies.capabilities.enabled("StaleControllerConsistencyJob")
         self._consistency_store = ConsistencyStore(

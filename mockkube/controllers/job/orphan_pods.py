@@ -36,8 +36,8 @@ class JobOrphanPodController(Controller):
         super().__init__(dependencies)
         self._features = JobFeatures.from_capabilities(dependencies.capabilities)
         self.jobs = self.informer(KIND)
-        self.pods = self.watch("Pod", self._on_pod_change)
-        self.watch(KIND, self._on_job_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
+        self.watched_informer(KIND, self._on_job_change)
 
     def rate_limiter(self) -> RateLimiter:
         """Return the rate limiter for failed pods."""

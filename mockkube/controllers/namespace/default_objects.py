@@ -34,7 +34,7 @@ class ServiceAccountsController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.namespaces = self.watch("Namespace", self._on_namespace_change)
+        self.namespaces = self.watched_informer("Namespace", self._on_namespace_change)
         self.accounts = self.informer("ServiceAccount")
         self.accounts.add_event_handler(self._on_account_change)
 
@@ -71,7 +71,7 @@ class RootCACertPublisher(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.watch("Namespace", self._on_namespace_change)
+        self.watched_informer("Namespace", self._on_namespace_change)
         # Selected by name: ConfigMaps of users can be many and large, and are none of this controller's business.
         self.config_maps = self.informer("ConfigMap", Selection(fields=f"metadata.name={ROOT_CA}"))
         self.config_maps.add_event_handler(self._on_config_map_change)

@@ -15,7 +15,7 @@ from mockkube.controllers.framework.controller import DONE, Controller, Controll
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.served_kinds import BUILT_IN, CRD_KIND, ServedKind, custom_kinds
 from mockkube.controllers.namespace.conditions import RemainingContent, updated_conditions
-from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 from mockkube.runtime.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -43,7 +43,7 @@ class NamespaceController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.watch("Namespace", self._on_namespace_change)
+        self.watched_informer("Namespace", self._on_namespace_change)
         self._crds = self.informer(CRD_KIND)
         self._pods_first = dependencies.capabilities.enabled(ORDERED_GATE)
 

@@ -1,4 +1,7 @@
-"""Shared memory of the node lifecycle queues, lost on restart: node health, zone states, zone queues."""
+"""Health of nodes as last observed, zone states and zone queues, which the node lifecycle workers share.
+
+They are lost on restart.
+"""
 
 from collections.abc import Callable
 from typing import Final

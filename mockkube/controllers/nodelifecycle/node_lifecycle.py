@@ -77,7 +77,7 @@ class NodeTaintController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.nodes = self.watch("Node", self._on_node_change)
+        self.nodes = self.watched_informer("Node", self._on_node_change)
         self._writer = NodeWriter(self.client, self.clock)
 
     def _on_node_change(self, change: ObjectChange) -> None:
@@ -159,7 +159,7 @@ class PodOnLostNodeController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies, health_map: NodeHealthMap) -> None:
         super().__init__(dependencies)
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         self.nodes = self.informer("Node")
         self._health_map = health_map
 

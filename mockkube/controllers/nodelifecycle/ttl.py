@@ -38,7 +38,7 @@ class TTLController(Controller):
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
         self._node_count = self._boundary_step = 0
-        self.nodes = self.watch("Node", self._on_node_change)
+        self.nodes = self.watched_informer("Node", self._on_node_change)
 
     def _on_node_change(self, change: ObjectChange) -> None:
         if change.type is WatchEventType.DELETED:

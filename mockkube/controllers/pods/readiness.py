@@ -9,7 +9,7 @@ from datetime import datetime
 from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 
 
 def ready_since(pod: ReadOnlyObject) -> datetime | None:

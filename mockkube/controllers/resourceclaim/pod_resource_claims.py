@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
-from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 
 RESERVED_MAX: Final = 256
 # Longest generateName that leaves room for a hyphen and five characters in a name of 63.

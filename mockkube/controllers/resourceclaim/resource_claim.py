@@ -45,8 +45,8 @@ class ResourceClaimController(Controller):
         super().__init__(dependencies)
         claims = self.informer(CLAIM)
         self.claims = WriteThroughCache(claims)
-        self.templates = self.watch(TEMPLATE, self._on_template_change)
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.templates = self.watched_informer(TEMPLATE, self._on_template_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         self._by_claim = self.pods.index("resource claims", _index_by_claim)
         self._by_template = self.pods.index("resource claim templates", _index_by_template)
         claims.add_event_handler(self._on_claim_change)
@@ -200,7 +200,7 @@ class ResourceClaimReservationController(Controller):
         super().__init__(dependencies)
         self._claims, self._pods = pods.claims, self.informer("Pod")
         self._deleted: LRUCache[str, None] = LRUCache(_DELETED_MAX)
-        self.watch(CLAIM, self._on_claim_change)
+        self.watched_informer(CLAIM, self._on_claim_change)
 
     def remember_deleted_pod(self, pod: ReadOnlyObject) -> None:
         """Remember that a pod was deleted."""

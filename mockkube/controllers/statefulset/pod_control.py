@@ -162,14 +162,14 @@ class StatefulPodControl:
 
     async def _create_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject, verb: str) -> None:
         """Create missing claims; on failure record an event of the verb, if one is given, and raise."""
-        complaints = [
+        messages = [
             text
             for claim in persistent_volume_claims(owner, pod)
             if (text := await self._create_claim(owner, pod, claim))
         ]
-        if complaints:
+        if messages:
             # One error is shown plainly, several as Go's aggregate prints them.
-            error = ApiError(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
+            error = ApiError(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
             if verb:
                 self._record_event(verb, owner, pod, error)
             raise error

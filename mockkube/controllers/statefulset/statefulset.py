@@ -58,11 +58,11 @@ class StatefulSetController(Controller):
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
         version = dependencies.capabilities.version
-        self.sets = self.watch(KIND)
+        self.sets = self.watched_informer(KIND)
         pod_handler = OwnedObjectHandler(
             self.sets, KIND, on_add=self._enqueue_owner, on_update=self._on_pod_update, on_delete=self._enqueue_owner
         )
-        self.pods = self.watch("Pod", pod_handler.handle)
+        self.pods = self.watched_informer("Pod", pod_handler.handle)
         revisions = self.informer("ControllerRevision")
         self._revision_history = StatefulSetRevisionHistory(
             self.client, revisions, KIND, is_equal=semantic_comparison(dependencies.capabilities)

@@ -16,7 +16,7 @@ from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.pods.by_node import pods_by_node
-from mockkube.controllers.pods.status_writer import PodDisruptionWriter
+from mockkube.controllers.pods.pod_disruption_writer import PodDisruptionWriter
 from mockkube.matching.taints import CompiledToleration, compile_tolerations
 
 NO_EXECUTE: Final = "NoExecute"
@@ -69,8 +69,8 @@ class TaintEvictionController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.pods = self.watch("Pod", self._on_pod_change)
-        self.nodes = self.watch("Node", self._on_node_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
+        self.nodes = self.watched_informer("Node", self._on_node_change)
         self._pods_by_node = pods_by_node(self.pods)
         self._rules = dependencies.taint_rules(self.name)
         self._status = PodDisruptionWriter(self.client, dependencies.capabilities)

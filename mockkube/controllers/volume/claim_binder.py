@@ -19,7 +19,7 @@ from mockkube.controllers.framework.controller import (
     Requeue,
 )
 from mockkube.controllers.pods.by_claim import pods_by_claim
-from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME, VolumeBindings
 from mockkube.controllers.volume.volume_choice import (
     find_best_match,
@@ -61,7 +61,7 @@ class ClaimBinder(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        claims, volumes = self.watch(CLAIM), self.informer(VOLUME)
+        claims, volumes = self.watched_informer(CLAIM), self.informer(VOLUME)
         self.bindings = VolumeBindings(self.client, self.events, dependencies.capabilities, volumes, claims)
         self.classes = self.informer("StorageClass")
         self._pods_by_claim = pods_by_claim(self.informer("Pod"))
@@ -93,8 +93,8 @@ class ClaimBinder(Controller):
             self.volume_controller.work_queue.add(key_of(volume))
         return Requeue(after=self._sync_seconds)
 
-    def _record_event(self, claim: ReadOnlyObject, severity: str, reason: str, message: str) -> None:
-        self.events.record(claim, severity, reason, message)
+    def _record_event(self, claim: ReadOnlyObject, event_type: str, reason: str, message: str) -> None:
+        self.events.record(claim, event_type, reason, message)
 
     async def _sync_bound_claim(self, claim: ReadOnlyObject) -> None:
         name = claim["spec"].get("volumeName")

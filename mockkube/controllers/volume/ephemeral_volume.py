@@ -29,9 +29,9 @@ class EphemeralVolumeController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.pods = self.watch("Pod", self._on_pod_change)
+        self.pods = self.watched_informer("Pod", self._on_pod_change)
         self._pods_by_claim = pods_by_claim(self.pods)
-        self.claims = self.watch(CLAIM, self._on_claim_change)
+        self.claims = self.watched_informer(CLAIM, self._on_claim_change)
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         pod = change.object

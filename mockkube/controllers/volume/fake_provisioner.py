@@ -32,8 +32,8 @@ class FakeProvisioner(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.claims = self.watch(CLAIM, self._on_claim_change)
-        self.volumes = self.watch(VOLUME, self._on_volume_change)
+        self.claims = self.watched_informer(CLAIM, self._on_claim_change)
+        self.volumes = self.watched_informer(VOLUME, self._on_volume_change)
         self.classes = self.informer("StorageClass")
         self._default_class = dependencies.options.default_storage_class
         if self._default_class:

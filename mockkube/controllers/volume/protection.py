@@ -13,7 +13,7 @@ from mockkube.client.protocol import Key, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.by_claim import pods_by_claim, uses_claim
-from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME
 from mockkube.matching.pod_claims import volume_claims
 
@@ -50,8 +50,8 @@ class PVCProtectionController(Controller):
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
         self._tracks_use = dependencies.capabilities.enabled(UNUSED_GATE)
-        self.claims = self.watch(CLAIM, self._on_claim_change)
-        self._pods_by_claim = pods_by_claim(self.watch("Pod", self._on_pod_change))
+        self.claims = self.watched_informer(CLAIM, self._on_claim_change)
+        self._pods_by_claim = pods_by_claim(self.watched_informer("Pod", self._on_pod_change))
 
     def _on_claim_change(self, change: ObjectChange) -> None:
         claim = change.object
@@ -139,7 +139,7 @@ class PVProtectionController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.volumes = self.watch(VOLUME, self._on_volume_change)
+        self.volumes = self.watched_informer(VOLUME, self._on_volume_change)
 
     def _on_volume_change(self, change: ObjectChange) -> None:
         if change.type is not WatchEventType.DELETED and needs_finalizer_change(change.object, VOLUME_FINALIZER):

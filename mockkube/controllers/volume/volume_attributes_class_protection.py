@@ -36,8 +36,8 @@ class VolumeAttributesClassProtectionController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.classes = self.watch(CLASS, self._on_class_change)
-        self._users = [self.watch(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
+        self.classes = self.watched_informer(CLASS, self._on_class_change)
+        self._users = [self.watched_informer(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
 
     def _on_class_change(self, change: ObjectChange) -> None:
         if change.type is not WatchEventType.DELETED and needs_finalizer_change(change.object, FINALIZER):

@@ -32,8 +32,8 @@ class VolumeController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies, bindings: VolumeBindings, claims: WorkQueue[Key]) -> None:
         super().__init__(dependencies)
-        self.watch(VOLUME, self._on_volume_change)
-        self.watch(CLAIM, self._on_claim_change)
+        self.watched_informer(VOLUME, self._on_volume_change)
+        self.watched_informer(CLAIM, self._on_claim_change)
         self._bindings, self._claim_queue = bindings, claims
 
     def _on_volume_change(self, change: ObjectChange) -> None:
@@ -63,7 +63,7 @@ class VolumeController(Controller):
             self._queue_unbound_claim(volume, claim)
         elif claim["spec"]["volumeName"] == key.name:
             await self._bindings.set_phase(volume, "Bound")
-        # Provisioned for a claim that was bound elsewhere meanwhile: nobody else can want it.
+        # Provisioned for a claim that was bound to another volume meanwhile; no other claim can use it.
         elif has_annotation(volume, PROVISIONED_BY) and _reclaim_policy(volume) == "Delete":
             await self._release_and_reclaim(volume)
         else:

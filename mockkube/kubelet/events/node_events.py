@@ -34,13 +34,13 @@ class NodeEvents:
         # Recorders with queued events, in the order of their last write.
         self._pending: dict[EventRecorder, None] = {}
 
-    def record(self, about: ReadOnlyObject, severity: str, reason: str, message: str, *, host: str) -> None:
+    def record(self, obj: ReadOnlyObject, event_type: str, reason: str, message: str, *, host: str) -> None:
         """Record an event in the name of the kubelet of a node."""
         recorder = self._recorders.pop(host, None)
         if recorder is None:
             recorder = EventRecorder(self._client, self._clock, self._random, component=COMPONENT, owner=self._owner)
         self._recorders[host] = recorder
-        recorder.record(about, severity, reason, message, host=host)
+        recorder.record(obj, event_type, reason, message, host=host)
         self._pending[recorder] = None
         self._count_event(host)
         self.signal.notify()

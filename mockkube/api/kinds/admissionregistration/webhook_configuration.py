@@ -119,9 +119,9 @@ class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrateg
 def _validate_name(name: str, at: str) -> list[FieldError]:
     if not name:
         return [required(at)]
-    complaints = names.check_dns_subdomain(name)
-    if complaints:
-        return [invalid(at, name, ",".join(complaints))]
+    messages = names.check_dns_subdomain(name)
+    if messages:
+        return [invalid(at, name, ",".join(messages))]
     detail = "should be a domain with at least three segments separated by dots"
     return [] if name.count(".") >= 2 else [invalid(at, name, detail)]
 

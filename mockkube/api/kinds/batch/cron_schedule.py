@@ -56,8 +56,8 @@ def find_schedule_error(text: str) -> str | None:
     """Return why the schedule cannot be parsed, or None."""
     try:
         _parse(text)
-    except _ScheduleError as complaint:
-        return str(complaint)
+    except _ScheduleError as message:
+        return str(message)
     return None
 
 

@@ -242,40 +242,40 @@ _EVENTS_FIELDS = EventFields(
 
 def event_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an Event."""
-    shape = _EVENTS_FIELDS if string(obj, "apiVersion").startswith("events.k8s.io/") else _CORE_FIELDS
-    first = _format_first_seen(obj, shape, now)
-    about = section(obj, shape.about)
+    field_names = _EVENTS_FIELDS if string(obj, "apiVersion").startswith("events.k8s.io/") else _CORE_FIELDS
+    first = _format_first_seen(obj, field_names, now)
+    about = section(obj, field_names.about)
     return [
-        _format_last_seen(obj, shape, now, first),
+        _format_last_seen(obj, field_names, now, first),
         string(obj, "type"),
         string(obj, "reason"),
         _format_object(about),
         string(about, "fieldPath"),
-        _format_source(obj, shape),
-        string(obj, shape.message).strip(),
+        _format_source(obj, field_names),
+        string(obj, field_names.message).strip(),
         first,
-        _count_occurrences(obj, shape),
+        _count_occurrences(obj, field_names),
         name_of(obj),
     ]
 
 
-def _format_first_seen(obj: ReadOnlyObject, shape: EventFields, now: datetime) -> str:
-    first = format_time_since(string(obj, shape.first), now)
+def _format_first_seen(obj: ReadOnlyObject, field_names: EventFields, now: datetime) -> str:
+    first = format_time_since(string(obj, field_names.first), now)
     return format_time_since(string(obj, "eventTime"), now) if first == UNKNOWN else first
 
 
-def _format_last_seen(obj: ReadOnlyObject, shape: EventFields, now: datetime, first: str) -> str:
+def _format_last_seen(obj: ReadOnlyObject, field_names: EventFields, now: datetime, first: str) -> str:
     if value_at(obj, "series") is not None:
         return format_time_since(string(obj, "series", "lastObservedTime"), now)
-    last = format_time_since(string(obj, shape.last), now)
+    last = format_time_since(string(obj, field_names.last), now)
     return first if last == UNKNOWN else last
 
 
-def _count_occurrences(obj: ReadOnlyObject, shape: EventFields) -> int:
+def _count_occurrences(obj: ReadOnlyObject, field_names: EventFields) -> int:
     """Return the number of occurrences; events without a count occurred once."""
     if value_at(obj, "series") is not None:
         return number(obj, "series", "count")
-    return number(obj, shape.count) or 1
+    return number(obj, field_names.count) or 1
 
 
 def _format_object(about: ReadOnlyObject) -> str:
@@ -283,9 +283,9 @@ def _format_object(about: ReadOnlyObject) -> str:
     return f"{kind}/{name}" if name else kind
 
 
-def _format_source(obj: ReadOnlyObject, shape: EventFields) -> str:
-    component = string(obj, shape.source, "component") or string(obj, shape.controller)
-    instance = string(obj, shape.source, "host") or string(obj, "reportingInstance")
+def _format_source(obj: ReadOnlyObject, field_names: EventFields) -> str:
+    component = string(obj, field_names.source, "component") or string(obj, field_names.controller)
+    instance = string(obj, field_names.source, "host") or string(obj, "reportingInstance")
     return f"{component}, {instance}" if instance else component
 
 

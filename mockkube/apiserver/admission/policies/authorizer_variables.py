@@ -12,9 +12,9 @@ from mockkube.apiserver.registry.admission import AdmissionAttributes
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.matching.cel.libraries.authorization import (
     Authorize,
-    Authorizer,
+    CelAuthorizer,
+    CelDecision,
     CheckAttributes,
-    Decision,
     ResourceCheck,
 )
 
@@ -29,13 +29,13 @@ def authorizer_variables(request: AdmissionAttributes) -> Mapping[str, Any]:
         namespace=subject.namespace,
         name=subject.name,
     )
-    return {"authorizer": Authorizer(ask), "authorizer.requestResource": ResourceCheck(ask, resource)}
+    return {"authorizer": CelAuthorizer(ask), "authorizer.requestResource": ResourceCheck(ask, resource)}
 
 
 def _make_checker(request: AdmissionAttributes) -> Authorize:
-    def ask(question: CheckAttributes) -> Decision:
+    def ask(question: CheckAttributes) -> CelDecision:
         decision = request.resource.dependencies.authorize(_to_attributes(request, question))
-        return Decision(decision.allowed, decision.reason)
+        return CelDecision(decision.allowed, decision.reason)
 
     return ask
 

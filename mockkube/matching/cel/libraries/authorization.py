@@ -43,37 +43,37 @@ class CheckAttributes:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CelDecision:
     """Result of a check."""
 
     allowed: bool
     reason: str = ""
 
 
-Authorize = Callable[[CheckAttributes], Decision]
+Authorize = Callable[[CheckAttributes], CelDecision]
 
 
 @dataclass(frozen=True, slots=True)
-class Authorizer:
-    """Authorizer before any path or group is chosen."""
+class CelAuthorizer:
+    """CelAuthorizer before any path or group is chosen."""
 
     authorize: Authorize
     attributes: CheckAttributes = CheckAttributes()
 
 
-class PathCheck(Authorizer):
+class PathCheck(CelAuthorizer):
     """Check of a non-resource path."""
 
     __slots__ = ()
 
 
-class GroupCheck(Authorizer):
+class GroupCheck(CelAuthorizer):
     """Check of a group, before its resource is chosen."""
 
     __slots__ = ()
 
 
-class ResourceCheck(Authorizer):
+class ResourceCheck(CelAuthorizer):
     """Check of a resource."""
 
     __slots__ = ()
@@ -84,38 +84,38 @@ def _incomparable(one: Any, other: Any) -> CelError:
 
 
 for _type, _cel_type in (
-    (Authorizer, _AUTHORIZER),
+    (CelAuthorizer, _AUTHORIZER),
     (PathCheck, _PATH),
     (GroupCheck, _GROUP),
     (ResourceCheck, _RESOURCE),
-    (Decision, _DECISION),
+    (CelDecision, _DECISION),
 ):
     values.register_opaque_type(_type, values.OpaqueType(_cel_type, f"library.{_type.__name__}", _incomparable))
 
 
-def path(authorizer: Authorizer, text: str) -> Any:
+def path(authorizer: CelAuthorizer, text: str) -> Any:
     """Compute `authorizer.path(text)`."""
     if not text.strip():
         return CelError("path must not be empty")
     return PathCheck(authorizer.authorize, replace(authorizer.attributes, path=text))
 
 
-def group(authorizer: Authorizer, text: str) -> GroupCheck:
+def group(authorizer: CelAuthorizer, text: str) -> GroupCheck:
     """Compute `authorizer.group(text)`."""
     return GroupCheck(authorizer.authorize, replace(authorizer.attributes, group=text))
 
 
-def service_account(authorizer: Authorizer, namespace: str, name: str) -> Any:
+def service_account(authorizer: CelAuthorizer, namespace: str, name: str) -> Any:
     """Compute `authorizer.serviceAccount(namespace, name)`."""
     if names.check_dns_subdomain(name):
         return CelError("Invalid service account name")
     if names.check_dns_label(namespace):
         return CelError("Invalid service account namespace")
     # Starts from empty attributes: the account replaces the requesting user.
-    return Authorizer(authorizer.authorize, CheckAttributes(account=(namespace, name)))
+    return CelAuthorizer(authorizer.authorize, CheckAttributes(account=(namespace, name)))
 
 
-def check(authorizer: Authorizer, verb: str) -> Decision:
+def check(authorizer: CelAuthorizer, verb: str) -> CelDecision:
     """Compute `check(verb)`."""
     return authorizer.authorize(replace(authorizer.attributes, verb=verb))
 

@@ -61,8 +61,8 @@ def _is_datetime(text: str) -> bool:
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
-def _error_unless(test: Callable[[str], Any], complaint: str) -> Callable[[str], list[str]]:
-    return lambda text: [] if test(text) else [complaint]
+def _error_unless(test: Callable[[str], Any], message: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if test(text) else [message]
 
 
 FORMATS: Final = {

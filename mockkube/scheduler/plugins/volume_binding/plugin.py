@@ -87,8 +87,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Classify the claims; reject the pod if one cannot be used yet, skip pods without claims."""
-        if complaint := self._claims.unusable_reason(pod):
-            return PreFilterResult(Status.unresolvable(complaint))
+        if message := self._claims.unusable_reason(pod):
+            return PreFilterResult(Status.unresolvable(message))
         if not pod_volume_claims(pod):
             return PreFilterResult(SKIP)
         try:

@@ -30,7 +30,7 @@ from mockkube.api.kinds.core.pod.printer import POD
 from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.kinds.core.pod.resize import validate_pod_resize
 from mockkube.api.kinds.core.pod.status import validate_pod_status
-from mockkube.api.kinds.core.pod.update import (
+from mockkube.api.kinds.core.pod.validation import (
     validate_ephemeral_containers_update,
     validate_pod_create,
     validate_pod_update,

@@ -11,7 +11,7 @@ from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.options import PodValidationOptions, is_feature_enabled
 from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
-from mockkube.api.kinds.core.pod.update import validate_pod_with_metadata
+from mockkube.api.kinds.core.pod.validation import validate_pod_with_metadata
 from mockkube.features.capabilities import Capabilities
 
 _RESIZABLE_RESOURCES: Final = ("cpu", "memory")

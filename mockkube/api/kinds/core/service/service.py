@@ -13,7 +13,7 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
 from mockkube.api.kinds.core.service import addresses
 from mockkube.api.kinds.core.service.printer import SERVICE
-from mockkube.api.kinds.core.service.transitions import drop_type_dependent_fields
+from mockkube.api.kinds.core.service.type_dependent_fields import drop_type_dependent_fields
 from mockkube.api.kinds.core.service.warnings import service_warnings
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.validation.addresses import (

@@ -4,7 +4,7 @@ import pytest
 
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.kinds.core.pod.options import PodValidationOptions
-from mockkube.api.kinds.core.pod.update import (
+from mockkube.api.kinds.core.pod.validation import (
     validate_ephemeral_containers_update,
     validate_pod_create,
     validate_pod_update,

@@ -8,7 +8,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class CompiledTable(Generic[K, V]):
+class CompileCache(Generic[K, V]):
     """Table that compiles its entries, which may need one another; threads see only finished ones."""
 
     def __init__(self) -> None:
@@ -21,8 +21,8 @@ class CompiledTable(Generic[K, V]):
         """Return the entry of a key if it is compiled."""
         return self._published.get(key)
 
-    def get_or_compile(self, key: K, compile_: Callable[[], V], meanwhile: V) -> V:
-        """Return the entry of a key, compiled if it is new; until then its parts get `meanwhile`."""
+    def get_or_compile(self, key: K, compile_: Callable[[], V], placeholder: V) -> V:
+        """Return the entry of a key, compiled if it is new; until then its parts get `placeholder`."""
         known = self._published.get(key)
         if known is not None:
             return known
@@ -30,7 +30,7 @@ class CompiledTable(Generic[K, V]):
             known = self._published.get(key) or self._in_progress.get(key)
             if known is not None:
                 return known
-            self._in_progress[key] = meanwhile
+            self._in_progress[key] = placeholder
             self._depth += 1
             try:
                 entry = self._in_progress[key] = compile_()

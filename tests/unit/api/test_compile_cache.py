@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from mockkube.api.compiled_table import CompiledTable
+from mockkube.api.compile_cache import CompileCache
 
 
-def compile_ring(table: CompiledTable[int, list[object]], number: int) -> list[object]:
+def compile_ring(table: CompileCache[int, list[object]], number: int) -> list[object]:
     """Return an entry that holds the next of three, which hold one another in a ring."""
     own: list[object] = []
 
@@ -19,7 +19,7 @@ def compile_ring(table: CompiledTable[int, list[object]], number: int) -> list[o
 
 
 def test_entries_that_need_one_another_are_compiled_once() -> None:
-    table = CompiledTable[int, list[object]]()
+    table = CompileCache[int, list[object]]()
     first = compile_ring(table, 0)
     second = first[0]
     assert second is table[1]
@@ -28,7 +28,7 @@ def test_entries_that_need_one_another_are_compiled_once() -> None:
 
 
 def test_an_entry_that_cannot_be_compiled_is_tried_again() -> None:
-    table = CompiledTable[str, str]()
+    table = CompileCache[str, str]()
 
     def fail() -> str:
         raise ValueError("no")
@@ -39,7 +39,7 @@ def test_an_entry_that_cannot_be_compiled_is_tried_again() -> None:
 
 
 def test_another_thread_sees_no_entry_before_it_is_whole() -> None:
-    table = CompiledTable[str, str]()
+    table = CompileCache[str, str]()
     begun, go_on = threading.Event(), threading.Event()
     seen: list[str] = []
 

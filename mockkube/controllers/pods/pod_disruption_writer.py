@@ -1,4 +1,4 @@
-"""Pod status writer: sets conditions and phase, and patches only what changed.
+"""Pod disruption writer: sets the condition DisruptionTarget and the phase Failed of pods.
 
 upstream 1.36: pkg/api/v1/pod/util.go, pkg/util/pod/pod.go
 """
