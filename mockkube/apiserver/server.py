@@ -139,18 +139,18 @@ def _kind_set(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
 class ApiServer:
     """One API server on a store; `handler` answers requests between `start` and `stop`."""
 
-    def __init__(self, *, store: Store, options: ApiServerOptions, clock: Clock, chance: Random) -> None:
+    def __init__(self, *, store: Store, options: ApiServerOptions, clock: Clock, random: Random) -> None:
         self._options = options
         self.registry = Registry(
             store=store,
             clock=clock,
-            random=chance,
+            random=random,
             capabilities=options.caps,
             schema=make_schema(options.caps.version, options.trains),
             admission=AdmissionChain(
                 admission.build_plugins(options.enable_admission, options.disable_admission, options.admission_plugins)
             ),
-            allocators=ServiceIpAllocator(options.service_cidrs, random=chance),
+            allocators=ServiceIpAllocator(options.service_cidrs, random=random),
             runtime_config=options.runtime_config,
             kind_set=_kind_set(options.caps.version, options.trains),
             token_issuer=options.token_issuer,
@@ -166,15 +166,15 @@ class ApiServer:
         self._ready = False
         checks = [HealthCheck("ping", lambda: True), HealthCheck("etcd", lambda: self._ready and not store.problem)]
         authorizer = Authorizer(self.registry, options.authorization_modes)
-        services = self.registry.dependencies
+        dependencies = self.registry.dependencies
         # The authorizer reads roles from the registry, and the registry's admission and strategies ask the authorizer.
         # The cycle is closed here, after both exist.
-        services.authorize = authorizer.authorize
-        services.is_component_running = options.is_component_running
-        services.simulated_kubelets = options.simulated_kubelets
+        dependencies.authorize = authorizer.authorize
+        dependencies.is_component_running = options.is_component_running
+        dependencies.simulated_kubelets = options.simulated_kubelets
         self._webhooks = WebhookClient(self._resolve_service_url)
-        services.call_webhook = self._webhooks.post
-        services.admission = AdmissionChain([*services.admission.plugins, EscalationCheck(authorizer)])
+        dependencies.call_webhook = self._webhooks.post
+        dependencies.admission = AdmissionChain([*dependencies.admission.plugins, EscalationCheck(authorizer)])
         self._post_start_hooks = PostStartHooks(
             self.registry, options.certificate_authority, self._lease_identity(), self._front_proxy_trust()
         )
@@ -187,11 +187,11 @@ class ApiServer:
         plain = NonResourcePaths(self.registry, self.metrics, checks, answers, subject, self._published_schemas)
         self._aggregated_apis = AvailabilityController(self.registry, options.front_proxy)
         proxy = ProxyHandler(self.registry, self._aggregated_apis)
-        auditor = None if options.auditor is None else RequestAuditor(options.auditor, services.protobuf)
+        auditor = None if options.auditor is None else RequestAuditor(options.auditor, dependencies.protobuf)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy, auditor)
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
-        self._store_maintenance = StoreMaintenance(store, clock, services.watch_cache.forget_history)
-        services.watch_cache.on_bytes_written = self._store_maintenance.count_written
+        self._store_maintenance = StoreMaintenance(store, clock, dependencies.watch_cache.forget_history)
+        dependencies.watch_cache.on_bytes_written = self._store_maintenance.count_written
         self._event_expiry = EventExpiry(self.registry)
         self._tasks: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
@@ -312,10 +312,10 @@ class ApiServer:
         """Replace an existing object except its status."""
         resource = self._find_resource(obj)
         scope, decoded = self._decode(resource, obj)
-        return (await updating.replace(resource, scope, decoded, WriteOptions())).record.load()
+        return (await updating.replace(resource, scope, decoded, WriteOptions())).object.load()
 
     async def update_status(self, obj: Object) -> Object:
         """Replace the status of an existing object."""
         resource = self._find_resource(obj)
         scope, decoded = self._decode(resource, obj, "status")
-        return (await updating.replace(resource, scope, decoded, WriteOptions())).record.load()
+        return (await updating.replace(resource, scope, decoded, WriteOptions())).object.load()

@@ -178,7 +178,7 @@ class _AssetServer:
             with_control_resources=self._settings.runs_components,
         )
         return ApiServer(
-            store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random
+            store=dependencies.store, options=options, clock=dependencies.clock, random=dependencies.random
         )
 
 

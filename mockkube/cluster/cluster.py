@@ -225,7 +225,11 @@ class Cluster:
         return control_plane
 
     async def _publish(
-        self, stack: AsyncExitStack, running: RunningCluster, credentials: Credentials, fleet: "ComponentController"
+        self,
+        stack: AsyncExitStack,
+        running: RunningCluster,
+        credentials: Credentials,
+        component_controller: "ComponentController",
     ) -> None:
         """Write kubeconfig, user's kubeconfig, record for other commands, and ready file."""
         configuration, directory = self._configuration, self._directory
@@ -242,10 +246,12 @@ class Cluster:
         )
         try:
             write_atomically(directory.kubeconfig, own, durable=directory.durable)
-            record.with_components(fleet.summarize()).write(directory)
+            record.with_components(component_controller.summarize()).write(directory)
         except OSError as error:
             raise make_unwritable_error(directory.path, error) from None
-        fleet.on_reported = lambda: record.with_components(fleet.summarize()).write(directory)
+        component_controller.on_reported = lambda: record.with_components(component_controller.summarize()).write(
+            directory
+        )
         contexts = KubeconfigContexts(directory, self._clock)
         stack.push_async_callback(contexts.remove_all)
         if configuration.kubeconfig is not None:

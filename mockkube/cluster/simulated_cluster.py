@@ -217,15 +217,15 @@ class SimulatedCluster:
         user: ClientIdentity | None = None,
         server: str = API_SERVER,
         *,
-        writes: WriteOptions | None = None,
-        heard: WarningHandler | None = None,
+        write_options: WriteOptions | None = None,
+        handle_warnings: WarningHandler | None = None,
     ) -> LocalClient:
         """Return a client of an API server, by default the administrator's."""
         identity = user or ClientIdentity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
         endpoint = self._control_plane.component_controller.factory.get_endpoint(server)
-        options = writes or WriteOptions(field_manager="kubectl")
+        options = write_options or WriteOptions(field_manager="kubectl")
         return LocalClient(
-            endpoint, identity, None, write_options=options, handle_warnings=heard or (lambda warnings: None)
+            endpoint, identity, None, write_options=options, handle_warnings=handle_warnings or (lambda warnings: None)
         )
 
     # Components
@@ -234,7 +234,7 @@ class SimulatedCluster:
         """Return the spec of every component."""
         return self._control_plane.control_api.load_component_specs()
 
-    async def change_component(self, component: str, **wished: Any) -> Sequence[str]:
+    async def change_component(self, component: str, **changes: Any) -> Sequence[str]:
         """Create a component or change its spec; return warnings of the control API.
 
         `version`, `gates`, `running` and `server` are fields of the spec; others stay. A gate of None returns to its
@@ -242,13 +242,13 @@ class SimulatedCluster:
         """
         control = self._control_plane.control_api
         present = control.load_objects("components").get(component)
-        spec = _change_spec({} if present is None else present["spec"], wished)
+        spec = _change_spec({} if present is None else present["spec"], changes)
         await self.trace.record_outside_writes(self.clock.monotonic())
         warnings = await (control.create_object if present is None else control.update_spec)(
             "components", component, spec
         )
         await self._wait_for_delivery()
-        await self.trace.record_note(self.clock.monotonic(), "component", f"{component} {_format_changes(wished)}")
+        await self.trace.record_note(self.clock.monotonic(), "component", f"{component} {_format_changes(changes)}")
         return warnings
 
     async def restart_component(self, component: str) -> None:
@@ -334,17 +334,17 @@ class SimulatedCluster:
         return self._control_plane.control_api.load_objects("snapshots")[name]
 
 
-def _change_spec(spec: ReadOnlyObject, wished: Mapping[str, Any]) -> Object:
+def _change_spec(spec: ReadOnlyObject, changes: Mapping[str, Any]) -> Object:
     """Return the spec of a component with these changes."""
     changed = {**spec}
     for name in ("version", "running", "server"):
-        if (value := wished.get(name)) is not None:
+        if (value := changes.get(name)) is not None:
             changed[name] = str(value) if name == "version" else value
-    if gates := wished.get("gates"):
+    if gates := changes.get("gates"):
         gate_values = {**spec.get("featureGates", {}), **gates}
         changed["featureGates"] = {name: on for name, on in gate_values.items() if on is not None}
     return changed
 
 
-def _format_changes(wished: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in sorted(wished.items()) if value is not None)
+def _format_changes(changes: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(changes.items()) if value is not None)

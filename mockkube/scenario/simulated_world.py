@@ -57,7 +57,9 @@ class SimulatedWorld(World):
     def client(self, options: RequestOptions = ADMINISTRATOR) -> Client:
         """Return a client with this identity; its warnings are collected."""
         writes = WriteOptions(options.dry_run, options.field_manager, options.field_validation)
-        return self.cluster.client(_client_identity(options), options.server, writes=writes, heard=self.warnings.extend)
+        return self.cluster.client(
+            _client_identity(options), options.server, write_options=writes, handle_warnings=self.warnings.extend
+        )
 
     async def settle(self) -> None:
         """Run steps until no worker has one left."""

@@ -71,32 +71,32 @@ class ClusterObjects:
         try:
             if name:
                 patch = Patch(PatchType.APPLY, encoding.dumps(obj), obj)
-                record = (await patching.apply(resource, scope, patch, _APPLY_OPTIONS)).record
+                cached = (await patching.apply(resource, scope, patch, _APPLY_OPTIONS)).object
             else:
                 decoded = resource.decode(obj, scope, _CREATE_OPTIONS.field_validation)
-                record = await creation.create(resource, scope, decoded, _CREATE_OPTIONS)
+                cached = await creation.create(resource, scope, decoded, _CREATE_OPTIONS)
         except Exception as error:
             error.add_note(f"in the manifest of {obj['kind']} {name or obj['metadata']['generateName']}")
             raise
-        (written,) = await _read_records(resource, [record])
+        (written,) = await _read_objects(resource, [cached])
         return written
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """Return an object; None if it does not exist."""
         await resource.dependencies.watch_cache.wait_until_fresh()
-        record = resource.get_cached(namespace if resource.kind.namespaced else "", name)
-        return None if record is None else (await _read_records(resource, [record]))[0]
+        cached = resource.get_cached(namespace if resource.kind.namespaced else "", name)
+        return None if cached is None else (await _read_objects(resource, [cached]))[0]
 
     async def select(self, resource: Resource, namespace: str, selector: str = "") -> list[Object]:
         """Return the objects of a namespace (empty: all) that have the labels."""
         options = parse_list_options({"labelSelector": (selector,)} if selector else {})
         page = await listing.list_page(resource, namespace if resource.kind.namespaced else "", options)
-        return await _read_records(resource, page.records)
+        return await _read_objects(resource, page.items)
 
 
-async def _read_records(resource: Resource, records: Sequence[CachedObject]) -> list[Object]:
-    converted = await resource.convert_all_for_reading(records)
-    return [resource.to_served_version(record.load()) for record in converted]
+async def _read_objects(resource: Resource, cached_objects: Sequence[CachedObject]) -> list[Object]:
+    converted = await resource.convert_all_for_reading(cached_objects)
+    return [resource.to_served_version(cached.load()) for cached in converted]
 
 
 def _list_names(resource: Resource) -> tuple[str, ...]:

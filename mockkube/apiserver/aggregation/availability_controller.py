@@ -42,9 +42,9 @@ class AvailabilityController:
 
     def start(self) -> None:
         """Read the stored APIServices and listen for changes."""
-        for record in self._api_services.collection.records.values():
+        for cached in self._api_services.collection.objects.values():
             bad = self._registry.dependencies.watch_cache.bad_objects
-            bad.attempt("Backends", "apiservices", record.name, partial(self._add, record), None)
+            bad.attempt("AvailabilityController", "apiservices", cached.name, partial(self._add, cached), None)
         for (group, plural), listener in self._listeners():
             self._find_resource(group, plural).collection.listeners[listener] = None
 
@@ -76,18 +76,18 @@ class AvailabilityController:
 
     def _on_api_service(self, change: CacheChange) -> None:
         if change.type is ChangeType.DELETED:
-            self._remove(change.record.name)
+            self._remove(change.object.name)
         else:
-            self._add(change.record)
+            self._add(change.object)
 
     def _on_service(self, change: CacheChange) -> None:
-        self._enqueue_by_service(change.record.namespace, change.record.name)
+        self._enqueue_by_service(change.object.namespace, change.object.name)
 
     def _on_endpoint_slice(self, change: CacheChange) -> None:
         if self.aggregated_apis:
-            for record in (change.record, change.previous):
-                if record is not None:
-                    self._enqueue_by_service(record.namespace, record.labels.get(SERVICE_NAME_LABEL, ""))
+            for cached in (change.object, change.previous):
+                if cached is not None:
+                    self._enqueue_by_service(cached.namespace, cached.labels.get(SERVICE_NAME_LABEL, ""))
 
     def _enqueue_by_service(self, namespace: str, name: str) -> None:
         """Enqueue the APIServices of a service."""
@@ -99,12 +99,12 @@ class AvailabilityController:
     def _enqueue_all(self) -> None:
         self.queue.add(*(f"{version}.{group}" for group, version in self.aggregated_apis))
 
-    def _add(self, record: CachedObject) -> None:
+    def _add(self, cached: CachedObject) -> None:
         """Take over an APIService; its stored condition decides whether it is available."""
-        obj = record.load()
+        obj = cached.load()
         spec = obj["spec"]
         if spec.get("service") is None:
-            self._remove(record.name)
+            self._remove(cached.name)
             return
         key = spec.get("group", ""), spec["version"]
         before = self.aggregated_apis.get(key)
@@ -114,7 +114,7 @@ class AvailabilityController:
         self.aggregated_apis[key] = AggregatedApi(spec, available, resources)
         if before is None or before.spec != spec:
             self._registry.generation += 1
-            self.queue.add(record.name)
+            self.queue.add(cached.name)
         elif before.is_available != available:
             self._registry.generation += 1
 
@@ -143,8 +143,8 @@ class AvailabilityController:
 
     async def _update_condition(self, name: str, found: Availability) -> None:
         """Write the condition unless it is stored already."""
-        record = self._api_services.get_cached("", name)
-        if record is None or _has_condition(record.load(), found):
+        cached = self._api_services.get_cached("", name)
+        if cached is None or _has_condition(cached.load(), found):
             return
         at = render_time(self._registry.dependencies.clock.now())
         call = RequestScope(APISERVER_USER, name=name, subresource="status", user_agent=FIELD_MANAGER)

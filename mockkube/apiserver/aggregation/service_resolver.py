@@ -32,17 +32,17 @@ class NoEndpoint(Exception):
 def find_service(registry: Registry, reference: ReadOnlyObject) -> Object | None:
     """Return the service of a reference; None if it does not exist."""
     services = registry.find_storage_resource("", "services")
-    record = None if services is None else services.get_cached(reference["namespace"], reference["name"])
-    return None if record is None else record.load()
+    cached = None if services is None else services.get_cached(reference["namespace"], reference["name"])
+    return None if cached is None else cached.load()
 
 
 def find_endpoint_slices(registry: Registry, service: ReadOnlyObject) -> Iterator[Object]:
     """Yield the EndpointSlices of a service."""
     metadata, home = service["metadata"], registry.find_storage_resource("discovery.k8s.io", "endpointslices")
     assert home is not None, "every server has endpoint slices"
-    for record in home.collection.range(home.key(metadata["namespace"], "")):
-        if record.labels.get(SERVICE_NAME_LABEL) == metadata["name"]:
-            yield record.load()
+    for cached in home.collection.range(home.key(metadata["namespace"], "")):
+        if cached.labels.get(SERVICE_NAME_LABEL) == metadata["name"]:
+            yield cached.load()
 
 
 def resolve_endpoint(registry: Registry, reference: ReadOnlyObject) -> Endpoint:

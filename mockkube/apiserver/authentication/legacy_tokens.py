@@ -56,8 +56,8 @@ class LegacyTokenValidator:
 
     def _load(self, plural: str, namespace: str, name: str) -> ReadOnlyObject | None:
         resource = self._registry.find_storage_resource("", plural)
-        record = resource.get_cached(namespace, name) if resource is not None else None
-        return None if record is None else record.load()
+        cached = resource.get_cached(namespace, name) if resource is not None else None
+        return None if cached is None else cached.load()
 
 
 def read_token(secret: ReadOnlyObject) -> bytes:

@@ -96,10 +96,10 @@ class ServiceAccountTokenAuthenticator:
 
     def _load_metadata(self, plural: str, namespace: str, name: str) -> ReadOnlyObject | None:
         resource = self._registry.find_storage_resource("", plural)
-        record = resource.get_cached(namespace, name) if resource is not None else None
-        if record is None:
+        cached = resource.get_cached(namespace, name) if resource is not None else None
+        if cached is None:
             return None
-        metadata: ReadOnlyObject = record.load()["metadata"]
+        metadata: ReadOnlyObject = cached.load()["metadata"]
         return metadata
 
 

@@ -104,8 +104,8 @@ class BindingIndex:
             return
         self._is_following = True
         for collection in self._collections:
-            for record in tuple(collection.records.values()):
-                self._add(record)
+            for cached in tuple(collection.objects.values()):
+                self._add(cached)
             collection.listeners[self._on_change] = None
 
     def _on_change(self, change: CacheChange) -> None:
@@ -114,47 +114,47 @@ class BindingIndex:
             for subject, _ in _previous_grants(change.previous):
                 index[subject].pop(change.previous.key, None)
         if change.type is not ChangeType.DELETED:
-            self._add(change.record)
+            self._add(change.object)
 
-    def _add(self, record: CachedObject) -> None:
-        index = self._index.setdefault(record.namespace, {})
-        for subject, grant in self._read_safely(record):
-            index.setdefault(subject, {}).setdefault(record.key, grant)
+    def _add(self, cached: CachedObject) -> None:
+        index = self._index.setdefault(cached.namespace, {})
+        for subject, grant in self._read_safely(cached):
+            index.setdefault(subject, {}).setdefault(cached.key, grant)
 
-    def _read_safely(self, record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+    def _read_safely(self, cached: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
         """Return the grants of a binding; none if it cannot be read."""
-        collection = self._collections[1 if record.namespace else 0]
+        collection = self._collections[1 if cached.namespace else 0]
         return collection.bad_objects.attempt(
-            "RBAC", collection.plural, record.display_name, lambda: _read_bound_roles(record), []
+            "RBAC", collection.plural, cached.display_name, lambda: _read_bound_roles(cached), []
         )
 
 
-def _previous_grants(record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+def _previous_grants(cached: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
     try:
-        return _read_bound_roles(record)
+        return _read_bound_roles(cached)
     except Exception:  # it has granted nothing
         return []
 
 
-def _read_bound_roles(record: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
-    grants = list(_iter_bound_roles(record))
+def _read_bound_roles(cached: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
+    grants = list(_iter_bound_roles(cached))
     # A malformed subject may be unhashable; it must fail here, before the index is changed.
     hash(tuple(subject for subject, _ in grants))
     return grants
 
 
-def _iter_bound_roles(record: CachedObject) -> Iterator[tuple[SubjectKey, BoundRole]]:
+def _iter_bound_roles(cached: CachedObject) -> Iterator[tuple[SubjectKey, BoundRole]]:
     """Yield each subject of a binding with its grant."""
-    binding = record.load()
-    reference, namespace = binding.get("roleRef") or {}, record.namespace
+    binding = cached.load()
+    reference, namespace = binding.get("roleRef") or {}, cached.namespace
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
-    name = f"{record.name}/{namespace}" if namespace else record.name
+    name = f"{cached.name}/{namespace}" if namespace else cached.name
     title = f"{kind} {quote(name)} of {reference.get('kind', '')} {quote(reference.get('name', ''))}"
     for position, subject in enumerate(binding.get("subjects") or ()):
         named = _subject_key(subject, namespace)
         if named is not None:
             source = f"{title} to {_describe_subject(subject, namespace)}"
-            yield named, BoundRole(record.key, position, reference, namespace, source)
+            yield named, BoundRole(cached.key, position, reference, namespace, source)
 
 
 def _subject_key(subject: ReadOnlyObject, namespace: str) -> SubjectKey | None:

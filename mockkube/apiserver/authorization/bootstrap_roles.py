@@ -24,10 +24,10 @@ async def bootstrap_rbac(registry: Registry) -> None:
         if resource is None:
             continue
         metadata = expected["metadata"]
-        record = resource.get_cached(metadata.get("namespace", ""), metadata["name"])
-        if record is None:
+        cached = resource.get_cached(metadata.get("namespace", ""), metadata["name"])
+        if cached is None:
             work.append(_create(resource, expected))
-        elif _needs_update(stored := record.load(), expected):
+        elif _needs_update(stored := cached.load(), expected):
             work.append(_reconcile(resource, stored, expected))
     await asyncio.gather(*work)  # all at once: the store commits them together
 

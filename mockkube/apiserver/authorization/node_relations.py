@@ -39,16 +39,16 @@ class NodeRelations:
 
     def _load_spec(self, group: str, plural: str, namespace: str, name: str) -> ReadOnlyObject:
         resource = self._registry.find_storage_resource(group, plural)
-        record = resource.get_cached(namespace, name) if resource is not None else None
-        return {} if record is None else record.load().get("spec") or {}
+        cached = resource.get_cached(namespace, name) if resource is not None else None
+        return {} if cached is None else cached.load().get("spec") or {}
 
     def _pods(self, node: str, namespace: str) -> Iterator[ReadOnlyObject]:
         """Yield the pods on the node, except for mirror pods."""
         pods = self._registry.find_storage_resource("", "pods")
         assert pods is not None, "every server has pods"
-        for record in pods.collection.range(pods.prefix(namespace)):
-            if record.fields.get("spec.nodeName") == node:
-                pod = record.load()
+        for cached in pods.collection.range(pods.prefix(namespace)):
+            if cached.fields.get("spec.nodeName") == node:
+                pod = cached.load()
                 # The kubelet creates mirror pods, so they must not give it access to anything.
                 if _MIRROR_ANNOTATION not in (pod["metadata"].get("annotations") or {}):
                     yield pod
@@ -64,8 +64,8 @@ class NodeRelations:
         """Yield the bound volumes that need a secret to be mounted."""
         volumes = self._registry.find_storage_resource("", "persistentvolumes")
         assert volumes is not None, "every server has persistent volumes"
-        for record in tuple(volumes.collection.records.values()):
-            spec = record.load()["spec"]
+        for cached in tuple(volumes.collection.objects.values()):
+            spec = cached.load()["spec"]
             if spec.get("claimRef") and (namespace, secret) in _volume_secrets(spec):
                 yield spec
 

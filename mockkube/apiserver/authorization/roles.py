@@ -44,7 +44,7 @@ class Roles:
             resource.collection.listeners[self._on_change] = None
 
     def _on_change(self, change: CacheChange) -> None:
-        self._compiled.pop(change.record.key, None)
+        self._compiled.pop(change.object.key, None)
 
     @property
     def revision(self) -> int:
@@ -55,43 +55,43 @@ class Roles:
         """Return the rules of the role that a binding in this namespace refers to; raise MissingRole."""
         plural = "roles" if reference.get("kind") == "Role" else "clusterroles"
         name = reference.get("name", "")
-        record = self._resources[plural].get_cached(namespace, name)
-        if record is None:
+        cached = self._resources[plural].get_cached(namespace, name)
+        if cached is None:
             raise MissingRole(plural, name)
-        return self._get_compiled(record)
+        return self._get_compiled(cached)
 
-    def _get_compiled(self, record: CachedObject) -> tuple[PolicyRule, ...]:
-        compiled = self._compiled.get(record.key)
-        if compiled is None or compiled[0] is not record:
+    def _get_compiled(self, cached: CachedObject) -> tuple[PolicyRule, ...]:
+        compiled = self._compiled.get(cached.key)
+        if compiled is None or compiled[0] is not cached:
             nothing: tuple[PolicyRule, ...] | None = ()
-            own = self._read_safely(record, lambda: _compile(record.load()), nothing)
-            compiled = self._compiled[record.key] = (record, own)
+            own = self._read_safely(cached, lambda: _compile(cached.load()), nothing)
+            compiled = self._compiled[cached.key] = (cached, own)
         rules = compiled[1]
-        return self._get_aggregated(record) if rules is None else rules
+        return self._get_aggregated(cached) if rules is None else rules
 
-    def _read_safely(self, record: CachedObject, read: Callable[[], T], otherwise: T) -> T:
+    def _read_safely(self, cached: CachedObject, read: Callable[[], T], otherwise: T) -> T:
         """Return what is read of a role; a role that cannot be read grants nothing."""
-        collection = self._resources["roles" if record.namespace else "clusterroles"].collection
-        return collection.bad_objects.attempt("RBAC", collection.plural, record.display_name, read, otherwise)
+        collection = self._resources["roles" if cached.namespace else "clusterroles"].collection
+        return collection.bad_objects.attempt("RBAC", collection.plural, cached.display_name, read, otherwise)
 
-    def _get_aggregated(self, record: CachedObject) -> tuple[PolicyRule, ...]:
+    def _get_aggregated(self, cached: CachedObject) -> tuple[PolicyRule, ...]:
         """Return the rules of an aggregated role, cached until a cluster role changes."""
         # differs: upstream a controller writes the rules into the role; here they apply whatever controllers run.
         revision = self._resources["clusterroles"].collection.revision
         known = self._aggregated_rules
         if revision != known.revision:
             known.rules, known.revision = {}, revision
-        if record.key not in known.rules:
-            known.rules[record.key] = ()  # a role that gathers itself adds nothing
-            known.rules[record.key] = self._aggregate(record)
-        return known.rules[record.key]
+        if cached.key not in known.rules:
+            known.rules[cached.key] = ()  # a role that gathers itself adds nothing
+            known.rules[cached.key] = self._aggregate(cached)
+        return known.rules[cached.key]
 
-    def _aggregate(self, record: CachedObject) -> tuple[PolicyRule, ...]:
+    def _aggregate(self, cached: CachedObject) -> tuple[PolicyRule, ...]:
         # upstream 1.36: pkg/controller/clusterroleaggregation
         found: dict[PolicyRule, None] = {}
-        for selector in self._read_safely(record, lambda: aggregation_selectors(record.load()), list[LabelSelector]()):
-            for other in tuple(self._resources["clusterroles"].collection.records.values()):
-                if other is not record and selector.matches(other.labels):
+        for selector in self._read_safely(cached, lambda: aggregation_selectors(cached.load()), list[LabelSelector]()):
+            for other in tuple(self._resources["clusterroles"].collection.objects.values()):
+                if other is not cached and selector.matches(other.labels):
                     found |= dict.fromkeys(self._get_compiled(other))
         return tuple(found)
 

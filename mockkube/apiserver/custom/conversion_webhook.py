@@ -33,11 +33,11 @@ class _InvalidResponse(Exception):
 class ConversionWebhook:
     """Conversion webhook of one CRD."""
 
-    def __init__(self, definition: Crd, services: RegistryDependencies) -> None:
-        self._services = services
-        self._kind = definition.kind
-        self._list_kind: str = definition.names.get("listKind") or f"{definition.kind}List"
-        webhook: ReadOnlyObject = definition.conversion["webhook"]
+    def __init__(self, crd: Crd, dependencies: RegistryDependencies) -> None:
+        self._dependencies = dependencies
+        self._kind = crd.kind
+        self._list_kind: str = crd.names.get("listKind") or f"{crd.kind}List"
+        webhook: ReadOnlyObject = crd.conversion["webhook"]
         self._client: ReadOnlyObject = webhook["clientConfig"]
         self._version = next((one for one in webhook["conversionReviewVersions"] if one in _REVIEW_VERSIONS), "")
 
@@ -48,9 +48,9 @@ class ConversionWebhook:
         about = f"conversion webhook for {self._describe(objects, target)}"
         if not self._version:
             raise conversion_failed("no supported conversion review versions")
-        uid = self._services.random.new_uid()
+        uid = self._dependencies.random.new_uid()
         try:
-            answer = await self._services.call_webhook(
+            answer = await self._dependencies.call_webhook(
                 self._client, self._make_review(objects, target, uid), _TIMEOUT_SECONDS
             )
             converted = self._converted_objects(answer, uid)

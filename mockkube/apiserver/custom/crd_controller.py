@@ -69,9 +69,9 @@ class CrdController:
     def openapi_schemas(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
         """Return the OpenAPI schemas of the served versions."""
         return {
-            GroupVersionKind(storage.group, version.name, storage.kind.kind): version.schema
-            for storage in self._served.values()
-            for version in storage.crd.served_versions()
+            GroupVersionKind(storage_resource.group, version.name, storage_resource.kind.kind): version.schema
+            for storage_resource in self._served.values()
+            for version in storage_resource.crd.served_versions()
             if version.schema
         }
 
@@ -79,8 +79,8 @@ class CrdController:
         """Serve the existing CRDs, and follow changes from now on."""
         collection = self._crds.collection
         collection.listeners[self._on_change] = None
-        for record in tuple(collection.records.values()):
-            await self._try(record.name)
+        for cached in tuple(collection.objects.values()):
+            await self._try(cached.name)
 
     async def run(self) -> None:
         """Reconcile changed CRDs until cancelled."""
@@ -123,7 +123,7 @@ class CrdController:
             _LOG.warning("CustomResourceDefinition %s cannot be served: %s", name, error)
         except Exception as error:
             self._registry.dependencies.watch_cache.bad_objects.record_failure(
-                "Definitions", "customresourcedefinitions", name, error
+                "CrdController", "customresourcedefinitions", name, error
             )
 
     async def sync(self, name: str) -> None:
@@ -149,14 +149,14 @@ class CrdController:
         return render_time(self._registry.dependencies.clock.now())
 
     def _load(self, name: str) -> Object | None:
-        record = self._crds.get_cached("", name)
-        return record.load() if record is not None else None
+        cached = self._crds.get_cached("", name)
+        return cached.load() if cached is not None else None
 
     def _other_crds(self, obj: ReadOnlyObject) -> list[Object]:
         """Return the other CRDs of the same group."""
         suffix, name = f".{obj['spec']['group']}", obj["metadata"]["name"]
-        records = self._crds.collection.records.values()
-        return [one.load() for one in records if one.name != name and one.name.endswith(suffix)]
+        cached_objects = self._crds.collection.objects.values()
+        return [one.load() for one in cached_objects if one.name != name and one.name.endswith(suffix)]
 
     def _with_accepted_names(self, obj: Object) -> Object:
         return naming.accept_names(obj, self._other_crds(obj), self._now())
@@ -168,7 +168,7 @@ class CrdController:
             updated = await updating.update(self._crds, scope, change, WriteOptions())
         except (NotFound, Conflict):
             return None
-        return updated.record.load()
+        return updated.object.load()
 
     # What is served
 
@@ -187,40 +187,42 @@ class CrdController:
         if own is not None and not isinstance(own, CustomResource):
             return  # a built-in kind of that name comes first
         if resources:
-            storage = resources[0]
+            storage_resource = resources[0]
             name = f"{definition.group}/{definition.plural}"
             # The collection must be loaded before the resource is installed: requests are served from it immediately.
-            await storage.dependencies.watch_cache.open_collection(name, storage.decode_entry)
+            await storage_resource.dependencies.watch_cache.open_collection(name, storage_resource.decode_entry)
             self._install(definition, resources)
 
-    def _build_resources(self, definition: Crd, obj: ReadOnlyObject) -> list[CustomResource]:
+    def _build_resources(self, crd: Crd, obj: ReadOnlyObject) -> list[CustomResource]:
         """Return the resources of a CRD; none if this state of it is served already."""
         ending = is_condition_true(obj, TERMINATING)
-        known = self._served.get(definition.name)
-        if known is not None and known.crd.digest == definition.digest and known.is_terminating == ending:
+        known = self._served.get(crd.name)
+        if known is not None and known.crd.digest == crd.digest and known.is_terminating == ending:
             return []
-        return build_resources(definition, self._registry.dependencies, is_terminating=ending)
+        return build_resources(crd, self._registry.dependencies, is_terminating=ending)
 
-    def _install(self, definition: Crd, resources: list[CustomResource]) -> None:
+    def _install(self, crd: Crd, resources: list[CustomResource]) -> None:
         """Serve these resources, and convert the cached objects to their schema."""
-        storage, known = resources[0], self._served.get(definition.name)
-        collection = storage.collection
+        storage_resource, known = resources[0], self._served.get(crd.name)
+        collection = storage_resource.collection
         # Nothing is awaited here, so no request sees the new resource with objects of the old schema.
-        if collection.decode_entry != storage.decode_entry:
-            collection.replace_reader(storage.decode_entry, storage.recode)
-        if known is not None and known.crd.digest != definition.digest:
+        if collection.decode_entry != storage_resource.decode_entry:
+            collection.replace_decoder(storage_resource.decode_entry, storage_resource.recode)
+        if known is not None and known.crd.digest != crd.digest:
             self._schedule_watch_end(collection)
-        self._served[definition.name] = storage
-        self._registry.serve_crd(storage, [one for one in resources if one.custom_version.is_served])
+        self._served[crd.name] = storage_resource
+        self._registry.serve_crd(storage_resource, [one for one in resources if one.custom_version.is_served])
 
     def _stop_serving(self, name: str) -> None:
-        storage = self._served.pop(name, None)
-        if storage is not None:
-            self._registry.remove_crd(storage.group, storage.plural)
-            self._schedule_watch_end(storage.collection)
-            storage.collection.listeners.pop(self._deletion_listeners.pop(name, self._on_change), None)
+        storage_resource = self._served.pop(name, None)
+        if storage_resource is not None:
+            self._registry.remove_crd(storage_resource.group, storage_resource.plural)
+            self._schedule_watch_end(storage_resource.collection)
+            storage_resource.collection.listeners.pop(self._deletion_listeners.pop(name, self._on_change), None)
             # A CRD of the same name may come back with another schema and reads its objects again.
-            self._registry.dependencies.watch_cache.drop_collection(f"{storage.group}/{storage.plural}")
+            self._registry.dependencies.watch_cache.drop_collection(
+                f"{storage_resource.group}/{storage_resource.plural}"
+            )
 
     def _schedule_watch_end(self, collection: Collection) -> None:
         if collection.watch_stoppers:
@@ -229,14 +231,14 @@ class CrdController:
 
     def _on_change(self, change: CacheChange) -> None:
         """Handle a change of a CRD: update served resources immediately, queue everything else."""
-        name = change.record.name
+        name = change.object.name
         if change.type is ChangeType.DELETED:
             self._stop_serving(name)
-            self._enqueue_group(change.record.load())
+            self._enqueue_group(change.object.load())
             return
-        obj = change.record.load()
+        obj = change.object.load()
         # A large schema takes long to compile, so it is left to the queue, which compiles off the event loop.
-        if name in self._served and is_condition_true(obj, ESTABLISHED) and len(change.record.tail) < HEAVY_BYTES_MIN:
+        if name in self._served and is_condition_true(obj, ESTABLISHED) and len(change.object.tail) < HEAVY_BYTES_MIN:
             definition = Crd(obj, self._reader)
             if resources := self._build_resources(definition, obj):
                 self._install(definition, resources)
@@ -255,8 +257,8 @@ class CrdController:
 
     async def _finalize(self, name: str) -> None:
         """Delete the objects of a CRD; remove its finalizer once they are gone."""
-        storage = self._served.get(name)
-        if storage is None:
+        storage_resource = self._served.get(name)
+        if storage_resource is None:
             await self._remove_finalizer(name, reason="NeverEstablished", message="resource was never established")
             return
         if name not in self._deletion_listeners:
@@ -264,9 +266,9 @@ class CrdController:
             begun = make_condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
             await self._update_status(name, lambda one: with_condition(one, begun, self._now()))
             self._deletion_listeners[name] = listener = self._make_deletion_listener(name)
-            storage.collection.listeners[listener] = None
-            await self._delete_objects(storage)
-        if not storage.collection.records:
+            storage_resource.collection.listeners[listener] = None
+            await self._delete_objects(storage_resource)
+        if not storage_resource.collection.objects:
             await self._remove_finalizer(name, reason="InstanceDeletionCompleted", message="removed all instances")
 
     def _make_deletion_listener(self, name: str) -> ChangeListener:
@@ -278,11 +280,11 @@ class CrdController:
 
         return listen
 
-    async def _delete_objects(self, storage: CustomResource) -> None:
-        for record in tuple(storage.collection.records.values()):
-            scope = RequestScope(APISERVER_USER, record.namespace, record.name, user_agent=_USER_AGENT)
+    async def _delete_objects(self, storage_resource: CustomResource) -> None:
+        for cached in tuple(storage_resource.collection.objects.values()):
+            scope = RequestScope(APISERVER_USER, cached.namespace, cached.name, user_agent=_USER_AGENT)
             try:
-                await deletion.delete(storage, scope, DeleteOptions())
+                await deletion.delete(storage_resource, scope, DeleteOptions())
             except NotFound:
                 continue
 
@@ -292,51 +294,51 @@ class CrdController:
 
 
 def build_resources(
-    definition: Crd, services: RegistryDependencies, *, is_terminating: bool = False
+    crd: Crd, dependencies: RegistryDependencies, *, is_terminating: bool = False
 ) -> list[CustomResource]:
     """Return a resource for each version, the storage version first."""
-    codec = CustomResourceCodec(definition, services.codec)
+    codec = CustomResourceCodec(crd, dependencies.codec)
     admission = (
-        AdmissionChain([*services.admission.plugins, CrdTerminating()]) if is_terminating else services.admission
+        AdmissionChain([*dependencies.admission.plugins, CrdTerminating()])
+        if is_terminating
+        else dependencies.admission
     )
     # The dependencies are copied with the CRD's codec; everything else is shared with the server.
-    own = replace(services, codec=codec, admission=admission)
-    storage = definition.storage_version
-    versions = [storage, *(version for version in definition.served_versions() if version is not storage)]
-    make = _with_webhook if definition.uses_conversion_webhook else _without_webhook
-    resources = make(definition, versions, codec, own, is_terminating=is_terminating)
+    own = replace(dependencies, codec=codec, admission=admission)
+    storage_version = crd.storage_version
+    versions = [storage_version, *(version for version in crd.served_versions() if version is not storage_version)]
+    make = _with_webhook if crd.uses_conversion_webhook else _without_webhook
+    resources = make(crd, versions, codec, own, is_terminating=is_terminating)
     for resource in resources:
         resource.storage_resource = resources[0]
     return resources
 
 
 def _without_webhook(
-    definition: Crd,
+    crd: Crd,
     versions: list[CrdVersion],
     codec: CustomResourceCodec,
-    services: RegistryDependencies,
+    dependencies: RegistryDependencies,
     *,
     is_terminating: bool,
 ) -> list[CustomResource]:
     """Return resources of versions without conversion: they differ only by name and schema."""
-    own = replace(services, managed_fields_updaters=CrdFieldsUpdaters(definition, codec))
-    return [CustomResource(definition, version, codec, own, is_terminating=is_terminating) for version in versions]
+    own = replace(dependencies, managed_fields_updaters=CrdFieldsUpdaters(crd, codec))
+    return [CustomResource(crd, version, codec, own, is_terminating=is_terminating) for version in versions]
 
 
 def _with_webhook(
-    definition: Crd,
+    crd: Crd,
     versions: list[CrdVersion],
     codec: CustomResourceCodec,
-    services: RegistryDependencies,
+    dependencies: RegistryDependencies,
     *,
     is_terminating: bool,
 ) -> list[CustomResource]:
     """Return resources of versions that a webhook converts."""
-    conversions = ConversionCache(ConversionWebhook(definition, services), codec)
-    own = replace(services, managed_fields_updaters=WebhookFieldsUpdaters(definition, codec, conversions))
+    conversions = ConversionCache(ConversionWebhook(crd, dependencies), codec)
+    own = replace(dependencies, managed_fields_updaters=WebhookFieldsUpdaters(crd, codec, conversions))
     return [
-        WebhookConvertedResource(
-            definition, version, codec, own, is_terminating=is_terminating, conversions=conversions
-        )
+        WebhookConvertedResource(crd, version, codec, own, is_terminating=is_terminating, conversions=conversions)
         for version in versions
     ]

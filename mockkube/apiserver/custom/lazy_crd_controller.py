@@ -36,7 +36,7 @@ class LazyCrdController:
 
     async def start(self) -> None:
         """Serve the existing CRDs, or wait for the first one."""
-        if self._collection.records:
+        if self._collection.objects:
             await self._get_controller()
         else:
             self._collection.listeners[self._on_first_crd] = None

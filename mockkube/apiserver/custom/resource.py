@@ -30,13 +30,13 @@ from mockkube.apiserver.registry.watch_cache import CachedObject
 class CrdFieldsUpdaters(ManagedFieldsUpdaters):
     """Managed-fields updaters of all versions of one CRD."""
 
-    def __init__(self, definition: Crd, codec: CustomResourceCodec) -> None:
-        super().__init__(_CrdSchema(definition, codec), codec, TypeCompiler())
-        self._definition = definition
+    def __init__(self, crd: Crd, codec: CustomResourceCodec) -> None:
+        super().__init__(_CrdSchema(crd, codec), codec, TypeCompiler())
+        self._crd = crd
 
     def writable_fields(self, group: str, kind: str, api_version: str, subresource: str) -> FieldFilter:
         """Return the fields that the resource writes, including the status if that is no subresource."""
-        version = self._definition.get_version(api_version)
+        version = self._crd.get_version(api_version)
         if version is None or not version.has_status:
             return ALL_FIELDS
         return get_field_filter(group, kind, subresource, custom=True)
@@ -45,16 +45,16 @@ class CrdFieldsUpdaters(ManagedFieldsUpdaters):
 class _CrdSchema(Schema):
     """Schema of a server with the types of a CRD."""
 
-    def __init__(self, definition: Crd, codec: CustomResourceCodec) -> None:
+    def __init__(self, crd: Crd, codec: CustomResourceCodec) -> None:
         super().__init__(codec.schema.version)
         self._server_schema = codec.schema
-        self._definition = definition
+        self._crd = crd
         self._codec = codec
 
     def find_kind_type(self, group: str, version: str, kind: str) -> TypeNode | None:
         """Return the type of the CRD's kind at a version; None for other kinds."""
-        known = self._definition.versions.get(version)
-        return self._codec.get_node(known) if known is not None and group == self._definition.group else None
+        known = self._crd.versions.get(version)
+        return self._codec.get_node(known) if known is not None and group == self._crd.group else None
 
     def get_type(self, definition: str) -> TypeNode:
         """Return a type of the server's schema."""
@@ -64,7 +64,7 @@ class _CrdSchema(Schema):
 class CrdTerminating(AdmissionPlugin):
     """Rejects new objects while their CRD is being deleted."""
 
-    name = "Ending"
+    name = "CrdTerminating"
     operations = (Operation.CREATE,)
 
     def admit(self, request: AdmissionAttributes) -> None:
@@ -83,25 +83,25 @@ class CustomResource(Resource):
 
     def __init__(
         self,
-        definition: Crd,
+        crd: Crd,
         version: CrdVersion,
         codec: CustomResourceCodec,
-        services: RegistryDependencies,
+        dependencies: RegistryDependencies,
         *,
         is_terminating: bool,
     ) -> None:
-        kind = definition.to_kind_info(version, is_terminating=is_terminating)
-        strategy = CustomResourceStrategy(definition, version)
-        super().__init__(kind, version.name, codec.get_node(version), lambda: strategy, services)
-        self.crd = definition
+        kind = crd.to_kind_info(version, is_terminating=is_terminating)
+        strategy = CustomResourceStrategy(crd, version)
+        super().__init__(kind, version.name, codec.get_node(version), lambda: strategy, dependencies)
+        self.crd = crd
         self.custom_version = version
         self.is_terminating = is_terminating
         self.codec = codec
         if version.scale_paths is not None:
-            self.scale_mapper = CustomScaleMapper(definition, version.scale_paths)
+            self.scale_mapper = CustomScaleMapper(crd, version.scale_paths)
         self.set_defaults = lambda obj, caps: codec.set_defaults(obj)
         self.printer = make_custom_printer(version.columns)
-        self.tag = f"{services.capabilities.version} {definition.digest}".encode()
+        self.tag = f"{dependencies.capabilities.version} {crd.digest}".encode()
 
     def etcd_key(self, namespace: str, name: str) -> str:
         """Return the key that upstream's API server names in error messages."""
@@ -118,15 +118,15 @@ class CustomResource(Resource):
         revised["metadata"].setdefault("generation", 1)
         return self.codec.to_version(revised, version)
 
-    def recode(self, record: CachedObject) -> CachedObject:
-        """Return a record that was read under another state of the CRD, decoded by this one."""
-        return self.with_object(record, self.decode_foreign(record.load()))
+    def recode(self, cached: CachedObject) -> CachedObject:
+        """Return an object that was read under another state of the CRD, decoded by this one."""
+        return self.with_object(cached, self.decode_foreign(cached.load()))
 
     def to_storage_version(self, obj: Object) -> Object:
         """Return the object in the storage version."""
-        storage = self.storage_resource
-        assert isinstance(storage, CustomResource)
-        return obj if storage is self else self.codec.to_version(obj, storage.custom_version)
+        storage_resource = self.storage_resource
+        assert isinstance(storage_resource, CustomResource)
+        return obj if storage_resource is self else self.codec.to_version(obj, storage_resource.custom_version)
 
     def to_served_version(self, obj: Object) -> Object:
         """Return a stored object in this version."""
@@ -139,7 +139,7 @@ class CustomResource(Resource):
         return unknown
 
     def decode(
-        self, value: Any, scope: RequestScope, validation: str, repeats: DuplicateFields = NO_DUPLICATES
+        self, value: Any, scope: RequestScope, validation: str, duplicates: DuplicateFields = NO_DUPLICATES
     ) -> Object:
         """Decode the value of a request; its apiVersion must be this one."""
         if not value.get("kind"):
@@ -149,12 +149,12 @@ class CustomResource(Resource):
             obj = self.codec.prune(value, unknown)
         except MetadataTypeError as error:
             raise BadRequest(self.cannot_handle_message(value, str(error))) from error
-        if validation == "Strict" and (repeats or unknown):
+        if validation == "Strict" and (duplicates or unknown):
             raise BadRequest(
-                self.cannot_handle_message(value, f"strict decoding error: {repeats.join_errors(unknown)}")
+                self.cannot_handle_message(value, f"strict decoding error: {duplicates.join_errors(unknown)}")
             )
         if validation == "Warn":
-            scope.warn(repeats.list_errors(unknown))
+            scope.warn(duplicates.list_errors(unknown))
         given = obj.get("apiVersion") or ""
         if given != self.api_version:
             expected = f"does not match the expected API version ({self.api_version})"

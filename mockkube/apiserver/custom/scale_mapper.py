@@ -22,8 +22,8 @@ class CustomScaleMapper(ScaleMapper):
 
     validates_replicas = False
 
-    def __init__(self, definition: Crd, paths: Mapping[str, str]) -> None:
-        self._definition = definition
+    def __init__(self, crd: Crd, paths: Mapping[str, str]) -> None:
+        self._crd = crd
         self._spec, self._status = paths["specReplicasPath"], paths["statusReplicasPath"]
         self._selector = paths.get("labelSelectorPath", "")
 
@@ -47,7 +47,7 @@ class CustomScaleMapper(ScaleMapper):
 
     def replicas_paths(self, api_version: str) -> dict[str, Path | None]:
         """Return the path of the replicas field by version; None for a version without a scale."""
-        scales = {one.api_version: one.scale_paths for one in self._definition.versions.values()}
+        scales = {one.api_version: one.scale_paths for one in self._crd.versions.values()}
         return {
             version: tuple(f"f:{name}" for name in split_path(scale["specReplicasPath"])) if scale is not None else None
             for version, scale in scales.items()

@@ -43,8 +43,8 @@ class CustomResourceStrategy(Strategy):
     allow_unconditional_update = False
     requires_qualified_finalizers = False
 
-    def __init__(self, definition: Crd, version: CrdVersion) -> None:
-        self._crd = definition
+    def __init__(self, crd: Crd, version: CrdVersion) -> None:
+        self._crd = crd
         self._version = version
         self._fields = [(path.removeprefix("."), _compile_path(path)) for path in version.selectable_paths]
         self.selectable_field_names = tuple(name for name, _ in self._fields)

@@ -20,7 +20,7 @@ from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.resource import RegistryDependencies, T
 from mockkube.apiserver.registry.watch_cache import CachedObject
 
-# Converted records that are cached, so that lists and watches do not call the webhook again for each client.
+# Converted objects that are cached, so that lists and watches do not call the webhook again for each client.
 _CACHED_RECORDS_MAX: Final = 16_384
 # Objects converted for a decision that are cached, until the decision is repeated with them.
 _CACHED_OBJECTS_MAX: Final = 256
@@ -40,8 +40,8 @@ class ConversionCache:
     def __init__(self, converter: ConversionWebhook, codec: CustomResourceCodec) -> None:
         self._webhook = converter
         self._codec = codec
-        self._records: BoundedCache[tuple[str, str, int], CachedObject] = BoundedCache(
-            _CACHED_RECORDS_MAX, size_of=lambda record: len(record.tail)
+        self._converted: BoundedCache[tuple[str, str, int], CachedObject] = BoundedCache(
+            _CACHED_RECORDS_MAX, size_of=lambda cached: len(cached.tail)
         )
         self._objects: BoundedCache[tuple[str, bytes], bytes] = BoundedCache(_CACHED_OBJECTS_MAX, size_of=len)
 
@@ -49,15 +49,15 @@ class ConversionCache:
         """Convert objects to another version, and drop fields that it does not have."""
         return [self._codec.prune(one, []) for one in await self._webhook.convert(objects, target)]
 
-    def get_cached(self, record: CachedObject, target: str) -> CachedObject | None:
-        """Return the cached conversion of a stored record."""
-        return self._records.get((target, record.key, record.revision)) if record.revision else None
+    def get_cached(self, cached: CachedObject, target: str) -> CachedObject | None:
+        """Return the known conversion of a cached object."""
+        return self._converted.get((target, cached.key, cached.revision)) if cached.revision else None
 
-    def put(self, record: CachedObject, target: str) -> None:
-        """Cache the conversion of a stored record."""
+    def put(self, cached: CachedObject, target: str) -> None:
+        """Remember the conversion of a cached object."""
         # Results of dry runs have no revision that would identify their state.
-        if record.revision:
-            self._records.put((target, record.key, record.revision), record)
+        if cached.revision:
+            self._converted.put((target, cached.key, cached.revision), cached)
 
     def convert_cached(self, obj: Object, target: str) -> Object:
         """Return the object in another version; raise ConversionNeeded if it must be converted first."""
@@ -81,8 +81,8 @@ class ConversionCache:
 class WebhookFieldsUpdaters(CrdFieldsUpdaters):
     """Managed-fields updaters that convert by the webhook."""
 
-    def __init__(self, definition: Crd, codec: CustomResourceCodec, conversions: ConversionCache) -> None:
-        super().__init__(definition, codec)
+    def __init__(self, crd: Crd, codec: CustomResourceCodec, conversions: ConversionCache) -> None:
+        super().__init__(crd, codec)
         self._conversions = conversions
 
     def convert(self, obj: Object, origin: str, target: str) -> Object:
@@ -94,30 +94,30 @@ class WebhookFieldsUpdaters(CrdFieldsUpdaters):
 
 
 class WebhookConvertedResource(CustomResource):
-    """One version of a CRD with a conversion webhook. Its records are in the version in which they were stored."""
+    """One version of a CRD with a conversion webhook; cached objects are in the version in which they were stored."""
 
     uses_conversion_webhook = True
 
     def __init__(
         self,
-        definition: Crd,
+        crd: Crd,
         version: CrdVersion,
         codec: CustomResourceCodec,
-        services: RegistryDependencies,
+        dependencies: RegistryDependencies,
         *,
         is_terminating: bool,
         conversions: ConversionCache,
     ) -> None:
-        super().__init__(definition, version, codec, services, is_terminating=is_terminating)
+        super().__init__(crd, version, codec, dependencies, is_terminating=is_terminating)
         self._conversions = conversions
-        self._heads = [encoding.encode_head(definition.kind, one.api_version) for one in definition.versions.values()]
+        self._heads = [encoding.encode_head(crd.kind, one.api_version) for one in crd.versions.values()]
 
     def _to_cached_object(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> CachedObject:
         head = next((one for one in self._heads if body.startswith(one)), None)
         if head in (None, self.head):
             return super()._to_cached_object(key, revision, body, foreign=foreign)
         namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
-        # Keeps the stored version; the record counts as foreign, so that the next write migrates it.
+        # Keeps the stored version; the object counts as foreign, so that the next write migrates it.
         return CachedObject(key, name, namespace, revision, head, body[len(head) :], self.get_attributes, foreign=True)
 
     def decode_foreign(self, obj: Object) -> Object:
@@ -137,39 +137,39 @@ class WebhookConvertedResource(CustomResource):
         """Return the object in this version, from the cache of conversions."""
         return self._conversions.convert_cached(obj, self.api_version)
 
-    def tail(self, record: CachedObject) -> bytes:
-        """Return the JSON of a record in this version, without kind and apiVersion."""
-        return record.tail if record.head == self.head else super().tail(record)
+    def tail(self, cached: CachedObject) -> bytes:
+        """Return the JSON of a cached object in this version, without kind and apiVersion."""
+        return cached.tail if cached.head == self.head else super().tail(cached)
 
-    async def convert_for_reading(self, record: CachedObject) -> CachedObject:
-        """Convert the record with the webhook, without the cache."""
-        return record if record.head == self.head else (await self._convert_records([record]))[record]
+    async def convert_for_reading(self, cached: CachedObject) -> CachedObject:
+        """Convert the object with the webhook, without the cache of conversions."""
+        return cached if cached.head == self.head else (await self._convert_objects([cached]))[cached]
 
     async def convert_all_for_reading(
-        self, records: Sequence[CachedObject], *, reconvert: bool = False
+        self, cached_objects: Sequence[CachedObject], *, reconvert: bool = False
     ) -> Sequence[CachedObject]:
-        """Convert the records, all that are not cached with a single call."""
-        foreign = [one for one in records if one.head != self.head]
+        """Convert the objects: all whose conversion is not known with a single call."""
+        foreign = [one for one in cached_objects if one.head != self.head]
         if not foreign:
-            return records
+            return cached_objects
         known = {one: None if reconvert else self._conversions.get_cached(one, self.api_version) for one in foreign}
         found = {one: converted for one, converted in known.items() if converted is not None}
-        found |= await self._convert_records([one for one in foreign if one not in found])
-        return [found.get(one, one) for one in records]
+        found |= await self._convert_objects([one for one in foreign if one not in found])
+        return [found.get(one, one) for one in cached_objects]
 
-    async def _convert_records(self, records: Sequence[CachedObject]) -> dict[CachedObject, CachedObject]:
-        """Convert the records with the webhook, and cache the results."""
-        objects = await self._conversions.convert([one.load() for one in records], self.api_version)
-        converted = {one: self._with_converted(one, obj) for one, obj in zip(records, objects, strict=True)}
-        for record in converted.values():
-            self._conversions.put(record, self.api_version)
+    async def _convert_objects(self, cached_objects: Sequence[CachedObject]) -> dict[CachedObject, CachedObject]:
+        """Convert the objects with the webhook, and remember the results."""
+        objects = await self._conversions.convert([one.load() for one in cached_objects], self.api_version)
+        converted = {one: self._with_converted(one, obj) for one, obj in zip(cached_objects, objects, strict=True)}
+        for cached in converted.values():
+            self._conversions.put(cached, self.api_version)
         return converted
 
-    def _with_converted(self, record: CachedObject, obj: Object) -> CachedObject:
+    def _with_converted(self, cached: CachedObject, obj: Object) -> CachedObject:
         tail = encoding.dumps(encoding.order_fields(obj))[len(self.head) :]
-        index, foreign = self.get_attributes, record.needs_rewrite
+        index, foreign = self.get_attributes, cached.needs_rewrite
         return CachedObject(
-            record.key, record.name, record.namespace, record.revision, self.head, tail, index, foreign=foreign
+            cached.key, cached.name, cached.namespace, cached.revision, self.head, tail, index, foreign=foreign
         )
 
     async def convert_for_storing(self, obj: Object) -> Object:

@@ -81,18 +81,18 @@ class Router:
         context = RequestContext(
             request, ANONYMOUS_USER, {}, open_watches=self.open_watches, protobuf=protobuf, audit_id=audit_id
         )
-        target: RequestInfo | None = None
+        info: RequestInfo | None = None
         try:
             context.query = query = parse_query(query_text)
             # upstream refuses a malformed `timeout` before it authenticates (filter WithRequestDeadline).
             validate_timeout(query)
             context.user = await self._authenticate(context)
-            target = request_info.parse_request_info(
+            info = request_info.parse_request_info(
                 request.method, _decode_path(path, request), watch="watch" in query and parse_bool(query, "watch")
             )
             if self._auditor is not None:
-                context.audit_event = self._auditor.begin(context, target, path)
-            response = await self._dispatch(context, target, path)
+                context.audit_event = self._auditor.begin(context, info, path)
+            response = await self._dispatch(context, info, path)
         except ApiError as error:
             response = context.respond_error(error)
         # A document that the parser accepts can still be too deep for the recursive functions behind it.
@@ -109,7 +109,7 @@ class Router:
         if context.audit_event is not None and self._auditor is not None:
             self._auditor.complete(context.audit_event, response)
         self._record_metrics(
-            target, query=context.query, code=response.status, seconds=self._clock.monotonic() - started
+            info, query=context.query, code=response.status, seconds=self._clock.monotonic() - started
         )
         return response
 

@@ -94,10 +94,10 @@ class LocalClient:
         with self._open_request("get", kind, key) as request:
             resource = request.resource
             await resource.dependencies.watch_cache.wait_until_fresh()
-            record = resource.get_cached(request.scope.namespace, request.scope.name)
-            if record is None:
+            cached = resource.get_cached(request.scope.namespace, request.scope.name)
+            if cached is None:
                 raise NotFound.for_object(resource.group, resource.plural, key.name)
-            return request.view.get_object(record)
+            return request.view.get_object(cached)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects."""
@@ -105,9 +105,9 @@ class LocalClient:
         with self._open_request("list", kind, Key(selection.namespace, ""), options=options) as request:
             page = await listing.list_page(request.resource, request.scope.namespace, options)
             objects, size = list[ReadOnlyObject](), 0
-            for record in page.records:
-                objects.append(request.view.get_object(record))
-                size += len(record.tail)
+            for cached in page.items:
+                objects.append(request.view.get_object(cached))
+                size += len(cached.tail)
                 if size > _SLICE_BYTES:  # decoding takes milliseconds, which others need not wait for
                     await yield_to_event_loop()
                     size = 0
@@ -146,8 +146,8 @@ class LocalClient:
             request.scope.body_bytes = len(encoding.dumps(obj))  # what is large is worked on in a thread
             decoded = request.decode(obj)
             updated = await updating.replace(request.resource, request.scope, decoded, self._write_options)
-            await _give_way_after(updated.record)
-            return request.view.get_object(updated.record)
+            await _give_way_after(updated.object)
+            return request.view.get_object(updated.object)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
@@ -162,7 +162,7 @@ class LocalClient:
             if subresource == "scale":
                 return await subresources.patch_scale(request.resource, request.scope, given, self._write_options)
             write = patching.apply if patch_type is PatchType.APPLY else patching.patch
-            patched = (await write(request.resource, request.scope, given, self._write_options)).record
+            patched = (await write(request.resource, request.scope, given, self._write_options)).object
             await _give_way_after(patched)
             return request.view.get_object(patched)
 
@@ -178,9 +178,9 @@ class LocalClient:
             "deletecollection", kind, Key(selection.namespace, ""), options=list_options
         ) as request:
             listed = await listing.list_page(request.resource, request.scope.namespace, list_options)
-            for record in listed.records:
+            for cached in listed.items:
                 one = RequestScope(
-                    request.scope.user, record.namespace, record.name, user_agent=request.scope.user_agent
+                    request.scope.user, cached.namespace, cached.name, user_agent=request.scope.user_agent
                 )
                 try:
                     await deletion.delete(request.resource, one, delete_options)
@@ -311,7 +311,7 @@ def _to_registry_options(options: DeleteOptions) -> registry_options.DeleteOptio
     )
 
 
-async def _give_way_after(record: CachedObject) -> None:
+async def _give_way_after(cached: CachedObject) -> None:
     """Let others run after a large object: a component may write hundreds of them in one step."""
-    if len(record.tail) > _LARGE_BYTES:
+    if len(cached.tail) > _LARGE_BYTES:
         await yield_to_event_loop()

@@ -75,7 +75,7 @@ class KindView:
 
     def _evict(self) -> None:
         """Drop all objects but the current ones of a watched kind and the last ones, which a watcher may still need."""
-        current = self.resource.collection.records if self.watch_count else {}
+        current = self.resource.collection.objects if self.watch_count else {}
         late = self._first_recent_index()
         self._decoded = {
             record: obj
@@ -135,10 +135,10 @@ class LocalWatch:
         # What is left is taken in the next step: decoding many large objects would keep others waiting.
         while waiting and size < _TAKEN_BYTES_MAX and (not count_max or len(taken) < count_max):
             taken.append(waiting.popleft())
-            size += len(taken[-1].record.tail)
+            size += len(taken[-1].object.tail)
         if self._pending_bytes:  # what was there at the start is not counted
             self._pending_bytes = max(0, self._pending_bytes - size) if waiting else 0
-        return [WatchEvent(_TYPES[event.type], show(event.record)) for event in taken]
+        return [WatchEvent(_TYPES[event.type], show(event.object)) for event in taken]
 
     def _raise_end(self) -> None:
         if self._lagged:
@@ -170,7 +170,7 @@ class LocalWatch:
         self._watch.add(change)
         if not (events := self._watch.take_events()):
             return
-        size = sum([len(one.record.tail) for one in events])
+        size = sum([len(one.object.tail) for one in events])
         if not self._pending or has_room(len(self._pending), self._pending_bytes + size):
             self._pending += events
             self._pending_bytes += size

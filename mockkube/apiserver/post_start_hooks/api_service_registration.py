@@ -44,13 +44,13 @@ class ApiServiceRegistration:
 
     async def start(self) -> None:
         """Create the APIServices, and follow CRDs and APIServices from now on."""
-        storage, definitions = self._api_services, self._crds
+        storage_resource, definitions = self._api_services, self._crds
         self._built_in = {one["metadata"]["name"]: one for one in self._built_in_api_services()}
-        self._existed_at_start = frozenset(record.name for record in storage.collection.records.values())
+        self._existed_at_start = frozenset(cached.name for cached in storage_resource.collection.objects.values())
         names = dict.fromkeys([*self._built_in, *self._existed_at_start])
-        for record in definitions.records.values():
-            names.update(dict.fromkeys(self._names_of_crd(record)))
-        storage.collection.listeners[self._on_change] = None
+        for cached in definitions.objects.values():
+            names.update(dict.fromkeys(self._names_of_crd(cached)))
+        storage_resource.collection.listeners[self._on_change] = None
         definitions.listeners[self._on_crd_change] = None
         await asyncio.gather(*(self._sync_or_enqueue(name) for name in names))
 
@@ -62,13 +62,13 @@ class ApiServiceRegistration:
         except Exception:
             self.queue.add(name)  # where it fails again, for all to see
 
-    def _names_of_crd(self, record: CachedObject, *, served: bool = False) -> list[str]:
+    def _names_of_crd(self, cached: CachedObject, *, served: bool = False) -> list[str]:
         bad = self._registry.dependencies.watch_cache.bad_objects
         return bad.attempt(
             reader_name(self),
             "customresourcedefinitions",
-            record.name,
-            lambda: _api_service_names(record.load(), served=served),
+            cached.name,
+            lambda: _api_service_names(cached.load(), served=served),
             [],
         )
 
@@ -83,14 +83,14 @@ class ApiServiceRegistration:
         self._synced.add(name)
 
     async def _sync(self, name: str, *, synced_before: bool) -> None:
-        wanted, record = self._wanted_api_service(name), self._api_services.get_cached("", name)
+        wanted, cached = self._wanted_api_service(name), self._api_services.get_cached("", name)
         # upstream: APIServices labelled "onstart" are synced once; afterwards users may change or delete them.
         if wanted is not None and _managed_label(wanted) == ON_START and synced_before:
             return
-        if record is None:
+        if cached is None:
             await self._create(wanted)
             return
-        present = record.load()
+        present = cached.load()
         managed = _managed_label(present)
         # Without the label the APIService belongs to a user, for example to register an aggregated server.
         if managed not in (ON_START, ALWAYS):
@@ -124,27 +124,27 @@ class ApiServiceRegistration:
         if name in self._built_in:
             return self._built_in[name]
         version, _, group = name.partition(".")
-        definitions = [record for record in self._crds.records.values() if record.name.endswith(group)]
+        definitions = [cached for cached in self._crds.objects.values() if cached.name.endswith(group)]
         if any(name in self._names_of_crd(one, served=True) for one in definitions):
             return _api_service(group, version, CRD_PRIORITY, ALWAYS)
         return None
 
     def _on_change(self, change: CacheChange) -> None:
-        self.queue.add(change.record.name)
+        self.queue.add(change.object.name)
 
     def _on_crd_change(self, change: CacheChange) -> None:
-        for record in (change.record, change.previous):
-            if record is not None:
-                self.queue.add(*self._names_of_crd(record))
+        for cached in (change.object, change.previous):
+            if cached is not None:
+                self.queue.add(*self._names_of_crd(cached))
         if change.type is ChangeType.DELETED:
-            self._registry.dependencies.watch_cache.bad_objects.forget("customresourcedefinitions", change.record.name)
+            self._registry.dependencies.watch_cache.bad_objects.forget("customresourcedefinitions", change.object.name)
 
     async def _create(self, wanted: Object | None) -> None:
         if wanted is None:
             return
-        storage, scope = self._api_services, RequestScope(APISERVER_USER, user_agent=FIELD_MANAGER)
+        storage_resource, scope = self._api_services, RequestScope(APISERVER_USER, user_agent=FIELD_MANAGER)
         try:
-            await creation.create(storage, scope, storage.decode(wanted, scope, "Ignore"), _OPTIONS)
+            await creation.create(storage_resource, scope, storage_resource.decode(wanted, scope, "Ignore"), _OPTIONS)
         except AlreadyExists:
             return  # another server of this cluster was faster
 
@@ -154,7 +154,7 @@ class ApiServiceRegistration:
         try:
             await deletion.delete(self._api_services, scope, DeleteOptions(uid=metadata["uid"]))
         except (NotFound, Conflict):
-            return  # whoever was faster has caused another look at it
+            return  # another writer changed it; its event queues the key again
 
     async def _update_spec(self, name: str, wanted: Object) -> None:
         scope = RequestScope(APISERVER_USER, name=name, user_agent=FIELD_MANAGER)

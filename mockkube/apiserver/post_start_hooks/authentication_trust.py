@@ -67,19 +67,19 @@ class AuthenticationTrustController:
         return resource
 
     def _on_change(self, change: CacheChange) -> None:
-        if (change.record.namespace, change.record.name) == (NAMESPACE, NAME):
+        if (change.object.namespace, change.object.name) == (NAMESPACE, NAME):
             self.queue.add(NAME)
 
     async def _ensure(self, name: str) -> None:
-        record = self._config_maps.get_cached(NAMESPACE, name)
+        cached = self._config_maps.get_cached(NAMESPACE, name)
         try:
-            if record is None:
+            if cached is None:
                 await self._create()
-            elif self._with_published_data(obj := record.load()) != obj:
+            elif self._with_published_data(obj := cached.load()) != obj:
                 scope = RequestScope(APISERVER_USER, NAMESPACE, name, user_agent=FIELD_MANAGER)
                 await updating.update(self._config_maps, scope, self._with_published_data, _OPTIONS)
         except (NotFound, Conflict, AlreadyExists):
-            return  # whoever was faster has caused another look at it
+            return  # another writer changed it; its event queues the key again
 
     async def _create(self) -> None:
         scope = RequestScope(APISERVER_USER, NAMESPACE, user_agent=FIELD_MANAGER)

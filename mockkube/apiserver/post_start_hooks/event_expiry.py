@@ -54,35 +54,35 @@ class EventExpiry:
         now, written_before = self._dependencies.clock.monotonic(), 0
         while self._revision_times and self._revision_times[0][0] <= now - TTL_SECONDS:
             written_before = self._revision_times.popleft()[1]
-        for record in tuple(self._collection.records.values()):
-            revision, expires_at = self._initial_expiries.get(record.key, (0, 0.0))
-            is_expired = expires_at <= now if revision == record.revision else record.revision <= written_before
+        for cached in tuple(self._collection.objects.values()):
+            revision, expires_at = self._initial_expiries.get(cached.key, (0, 0.0))
+            is_expired = expires_at <= now if revision == cached.revision else cached.revision <= written_before
             if is_expired:
-                await self._delete(record)
+                await self._delete(cached)
         self._initial_expiries = {key: found for key, found in self._initial_expiries.items() if found[1] > now}
 
     async def _read_initial_expiries(self) -> None:
         """Compute from the stored events when they expire."""
         now, monotonic = self._dependencies.clock.now(), self._dependencies.clock.monotonic()
-        for number, record in enumerate(tuple(self._collection.records.values())):
-            age = (now - _last_write_time(record, now)).total_seconds()
-            self._initial_expiries[record.key] = (record.revision, monotonic - max(age, 0) + TTL_SECONDS)
+        for number, cached in enumerate(tuple(self._collection.objects.values())):
+            age = (now - _last_write_time(cached, now)).total_seconds()
+            self._initial_expiries[cached.key] = (cached.revision, monotonic - max(age, 0) + TTL_SECONDS)
             if number % _EVENTS_PER_TURN == _EVENTS_PER_TURN - 1:
                 await yield_to_event_loop()
 
-    async def _delete(self, record: CachedObject) -> None:
+    async def _delete(self, cached: CachedObject) -> None:
         try:
             # No admission and no finalizers: upstream it is etcd that deletes expired events.
-            await self._dependencies.store.delete(record.key, expected=record.revision)
+            await self._dependencies.store.delete(cached.key, expected=cached.revision)
         except store_errors.Conflict:
             return  # it has been written again, or another server was faster
 
 
-def _last_write_time(record: CachedObject, now: datetime) -> datetime:
+def _last_write_time(cached: CachedObject, now: datetime) -> datetime:
     """Return when an event was last written; `now` if that cannot be read."""
     try:
-        metadata: ReadOnlyObject = record.load()["metadata"]
+        metadata: ReadOnlyObject = cached.load()["metadata"]
         times = [metadata["creationTimestamp"], *(one.get("time") for one in metadata.get("managedFields") or ())]
         return max(parse_time(time) for time in times if time)
-    except Exception:  # whatever lies in the store
+    except Exception:  # stored objects may be malformed
         return now

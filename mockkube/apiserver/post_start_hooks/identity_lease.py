@@ -64,28 +64,28 @@ class IdentityLease:
 
     async def delete_expired(self) -> None:
         """Delete the leases of servers that have expired."""
-        storage = self._leases
-        for record in tuple(storage.collection.range(storage.key(NAMESPACE, ""))):
-            if record.labels.get(IDENTITY_LABEL) == _COMPONENT and self._is_expired(record):
+        storage_resource = self._leases
+        for cached in tuple(storage_resource.collection.range(storage_resource.key(NAMESPACE, ""))):
+            if cached.labels.get(IDENTITY_LABEL) == _COMPONENT and self._is_expired(cached):
                 try:
-                    scope = RequestScope(APISERVER_USER, NAMESPACE, record.name, user_agent=FIELD_MANAGER)
-                    await deletion.delete(storage, scope, DeleteOptions())
+                    scope = RequestScope(APISERVER_USER, NAMESPACE, cached.name, user_agent=FIELD_MANAGER)
+                    await deletion.delete(storage_resource, scope, DeleteOptions())
                 except NotFound:
                     continue
 
-    def _is_expired(self, record: CachedObject) -> bool:
-        services = self._registry.dependencies
-        ask = partial(is_expired, record.load(), services.clock.now())
-        return services.watch_cache.bad_objects.attempt(
-            "IdentityLease", "leases", record.display_name, ask, otherwise=False
+    def _is_expired(self, cached: CachedObject) -> bool:
+        dependencies = self._registry.dependencies
+        ask = partial(is_expired, cached.load(), dependencies.clock.now())
+        return dependencies.watch_cache.bad_objects.attempt(
+            "IdentityLease", "leases", cached.display_name, ask, otherwise=False
         )
 
     async def run_renewal(self) -> None:
         """Renew the lease until cancelled."""
-        services = self._registry.dependencies
+        dependencies = self._registry.dependencies
         while True:
             await self._try(self.renew)
-            await services.clock.sleep(RENEW_SECONDS * (1 + services.random.generator.random() * _JITTER))
+            await dependencies.clock.sleep(RENEW_SECONDS * (1 + dependencies.random.generator.random() * _JITTER))
 
     async def run_garbage_collection(self) -> None:
         """Delete expired leases until cancelled."""
@@ -118,10 +118,10 @@ class IdentityLease:
         except AlreadyExists:
             return  # the next renewal finds it
 
-    async def _try(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def _try(self, call: Callable[[], Awaitable[None]]) -> None:
         """Call the function; log an error, as the next period tries again."""
         try:
-            await act()
+            await call()
         except (ApiError, store_errors.Unavailable) as error:
             _LOG.warning("lease %s: %s", self._name, error)
         except Exception as error:

@@ -45,14 +45,14 @@ class IPAddressController:
         services.listeners[self._on_service_change] = None
         addresses.listeners[self._on_address_change] = None
         self._registry.dependencies.on_service_stored = self.sync_service
-        for record in tuple(services.records.values()):
+        for cached in tuple(services.objects.values()):
             try:
-                await self._repair_service(record.display_name)
+                await self._repair_service(cached.display_name)
             except ApiError:
                 raise
             except Exception:
-                self.service_queue.add(record.display_name)  # where it fails again, for all to see
-        self.address_queue.add(*(record.name for record in addresses.records.values()))
+                self.service_queue.add(cached.display_name)  # where it fails again, for all to see
+        self.address_queue.add(*(cached.name for cached in addresses.objects.values()))
 
     def stop(self) -> None:
         """Stop following services and addresses."""
@@ -76,18 +76,18 @@ class IPAddressController:
 
     def _on_service_change(self, change: CacheChange) -> None:
         if change.type is not ChangeType.DELETED:
-            self.service_queue.add(f"{change.record.namespace}/{change.record.name}")
+            self.service_queue.add(f"{change.object.namespace}/{change.object.name}")
 
     def _on_address_change(self, change: CacheChange) -> None:
-        parent = _parent_ref(change.record.load())
+        parent = _parent_ref(change.object.load())
         if change.type is not ChangeType.DELETED:
-            self.address_queue.add(change.record.name)
+            self.address_queue.add(change.object.name)
         elif parent.get("resource") == "services":
             self.service_queue.add(f"{parent.get('namespace', '')}/{parent['name']}")
 
     def _load_service(self, namespace: str, name: str) -> Object | None:
-        record = self._storage_resource("", "services").get_cached(namespace, name)
-        return None if record is None else record.load()
+        cached = self._storage_resource("", "services").get_cached(namespace, name)
+        return None if cached is None else cached.load()
 
     async def _repair_service(self, key: str) -> None:
         """Create or replace IPAddresses that are missing or wrong for a service."""
@@ -96,8 +96,8 @@ class IPAddressController:
         service = self._load_service(namespace, name)
         for address in _cluster_ips(service):
             assert service is not None
-            record = self._storage_resource(*IP_ADDRESSES).get_cached("", address)
-            present = None if record is None else record.load()
+            cached = self._storage_resource(*IP_ADDRESSES).get_cached("", address)
+            present = None if cached is None else cached.load()
             if present is None:
                 await self._create(address, service)
             elif self._is_wrong(present, service):
@@ -118,8 +118,8 @@ class IPAddressController:
 
     async def _delete_orphan(self, address: str) -> None:
         """Delete an IPAddress whose service is missing, or does not use it."""
-        record = self._storage_resource(*IP_ADDRESSES).get_cached("", address)
-        present = None if record is None else record.load()
+        cached = self._storage_resource(*IP_ADDRESSES).get_cached("", address)
+        present = None if cached is None else cached.load()
         if present is None or _labels(present).get(MANAGED_BY_LABEL) != ALLOCATOR:
             return
         parent = _parent_ref(present)
@@ -137,15 +137,15 @@ class IPAddressController:
             await self._delete(address)
 
     async def _create(self, address: str, service: ReadOnlyObject) -> None:
-        storage, scope = self._storage_resource(*IP_ADDRESSES), RequestScope(APISERVER_USER, user_agent=FIELD_MANAGER)
+        storage_resource = self._storage_resource(*IP_ADDRESSES)
+        scope = RequestScope(APISERVER_USER, user_agent=FIELD_MANAGER)
         metadata = {"name": address, "labels": _wanted_labels(address)}
         obj = {"metadata": metadata, "spec": {"parentRef": _make_parent_ref(service)}}
         try:
-            await creation.create(storage, scope, storage.decode(obj, scope, "Ignore"), _OPTIONS)
+            await creation.create(storage_resource, scope, storage_resource.decode(obj, scope, "Ignore"), _OPTIONS)
         except AlreadyExists:
-            await (
-                self._registry.dependencies.watch_cache.wait_until_fresh()
-            )  # somebody was faster; whoever waits for it is to see it
+            # Another server created it; this one must see it before it looks again.
+            await self._registry.dependencies.watch_cache.wait_until_fresh()
 
     async def _delete(self, address: str) -> None:
         try:

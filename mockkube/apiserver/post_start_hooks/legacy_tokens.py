@@ -52,9 +52,9 @@ class LegacyTokenController:
         )
         secrets.listeners[self._on_secret_change] = None
         accounts.listeners[self._on_account_change] = None
-        for record in secrets.records.values():
-            if record.fields.get("type") == TOKEN_SECRET_TYPE:
-                self.secret_queue.add(f"{record.namespace}/{record.name}")
+        for cached in secrets.objects.values():
+            if cached.fields.get("type") == TOKEN_SECRET_TYPE:
+                self.secret_queue.add(f"{cached.namespace}/{cached.name}")
 
     def stop(self) -> None:
         """Stop following secrets and service accounts."""
@@ -63,9 +63,9 @@ class LegacyTokenController:
 
     def record_use(self, namespace: str, name: str) -> None:
         """Queue recording that the token of a secret was used today."""
-        record = self._storage_resource("secrets").get_cached(namespace, name)
+        cached = self._storage_resource("secrets").get_cached(namespace, name)
         # The label holds a date, so each secret is written at most once a day.
-        if record is not None and record.labels.get(LAST_USED_LABEL) != self._today():
+        if cached is not None and cached.labels.get(LAST_USED_LABEL) != self._today():
             self.use_queue.add(f"{namespace}/{name}")
 
     def _storage_resource(self, plural: str) -> Resource:
@@ -77,32 +77,32 @@ class LegacyTokenController:
         return f"{self._registry.dependencies.clock.now():%Y-%m-%d}"
 
     def _on_secret_change(self, change: CacheChange) -> None:
-        record = change.record
-        if record.fields.get("type") != TOKEN_SECRET_TYPE:
+        cached = change.object
+        if cached.fields.get("type") != TOKEN_SECRET_TYPE:
             return
         if change.type is ChangeType.DELETED:
-            account = _account_ref(record.load())
-            self.reference_queue.add(_SecretReference(record.namespace, record.name, account))
+            account = _account_ref(cached.load())
+            self.reference_queue.add(_SecretReference(cached.namespace, cached.name, account))
         else:
-            self.secret_queue.add(f"{record.namespace}/{record.name}")
+            self.secret_queue.add(f"{cached.namespace}/{cached.name}")
 
     def _on_account_change(self, change: CacheChange) -> None:
         if change.type is ChangeType.DELETED:
-            self.secret_queue.add(*self._find_secrets(change.record.namespace, change.record.name))
+            self.secret_queue.add(*self._find_secrets(change.object.namespace, change.object.name))
 
     def _find_secrets(self, namespace: str, account: str) -> Iterator[str]:
         secrets = self._storage_resource("secrets")
-        for record in secrets.collection.range(secrets.key(namespace, "")):
-            if record.fields.get("type") == TOKEN_SECRET_TYPE and _names_account(record, account):
-                yield f"{namespace}/{record.name}"
+        for cached in secrets.collection.range(secrets.key(namespace, "")):
+            if cached.fields.get("type") == TOKEN_SECRET_TYPE and _names_account(cached, account):
+                yield f"{namespace}/{cached.name}"
 
     async def _sync_secret(self, key: str) -> None:
         """Fill the secret, or delete it if its service account is gone."""
         namespace, _, name = key.partition("/")
-        record = self._storage_resource("secrets").get_cached(namespace, name)
-        if record is None:
+        cached = self._storage_resource("secrets").get_cached(namespace, name)
+        if cached is None:
             return
-        secret = record.load()
+        secret = cached.load()
         wanted = _account_ref(secret)
         if not wanted.name:
             return
@@ -150,8 +150,8 @@ class LegacyTokenController:
 
     async def _remove_reference(self, reference: "_SecretReference") -> None:
         """Remove a deleted secret from the list of its service account."""
-        record = self._storage_resource("serviceaccounts").get_cached(reference.namespace, reference.account.name)
-        account = None if record is None else record.load()
+        cached = self._storage_resource("serviceaccounts").get_cached(reference.namespace, reference.account.name)
+        account = None if cached is None else cached.load()
         if account is None or reference.account.uid not in ("", account["metadata"]["uid"]):
             return
         kept = [one for one in account.get("secrets") or () if one.get("name") != reference.secret]
@@ -161,11 +161,11 @@ class LegacyTokenController:
     async def _update(self, plural: str, obj: Object) -> None:
         metadata = obj["metadata"]
         scope = RequestScope(_CONTROLLER_USER, metadata["namespace"], metadata["name"], user_agent=_MANAGER_NAME)
-        storage = self._storage_resource(plural)
+        storage_resource = self._storage_resource(plural)
         try:
-            await updating.replace(storage, scope, storage.decode(obj, scope, "Ignore"), _OPTIONS)
+            await updating.replace(storage_resource, scope, storage_resource.decode(obj, scope, "Ignore"), _OPTIONS)
         except (NotFound, Conflict):
-            return  # whoever was faster has caused another look at it
+            return  # another writer changed it; its event queues the key again
 
     async def _label_last_use(self, key: str) -> None:
         """Label the secret with the date of its last use."""
@@ -203,8 +203,8 @@ class _SecretReference:
     account: _AccountRef
 
 
-def _names_account(record: CachedObject, account: str) -> bool:
-    annotations = (record.load().get("metadata") or {}).get("annotations")
+def _names_account(cached: CachedObject, account: str) -> bool:
+    annotations = (cached.load().get("metadata") or {}).get("annotations")
     return isinstance(annotations, dict) and annotations.get(SERVICE_ACCOUNT_NAME_ANNOTATION) == account
 
 

@@ -52,8 +52,8 @@ class NamespaceDefaults:
 
     async def sync(self, namespace: str) -> None:
         """Create what an active namespace lacks, and update the certificate."""
-        record = self._storage_resource("namespaces").get_cached("", namespace)
-        if record is None or record.fields.get("status.phase") != "Active":
+        cached = self._storage_resource("namespaces").get_cached("", namespace)
+        if cached is None or cached.fields.get("status.phase") != "Active":
             return
         if self._storage_resource("serviceaccounts").get_cached(namespace, DEFAULT_ACCOUNT) is None:
             await self._create(
@@ -68,15 +68,15 @@ class NamespaceDefaults:
             self._storage_resource("serviceaccounts").collection,
         )
         maps = self._storage_resource("configmaps").collection
-        self._pending.update((record.name, None) for record in namespaces.records.values())
+        self._pending.update((cached.name, None) for cached in namespaces.objects.values())
         self._wake.set()
         self._is_running = True
-        heeded: tuple[tuple[Collection, ChangeListener], ...] = (
+        listeners: tuple[tuple[Collection, ChangeListener], ...] = (
             (namespaces, self._on_namespace_change),
             (accounts, self._on_account_change),
             (maps, self._on_config_map_change),
         )
-        for collection, listener in heeded:
+        for collection, listener in listeners:
             collection.listeners[listener] = None
         try:
             while True:
@@ -84,7 +84,7 @@ class NamespaceDefaults:
                 await self.step()
         finally:
             self._is_running = False
-            for collection, listener in heeded:
+            for collection, listener in listeners:
                 del collection.listeners[listener]
 
     def is_ready(self) -> bool:
@@ -107,7 +107,7 @@ class NamespaceDefaults:
                 _LOG.warning("namespace %s: %s", namespace, error)
             except Exception as error:  # what is stored in one namespace must not take the server down
                 self._registry.dependencies.watch_cache.bad_objects.record_failure(
-                    "Accounts", "namespaces", namespace, error
+                    "NamespaceDefaults", "namespaces", namespace, error
                 )
         if not self._pending:
             self._wake.clear()
@@ -118,16 +118,16 @@ class NamespaceDefaults:
 
     def _on_namespace_change(self, change: CacheChange) -> None:
         if change.type is not ChangeType.DELETED:
-            self._enqueue(change.record.name)
+            self._enqueue(change.object.name)
 
     def _on_account_change(self, change: CacheChange) -> None:
         # Only deletions matter: the contents of a service account belong to its users.
-        if change.type is ChangeType.DELETED and change.record.name == DEFAULT_ACCOUNT:
-            self._enqueue(change.record.namespace)
+        if change.type is ChangeType.DELETED and change.object.name == DEFAULT_ACCOUNT:
+            self._enqueue(change.object.namespace)
 
     def _on_config_map_change(self, change: CacheChange) -> None:
-        if change.type is not ChangeType.ADDED and change.record.name == ROOT_CA:
-            self._enqueue(change.record.namespace)
+        if change.type is not ChangeType.ADDED and change.object.name == ROOT_CA:
+            self._enqueue(change.object.namespace)
 
     def _storage_resource(self, plural: str) -> Resource:
         resource = self._registry.find_storage_resource("", plural)
@@ -135,12 +135,12 @@ class NamespaceDefaults:
         return resource
 
     async def _publish_root_ca(self, namespace: str) -> None:
-        record = self._storage_resource("configmaps").get_cached(namespace, ROOT_CA)
+        cached = self._storage_resource("configmaps").get_cached(namespace, ROOT_CA)
         data = {"ca.crt": self._authority}
-        if record is None:
+        if cached is None:
             metadata = {"name": ROOT_CA, "annotations": {_DESCRIPTION_ANNOTATION: _DESCRIPTION_TEXT}}
             await self._create("configmaps", _PUBLISHER, namespace, {"metadata": metadata, "data": data})
-        elif _is_outdated(record, data):
+        elif _is_outdated(cached, data):
             await self._update_root_ca(namespace, data)
 
     async def _create(self, plural: str, user: User, namespace: str, obj: Object) -> None:
@@ -163,10 +163,10 @@ class NamespaceDefaults:
         try:
             await updating.update(self._storage_resource("configmaps"), scope, correct, _OPTIONS)
         except (NotFound, Conflict):
-            return  # whoever took it away or changed it has caused another look at it
+            return  # another writer changed it; its event queues the namespace again
 
 
-def _is_outdated(record: CachedObject, data: Object) -> bool:
-    obj = record.load()
+def _is_outdated(cached: CachedObject, data: Object) -> bool:
+    obj = cached.load()
     described = (obj["metadata"].get("annotations") or {}).get(_DESCRIPTION_ANNOTATION)
     return obj.get("data", {}) != data or not described

@@ -62,10 +62,10 @@ class StoreMaintenance:
         """Fetch what other processes have committed."""
         await self._store.poll()
 
-    async def _run_every(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
+    async def _run_every(self, seconds: float, call: Callable[[], Awaitable[None]]) -> None:
         while True:
             await self._clock.sleep(seconds)
-            await self._try(act, seconds)
+            await self._try(call, seconds)
 
     async def _compact_when_needed(self) -> None:
         while True:
@@ -73,8 +73,8 @@ class StoreMaintenance:
             self._needs_compaction.clear()
             await self._try(self.compact, COMPACT_SECONDS)
 
-    async def _try(self, act: Callable[[], Awaitable[None]], seconds: float) -> None:
+    async def _try(self, call: Callable[[], Awaitable[None]], seconds: float) -> None:
         try:
-            await act()
+            await call()
         except store_errors.Unavailable as error:
             _LOG.warning("the store does not answer, next try in %.0f s: %s", seconds, error)

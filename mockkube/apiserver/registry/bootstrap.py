@@ -179,8 +179,8 @@ class _ConditionReport:
 async def _apply_condition(registry: Registry, report: _ConditionReport) -> None:
     """Write a condition to an object that has no conditions yet."""
     resource = registry.find_by_kind(report.api_version, report.kind)
-    record = resource.get_cached("", report.name) if resource is not None else None
-    if resource is None or record is None or (record.load().get("status") or {}).get("conditions"):
+    cached = resource.get_cached("", report.name) if resource is not None else None
+    if resource is None or cached is None or (cached.load().get("status") or {}).get("conditions"):
         return
     status = report.to_status(render_time(registry.dependencies.clock.now()))
     # Server-side apply makes the reporter the manager of the condition, as upstream's controllers are.

@@ -84,102 +84,107 @@ def _prepare_metadata(resource: Resource, scope: RequestScope, obj: Object) -> N
 async def _try_create(
     resource: Resource, scope: RequestScope, obj: Object, options: WriteOptions, *, generate_name: str = ""
 ) -> CachedObject:
-    services, storage = resource.dependencies, resource.storage_resource
+    dependencies, storage_resource = resource.dependencies, resource.storage_resource
     new = resource.to_storage_version(obj)
     metadata = new["metadata"]
-    metadata["uid"] = services.random.new_uid()
-    metadata["creationTimestamp"] = render_time(services.clock.now())
+    metadata["uid"] = dependencies.random.new_uid()
+    metadata["creationTimestamp"] = render_time(dependencies.clock.now())
     request = AdmissionAttributes(Operation.CREATE, resource, scope, new, None, dry_run=options.dry_run)
-    await resource.run_with_conversions(partial(services.admission.admit, request), scope.body_bytes)
-    await services.admission.admit_async(request)
+    await resource.run_with_conversions(partial(dependencies.admission.admit, request), scope.body_bytes)
+    await dependencies.admission.admit_async(request)
     if generate_name:
         # Named after mutating admission, as upstream: webhooks see an empty name with generateName.
-        request.new["metadata"]["name"] = generate_name[:_GENERATE_NAME_LENGTH_MAX] + services.random.new_suffix()
-    return await insert(storage, scope, request, options)
+        request.new["metadata"]["name"] = generate_name[:_GENERATE_NAME_LENGTH_MAX] + dependencies.random.new_suffix()
+    return await insert(storage_resource, scope, request, options)
 
 
 async def insert(
-    storage: Resource, scope: RequestScope, request: AdmissionAttributes, options: WriteOptions
+    storage_resource: Resource, scope: RequestScope, request: AdmissionAttributes, options: WriteOptions
 ) -> CachedObject:
     """Prepare, validate and store the admitted object of the request."""
-    services, strategy = storage.dependencies, request.resource.strategy
+    dependencies, strategy = storage_resource.dependencies, request.resource.strategy
     new = request.obj
     assert new is not None
-    context = storage.strategy_context(user=scope.user if strategy.records_requester else None)
+    context = storage_resource.strategy_context(user=scope.user if strategy.records_requester else None)
     # Cluster IPs are chosen before validation, which checks them like addresses that the client chose.
-    reserved = services.service_ip_allocator.allocate(storage, new, None, dry_run=options.dry_run)
+    reserved = dependencies.service_ip_allocator.allocate(storage_resource, new, None, dry_run=options.dry_run)
     try:
         strategy.prepare_for_create(new, context)
-        await services.heavy_work.run(scope.body_bytes, partial(_validate, storage, strategy, context, scope, new))
-        await request.resource.run_with_conversions(partial(services.admission.validate, request), scope.body_bytes)
+        await dependencies.heavy_work.run(
+            scope.body_bytes, partial(_validate, storage_resource, strategy, context, scope, new)
+        )
+        await request.resource.run_with_conversions(partial(dependencies.admission.validate, request), scope.body_bytes)
         # Quota is charged last, so that an object that is rejected for another reason uses none.
-        await services.admission.validate_async(request)
-        return await _store(storage, await request.resource.convert_for_storing(new), dry_run=options.dry_run)
+        await dependencies.admission.validate_async(request)
+        return await _store(storage_resource, await request.resource.convert_for_storing(new), dry_run=options.dry_run)
     finally:
         reserved.release()  # a stored service holds its addresses through the collection
 
 
 def _validate(
-    storage: Resource, strategy: Strategy, context: StrategyContext, scope: RequestScope, new: Object
+    storage_resource: Resource, strategy: Strategy, context: StrategyContext, scope: RequestScope, new: Object
 ) -> None:
     """Raise Invalid or add warnings, and bring the object into its canonical form."""
     errors = strategy.validate(new, context)
     metadata_errors = validate_metadata(
-        new, strategy.validate_name, storage.kind.namespaced, native=strategy.requires_qualified_finalizers
+        new, strategy.validate_name, storage_resource.kind.namespaced, native=strategy.requires_qualified_finalizers
     )
     if errors or metadata_errors:
-        raise Invalid(storage.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
+        raise Invalid(storage_resource.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
     scope.warn(strategy.warnings_on_create(new, context))
     strategy.canonicalize(new)
 
 
-async def _store(storage: Resource, new: Object, *, dry_run: bool) -> CachedObject:
+async def _store(storage_resource: Resource, new: Object, *, dry_run: bool) -> CachedObject:
     """Write the object to the store, or only check for its name in a dry run."""
     metadata = new["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
-    key = storage.key(namespace, name)
+    key = storage_resource.key(namespace, name)
     if dry_run:
-        if (existing := storage.collection.records.get(key)) is not None:
-            raise _already_exists(storage, existing, name)
-        return _to_cached_object(storage, new)
+        if (existing := storage_resource.collection.objects.get(key)) is not None:
+            raise _already_exists(storage_resource, existing, name)
+        return _to_cached_object(storage_resource, new)
     _check_version(metadata.pop("resourceVersion", ""))
-    services = storage.dependencies
+    dependencies = storage_resource.dependencies
     try:
-        entry = await services.store.create(key, await storage.encode_for_store(new))
+        entry = await dependencies.store.create(key, await storage_resource.encode_for_store(new))
     except store_errors.Conflict as conflict:
         raise _already_exists(
-            storage, storage.decode_entry(conflict.current) if conflict.current else None, name
+            storage_resource, storage_resource.decode_entry(conflict.current) if conflict.current else None, name
         ) from conflict
     # Clients may read their own write from the cache as soon as this request is answered.
-    await services.watch_cache.wait_until_at(entry.revision)
+    await dependencies.watch_cache.wait_until_at(entry.revision)
     # differs: upstream creates service account and root CA shortly after the namespace. Here they exist before the
     # creation is answered, so that a test can create pods immediately.
-    if services.on_namespace_created is not None and (storage.group, storage.plural) == ("", "namespaces"):
-        await services.on_namespace_created(name)
-    if services.on_crd_created is not None and (storage.group, storage.plural) == CRDS:
-        await services.on_crd_created(name)
-    if services.on_service_stored is not None and (storage.group, storage.plural) == SERVICES:
-        await services.on_service_stored(new, None)
-    return find_written(storage, entry)
+    if dependencies.on_namespace_created is not None and (storage_resource.group, storage_resource.plural) == (
+        "",
+        "namespaces",
+    ):
+        await dependencies.on_namespace_created(name)
+    if dependencies.on_crd_created is not None and (storage_resource.group, storage_resource.plural) == CRDS:
+        await dependencies.on_crd_created(name)
+    if dependencies.on_service_stored is not None and (storage_resource.group, storage_resource.plural) == SERVICES:
+        await dependencies.on_service_stored(new, None)
+    return find_written(storage_resource, entry)
 
 
-def _already_exists(storage: Resource, existing: CachedObject | None, name: str) -> AlreadyExists:
+def _already_exists(storage_resource: Resource, existing: CachedObject | None, name: str) -> AlreadyExists:
     """Return the AlreadyExists error for a name that is in use."""
-    error = AlreadyExists.for_object(storage.group, storage.plural, name)
+    error = AlreadyExists.for_object(storage_resource.group, storage_resource.plural, name)
     if existing is not None and existing.load()["metadata"].get("deletionTimestamp"):
         return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
     return error
 
 
-def find_written(storage: Resource, entry: Entry) -> CachedObject:
+def find_written(storage_resource: Resource, entry: Entry) -> CachedObject:
     """Return the cached object of an entry just written, even if a later write replaced it in the cache."""
-    record = storage.collection.records.get(entry.key)
-    if record is not None and record.revision == entry.revision:
-        return record
-    for change in reversed(storage.collection.history):
+    cached = storage_resource.collection.objects.get(entry.key)
+    if cached is not None and cached.revision == entry.revision:
+        return cached
+    for change in reversed(storage_resource.collection.history):
         if change.revision == entry.revision:
-            return change.record
-    return storage.decode_entry(entry)  # large objects are not remembered for long
+            return change.object
+    return storage_resource.decode_entry(entry)  # large objects are not remembered for long
 
 
 def _check_version(given: str) -> None:
@@ -189,16 +194,23 @@ def _check_version(given: str) -> None:
         raise error_without_reason(500, "resourceVersion should not be set on objects to be created")
 
 
-def dry_run_result(storage: Resource, new: Object, revision: int = 0) -> CachedObject:
+def dry_run_result(storage_resource: Resource, new: Object, revision: int = 0) -> CachedObject:
     """Return the result of a dry run: the object with the resourceVersion it has now, if any."""
     metadata = new["metadata"]
     metadata.pop("resourceVersion", None)
     if revision:
         metadata["resourceVersion"] = str(revision)
-    return _to_cached_object(storage, new)
+    return _to_cached_object(storage_resource, new)
 
 
-def _to_cached_object(storage: Resource, new: Object) -> CachedObject:
+def _to_cached_object(storage_resource: Resource, new: Object) -> CachedObject:
     """Return an object as a CachedObject without a key."""
     metadata, body = new["metadata"], encoding.dumps(encoding.order_fields(new))
-    return CachedObject("", metadata["name"], metadata.get("namespace", ""), 0, storage.head, body[len(storage.head) :])
+    return CachedObject(
+        "",
+        metadata["name"],
+        metadata.get("namespace", ""),
+        0,
+        storage_resource.head,
+        body[len(storage_resource.head) :],
+    )

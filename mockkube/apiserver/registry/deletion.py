@@ -48,73 +48,81 @@ _JOB_ORPHAN_WARNING: Final = (
 class DeletionResult:
     """Result of a deletion: the object or a Status, and whether the object is gone."""
 
-    record: CachedObject | None
+    object: CachedObject | None
     status: Object | None
     is_gone: bool
 
 
 async def delete(resource: Resource, scope: RequestScope, options: DeleteOptions) -> DeletionResult:
     """Delete one object, now or after its grace period and finalizers."""
-    storage = resource.storage_resource
+    storage_resource = resource.storage_resource
     # The cache may lag behind a creation that another server has just answered.
-    if storage.get_cached(scope.namespace, scope.name) is None:
-        await storage.dependencies.watch_cache.wait_until_fresh()
+    if storage_resource.get_cached(scope.namespace, scope.name) is None:
+        await storage_resource.dependencies.watch_cache.wait_until_fresh()
     while True:
-        record = storage.get_cached(scope.namespace, scope.name)
-        if record is None:
+        cached = storage_resource.get_cached(scope.namespace, scope.name)
+        if cached is None:
             raise NotFound.for_object(resource.group, resource.plural, scope.name)
         # Upstream rejects this in the registry of priority classes, whatever the authorizer and admission say.
-        if (storage.group, storage.plural) == _PRIORITY_CLASSES and scope.name in _SYSTEM_CLASSES:
+        if (storage_resource.group, storage_resource.plural) == _PRIORITY_CLASSES and scope.name in _SYSTEM_CLASSES:
             why = "this is a system priority class and cannot be deleted"
             raise Forbidden.for_object(resource.group, resource.plural, scope.name, why)
         try:
-            return await _try_delete(resource, scope, record, options)
+            return await _try_delete(resource, scope, cached, options)
         # Another write came first. Preconditions and admission apply to the new state, so everything is repeated.
         except store_errors.Conflict as conflict:
-            await storage.dependencies.watch_cache.wait_until_at(revision_of_conflict(conflict, storage))
+            await storage_resource.dependencies.watch_cache.wait_until_at(
+                revision_of_conflict(conflict, storage_resource)
+            )
 
 
-def revision_of_conflict(conflict: store_errors.Conflict, storage: Resource) -> int:
+def revision_of_conflict(conflict: store_errors.Conflict, storage_resource: Resource) -> int:
     """Return the revision the cache must reach to show the write that caused a conflict."""
-    return conflict.current.revision if conflict.current else storage.dependencies.store.revision
+    return conflict.current.revision if conflict.current else storage_resource.dependencies.store.revision
 
 
 async def _try_delete(
-    resource: Resource, scope: RequestScope, record: CachedObject, options: DeleteOptions
+    resource: Resource, scope: RequestScope, cached: CachedObject, options: DeleteOptions
 ) -> DeletionResult:
     """Check, admit and delete one state of the object; raise Conflict if it has changed meanwhile."""
-    storage = resource.storage_resource
-    (record,) = await resource.convert_all_for_reading((record,))
-    old = record.load()
+    storage_resource = resource.storage_resource
+    (cached,) = await resource.convert_all_for_reading((cached,))
+    old = cached.load()
     # Namespaces and CRDs have a REST implementation of their own upstream, with other texts.
-    if (storage.group, storage.plural) in (("", "namespaces"), CRDS):
+    if (storage_resource.group, storage_resource.plural) in (("", "namespaces"), CRDS):
         _check_namespace_preconditions(resource, scope, old, options)
     else:
         _check_preconditions(resource, scope, old, options)
     request = AdmissionAttributes(Operation.DELETE, resource, scope, None, old, dry_run=options.dry_run)
-    await resource.run_with_conversions(partial(storage.dependencies.admission.admit, request), len(record.tail))
-    await storage.dependencies.admission.admit_async(request)
-    await resource.run_with_conversions(partial(storage.dependencies.admission.validate, request), len(record.tail))
-    await storage.dependencies.admission.validate_async(request)
-    if (storage.group, storage.plural) in _ORPHANS_BY_DEFAULT:
+    await resource.run_with_conversions(
+        partial(storage_resource.dependencies.admission.admit, request), len(cached.tail)
+    )
+    await storage_resource.dependencies.admission.admit_async(request)
+    await resource.run_with_conversions(
+        partial(storage_resource.dependencies.admission.validate, request), len(cached.tail)
+    )
+    await storage_resource.dependencies.admission.validate_async(request)
+    if (storage_resource.group, storage_resource.plural) in _ORPHANS_BY_DEFAULT:
         options = replace(options, orphans_by_default=True)
-        if storage.plural == "jobs" and options.propagation is None and options.orphan_dependents is None:
+        if storage_resource.plural == "jobs" and options.propagation is None and options.orphan_dependents is None:
             scope.warn([_JOB_ORPHAN_WARNING])
-    return await _delete_admitted(resource, record, old, options)
+    return await _delete_admitted(resource, cached, old, options)
 
 
 async def _delete_admitted(
-    resource: Resource, record: CachedObject, old: ReadOnlyObject, options: DeleteOptions
+    resource: Resource, cached: CachedObject, old: ReadOnlyObject, options: DeleteOptions
 ) -> DeletionResult:
     """Store what the admitted deletion makes of the object, or remove it."""
-    storage = resource.storage_resource
-    new, gone = before_delete(storage, record.load(), options)
+    storage_resource = resource.storage_resource
+    new, gone = before_delete(storage_resource, cached.load(), options)
     # Finalizers and deletion timestamp are written even if the object is removed right after: watchers see both.
     if new != old:
-        record = await _update(storage, record, await resource.convert_for_storing(new), dry_run=options.dry_run)
+        cached = await _update(
+            storage_resource, cached, await resource.convert_for_storing(new), dry_run=options.dry_run
+        )
     if not gone:
-        return DeletionResult(record, None, is_gone=False)
-    return await _remove(resource, record, dry_run=options.dry_run)
+        return DeletionResult(cached, None, is_gone=False)
+    return await _remove(resource, cached, dry_run=options.dry_run)
 
 
 def _check_preconditions(resource: Resource, scope: RequestScope, old: ReadOnlyObject, options: DeleteOptions) -> None:
@@ -161,13 +169,13 @@ def _before_delete_namespace(obj: Object, options: DeleteOptions, now: datetime)
     return obj, not pending and not obj.get("spec", {}).get("finalizers")
 
 
-def before_delete(storage: Resource, obj: Object, options: DeleteOptions) -> tuple[Object, bool]:
+def before_delete(storage_resource: Resource, obj: Object, options: DeleteOptions) -> tuple[Object, bool]:
     """Return the object as the deletion leaves it, and whether it can be removed immediately."""
     # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, rest/delete.go
-    metadata, now = obj["metadata"], storage.dependencies.clock.now()
-    if (storage.group, storage.plural) == ("", "namespaces"):
+    metadata, now = obj["metadata"], storage_resource.dependencies.clock.now()
+    if (storage_resource.group, storage_resource.plural) == ("", "namespaces"):
         return _before_delete_namespace(obj, options, now)
-    if (storage.group, storage.plural) == CRDS and "deletionTimestamp" not in metadata:
+    if (storage_resource.group, storage_resource.plural) == CRDS and "deletionTimestamp" not in metadata:
         return mark_for_deletion(obj, render_time(now)), False
     requested = options.grace_seconds
     # API: a negative grace period means 1 second, since 0 would delete immediately.
@@ -180,7 +188,7 @@ def before_delete(storage: Resource, obj: Object, options: DeleteOptions) -> tup
         _shorten_grace_period(metadata, left, requested, now)
         return obj, requested == 0 and not _update_gc_finalizers(metadata, options)
     # An object that is being deleted already only waits for its finalizers.
-    grace = None if "deletionTimestamp" in metadata else storage.strategy.grace_seconds(obj, requested)
+    grace = None if "deletionTimestamp" in metadata else storage_resource.strategy.grace_seconds(obj, requested)
     finalizers = metadata.get("finalizers")
     pending = _update_gc_finalizers(metadata, options)
     if grace is None:
@@ -248,55 +256,58 @@ def _uses_policy(options: DeleteOptions, policy: str, finalizers: list[str], fin
     return policy == "Orphan" and options.orphans_by_default
 
 
-async def _update(storage: Resource, record: CachedObject, new: Object, *, dry_run: bool) -> CachedObject:
+async def _update(storage_resource: Resource, cached: CachedObject, new: Object, *, dry_run: bool) -> CachedObject:
     if dry_run:
-        result = dry_run_result(storage, new, record.revision)
-        result.key, result.revision = record.key, record.revision
+        result = dry_run_result(storage_resource, new, cached.revision)
+        result.key, result.revision = cached.key, cached.revision
         return result
-    value = encoding.encode_stored(new, storage.tag)
-    entry = await storage.dependencies.store.update(record.key, value, expected=record.revision)
-    await storage.dependencies.watch_cache.wait_until_at(entry.revision)
-    return find_written(storage, entry)
+    value = encoding.encode_stored(new, storage_resource.tag)
+    entry = await storage_resource.dependencies.store.update(cached.key, value, expected=cached.revision)
+    await storage_resource.dependencies.watch_cache.wait_until_at(entry.revision)
+    return find_written(storage_resource, entry)
 
 
-async def _remove(resource: Resource, record: CachedObject, *, dry_run: bool) -> DeletionResult:
+async def _remove(resource: Resource, cached: CachedObject, *, dry_run: bool) -> DeletionResult:
     """Remove the object from the store, and what belongs to it."""
-    storage = resource.storage_resource
+    storage_resource = resource.storage_resource
     if not dry_run:
-        entry = await storage.dependencies.store.delete(record.key, expected=record.revision)
-        await storage.dependencies.watch_cache.wait_until_at(entry.revision)
-        record = find_written(storage, entry)
-        await after_delete(storage, record)
-    kind = (storage.group, storage.kind.kind)
+        entry = await storage_resource.dependencies.store.delete(cached.key, expected=cached.revision)
+        await storage_resource.dependencies.watch_cache.wait_until_at(entry.revision)
+        cached = find_written(storage_resource, entry)
+        await after_delete(storage_resource, cached)
+    kind = (storage_resource.group, storage_resource.kind.kind)
     if kind in RETURNS_DELETED_OBJECT or kind == _RETURNS_OBJECT_UNPUBLISHED:
-        return DeletionResult(record, None, is_gone=True)
-    return DeletionResult(None, success_status(resource, record), is_gone=True)
+        return DeletionResult(cached, None, is_gone=True)
+    return DeletionResult(None, success_status(resource, cached), is_gone=True)
 
 
-async def after_delete(storage: Resource, record: CachedObject) -> None:
+async def after_delete(storage_resource: Resource, cached: CachedObject) -> None:
     """Delete the endpoints of a deleted service, and release its addresses."""
-    # upstream 1.36: pkg/registry/core/service/storage/storage.go, afterDelete: nobody admits this
-    if (storage.group, storage.plural) != SERVICES:
+    # upstream 1.36: pkg/registry/core/service/storage/storage.go, afterDelete
+    # No admission: the registry itself deletes the endpoints.
+    if (storage_resource.group, storage_resource.plural) != SERVICES:
         return
-    if storage.dependencies.on_service_stored is not None:
-        await storage.dependencies.on_service_stored(None, record.load())
-    endpoints = storage.dependencies.find_storage_resource("", "endpoints")
+    if storage_resource.dependencies.on_service_stored is not None:
+        await storage_resource.dependencies.on_service_stored(None, cached.load())
+    endpoints = storage_resource.dependencies.find_storage_resource("", "endpoints")
     assert endpoints is not None, "services and endpoints are served together"
-    while (left := endpoints.get_cached(record.namespace, record.name)) is not None:
+    while (left := endpoints.get_cached(cached.namespace, cached.name)) is not None:
         try:
             await _delete_admitted(endpoints, left, left.load(), DeleteOptions())
             return
         except store_errors.Conflict as conflict:
-            await storage.dependencies.watch_cache.wait_until_at(revision_of_conflict(conflict, storage))
+            await storage_resource.dependencies.watch_cache.wait_until_at(
+                revision_of_conflict(conflict, storage_resource)
+            )
 
 
-def success_status(resource: Resource, record: CachedObject) -> Object:
+def success_status(resource: Resource, cached: CachedObject) -> Object:
     """Return the Status of a finished deletion."""
-    uid = record.load()["metadata"]["uid"]
+    uid = cached.load()["metadata"]["uid"]
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "details": make_details(resource.group, resource.plural, record.name, uid=uid),
+        "details": make_details(resource.group, resource.plural, cached.name, uid=uid),
     }

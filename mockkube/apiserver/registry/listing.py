@@ -28,7 +28,7 @@ _TOKEN_EXPIRED: Final = (
 class ListResult:
     """Page of a list: objects at one revision."""
 
-    records: Sequence[CachedObject]
+    items: Sequence[CachedObject]
     revision: int
     continue_token: str = ""
     remaining: int | None = None
@@ -41,10 +41,10 @@ def build_filter(resource: Resource, options: ListOptions) -> Callable[[CachedOb
     if labels.is_empty and fields.is_empty:
         return None
     if fields.is_empty:
-        return lambda record: labels.matches(record.labels)
+        return lambda cached: labels.matches(cached.labels)
     if labels.is_empty:
-        return lambda record: fields.matches(record.fields)
-    return lambda record: labels.matches(record.labels) and fields.matches(record.fields)
+        return lambda cached: fields.matches(cached.fields)
+    return lambda cached: labels.matches(cached.labels) and fields.matches(cached.fields)
 
 
 def validate_field_selector(resource: Resource, options: ListOptions) -> None:
@@ -106,17 +106,17 @@ async def _list_newest(
 ) -> ListResult:
     """List the objects in the cache, from a key on if one is given."""
     # Nothing may be awaited between reading the objects and the revision, or they would not belong together.
-    records, revision = resource.collection.range(prefix, start), resource.dependencies.watch_cache.revision
-    records = await resource.convert_all_for_reading(records, reconvert=reconvert)
-    return await _select_page_off_loop(resource, records, prefix, revision, matches, limit)
+    cached_objects, revision = resource.collection.range(prefix, start), resource.dependencies.watch_cache.revision
+    cached_objects = await resource.convert_all_for_reading(cached_objects, reconvert=reconvert)
+    return await _select_page_off_loop(resource, cached_objects, prefix, revision, matches, limit)
 
 
 async def wait_for_revision(resource: Resource, revision: int) -> None:
     """Wait until the cache has a revision; raise Timeout if the store has not reached it."""
-    services = resource.dependencies
-    if revision > await services.store.current_revision():
-        raise _version_too_large(revision, services.watch_cache.revision)
-    await services.watch_cache.wait_until_at(revision)
+    dependencies = resource.dependencies
+    if revision > await dependencies.store.current_revision():
+        raise _version_too_large(revision, dependencies.watch_cache.revision)
+    await dependencies.watch_cache.wait_until_at(revision)
 
 
 def _version_too_large(requested: int, current: int) -> Timeout:
@@ -134,15 +134,15 @@ async def _list_at_revision(
     limit: int,
 ) -> ListResult:
     """List the objects at a revision: from the cache if nothing changed since, else from the store's history."""
-    services = resource.dependencies
-    if revision > await services.store.current_revision():
-        raise _version_too_large(revision, services.watch_cache.revision)
+    dependencies = resource.dependencies
+    if revision > await dependencies.store.current_revision():
+        raise _version_too_large(revision, dependencies.watch_cache.revision)
     collection = resource.collection
-    if collection.revision <= revision <= services.watch_cache.revision:
+    if collection.revision <= revision <= dependencies.watch_cache.revision:
         cached = await resource.convert_all_for_reading(collection.range(prefix, start), reconvert=True)
         return await _select_page_off_loop(resource, cached, prefix, revision, matches, limit)
     try:
-        stored = await services.store.list(prefix, start=start, revision=revision)
+        stored = await dependencies.store.list(prefix, start=start, revision=revision)
     except store_errors.Compacted as error:
         if start:
             newest = ContinueToken(NEWEST_REVISION, start[len(prefix) :]).encode()
@@ -169,10 +169,12 @@ async def _select_page_off_loop(
     )
 
 
-def selection_bytes(records: Sequence[CachedObject]) -> int:
+def selection_bytes(cached_objects: Sequence[CachedObject]) -> int:
     """Return how many bytes must be decoded to select from these objects."""
     return (
-        HEAVY_BYTES_MIN if len(records) >= _SELECTION_COUNT_MAX else sum([record.undecoded_bytes for record in records])
+        HEAVY_BYTES_MIN
+        if len(cached_objects) >= _SELECTION_COUNT_MAX
+        else sum([cached.undecoded_bytes for cached in cached_objects])
     )
 
 
@@ -185,14 +187,14 @@ def _select_page(
 ) -> ListResult:
     """Return the objects that match, up to the limit."""
     if not limit:
-        return ListResult(every if matches is None else [record for record in every if matches(record)], revision)
+        return ListResult(every if matches is None else [cached for cached in every if matches(cached)], revision)
     shown: list[CachedObject] = []
-    for count, record in enumerate(every, 1):
-        if matches is None or matches(record):
-            shown.append(record)
+    for count, cached in enumerate(every, 1):
+        if matches is None or matches(cached):
+            shown.append(cached)
             if len(shown) == limit and count < len(every):
                 # The NUL byte makes this the smallest key after the last one of the page.
-                token = ContinueToken(revision, record.key[len(prefix) :] + "\x00")
+                token = ContinueToken(revision, cached.key[len(prefix) :] + "\x00")
                 # Like upstream, the remaining items are only counted for lists without selectors.
                 return ListResult(shown, revision, token.encode(), len(every) - count if matches is None else None)
     return ListResult(shown, revision)

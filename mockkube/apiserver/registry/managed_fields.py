@@ -128,31 +128,31 @@ def update_managed_fields(
     resource: Resource, scope: RequestScope, live: ReadOnlyObject | None, new: Object, options: WriteOptions
 ) -> Object:
     """Return the new object with updated managedFields. Both objects are of the resource's version."""
-    tracker = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
+    updater = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
     write = write_info(resource, scope, options)
     if live is None and "managedFields" not in new["metadata"]:
-        return _set_first_manager(tracker, new, write)
-    return tracker.update(tracker.empty_object if live is None else live, new, write, reset=scope.resets_managed_fields)
+        return _set_first_manager(updater, new, write)
+    return updater.update(updater.empty_object if live is None else live, new, write, reset=scope.resets_managed_fields)
 
 
-def _set_first_manager(tracker: ManagedFieldsUpdater, new: Object, write: WriteInfo) -> Object:  # hot: every creation
+def _set_first_manager(updater: ManagedFieldsUpdater, new: Object, write: WriteInfo) -> Object:  # hot: every creation
     """Return a new object with its only manager.
 
     Objects of the same shape have the same fields, so the fields are computed once for each shape.
     """
-    key = (tracker.version, tracker.kind, tracker.subresource, _shape(new, item=False))
+    key = (updater.version, updater.kind, updater.subresource, _shape(new, item=False))
     known, fields = _FIELDS_BY_SHAPE.get(key) or (None, {})
     # The cache is shared by all servers of the process, whose schemas may differ.
-    if known is None or known() is not tracker:
-        tracked = tracker.update(tracker.empty_object, new, write)
+    if known is None or known() is not updater:
+        tracked = updater.update(updater.empty_object, new, write)
         entries = tracked["metadata"].get("managedFields", [])
         if len(entries) == 1 and len(encoding.dumps(tracked)) <= _SHAPE_BYTES_MAX:
-            _FIELDS_BY_SHAPE.put(key, (weakref.ref(tracker), entries[0]["fieldsV1"]))
+            _FIELDS_BY_SHAPE.put(key, (weakref.ref(updater), entries[0]["fieldsV1"]))
         return tracked
     entry = {
-        "manager": ManagerId.for_update(write.manager, tracker.version, "").name,
+        "manager": ManagerId.for_update(write.manager, updater.version, "").name,
         "operation": "Update",
-        "apiVersion": tracker.version,
+        "apiVersion": updater.version,
         "time": write.time,
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
@@ -174,14 +174,14 @@ def apply_object(
     resource: Resource, scope: RequestScope, live: ReadOnlyObject | None, applied: Any, options: WriteOptions
 ) -> Object:
     """Return the live object with an object applied to it; it still has to be decoded."""
-    tracker = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
+    updater = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
     given = applied if isinstance(applied, dict) else {}
     write = write_info(resource, scope, options)
-    return apply_with(tracker, resource, scope, tracker.empty_object if live is None else live, given, write, options)
+    return apply_with(updater, resource, scope, updater.empty_object if live is None else live, given, write, options)
 
 
 def apply_with(
-    tracker: ManagedFieldsUpdater,
+    updater: ManagedFieldsUpdater,
     resource: Resource,
     scope: RequestScope,
     live: ReadOnlyObject,
@@ -191,7 +191,7 @@ def apply_with(
 ) -> Object:
     """Apply with this updater; raise errors with upstream's texts."""
     try:
-        return tracker.apply(live, applied, write, force=bool(options.force))
+        return updater.apply(live, applied, write, force=bool(options.force))
     except InvalidApply as error:
         raise BadRequest(str(error)) from error
     except (TypeMismatch, InvalidEntry) as error:

@@ -108,8 +108,8 @@ async def apply(resource: Resource, scope: RequestScope, given: Patch, options: 
         raise Conflict.for_object(resource.group, resource.plural, scope.name, why)
     # Apply ignores the resourceVersion of an object that does not exist yet; create would reject it.
     new["metadata"].pop("resourceVersion", None)
-    record = await creation.create(resource, scope, new, options, managers_updated=True)
-    return UpdateResult(record, is_created=True)
+    cached = await creation.create(resource, scope, new, options, managers_updated=True)
+    return UpdateResult(cached, is_created=True)
 
 
 def _apply_document(

@@ -123,11 +123,11 @@ class Registry:
         self.resources.update(other.resources)
         self._storage_resources.update(other._storage_resources)
 
-    def serve_crd(self, storage: Resource, served: Iterable[Resource]) -> None:
+    def serve_crd(self, storage_resource: Resource, served: Iterable[Resource]) -> None:
         """Serve the versions of a CRD, in the place of those served before."""
-        self.remove_crd(storage.group, storage.plural)
-        self._crd_resources[storage.group, storage.plural] = list(served)
-        self._storage_resources[storage.group, storage.plural] = storage
+        self.remove_crd(storage_resource.group, storage_resource.plural)
+        self._crd_resources[storage_resource.group, storage_resource.plural] = list(served)
+        self._storage_resources[storage_resource.group, storage_resource.plural] = storage_resource
         self.resources.update(((one.group, one.version, one.plural), one) for one in served)
         self.generation += 1
 
@@ -151,15 +151,15 @@ class Registry:
         if not existing or "get" not in kind.verbs:
             return
         family = self.kind_set
-        storage = self._storage_resources.get(kind.stored_as) if kind.stored_as else None
+        storage_resource = self._storage_resources.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.find_kind_type(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(
                 kind, version, node, lambda: family.strategy(kind), self.dependencies, lambda: family.load(kind)
             )
-            resource.storage_resource = storage = storage or resource
-            if resource is storage:
+            resource.storage_resource = storage_resource = storage_resource or resource
+            if resource is storage_resource:
                 self._storage_resources[kind.group, kind.plural] = resource
                 # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection

@@ -1,7 +1,7 @@
 """Resource: one kind at one version, with what reading and writing it needs.
 
 Verbs live beside it, one module each: creation, updating, deletion, listing, watching. They take a `Resource` and a
-`RequestScope` and deal in objects, records and errors; nothing here knows HTTP.
+`RequestScope` and deal in objects, cached objects and errors; nothing here knows HTTP.
 
 upstream 1.36: apiserver/pkg/registry/generic/registry/store.go
 """
@@ -129,8 +129,8 @@ class RegistryDependencies:
     def get_namespace_labels(self, name: str) -> ReadOnlyObject | None:
         """Return the labels of a namespace; None if it does not exist."""
         namespaces = self.find_storage_resource("", "namespaces")
-        record = namespaces.get_cached("", name) if namespaces is not None else None
-        return None if record is None else record.labels
+        cached = namespaces.get_cached("", name) if namespaces is not None else None
+        return None if cached is None else cached.labels
 
 
 class Resource:
@@ -154,7 +154,7 @@ class Resource:
         version: str,
         node: TypeNode,
         strategy: Callable[[], Strategy],
-        services: RegistryDependencies,
+        dependencies: RegistryDependencies,
         load: Callable[[], Kind] | None = None,
     ) -> None:
         self.kind = kind
@@ -165,11 +165,11 @@ class Resource:
         self.node = node
         self._make_strategy = strategy
         self._load = load
-        self.dependencies = services
+        self.dependencies = dependencies
         self.storage_resource: Resource = self
         self.head = encoding.encode_head(kind.kind, self.api_version)
-        self.tag = f"{services.capabilities.version}{services.codec.schema.overlay_digest}".encode()
-        self._decode = services.codec.get_decoder(node)
+        self.tag = f"{dependencies.capabilities.version}{dependencies.codec.schema.overlay_digest}".encode()
+        self._decode = dependencies.codec.get_decoder(node)
 
     @cached_property
     def strategy(self) -> Strategy:
@@ -214,15 +214,19 @@ class Resource:
 
     def strategy_context(self, subresource: str = "", *, user: User | None = None) -> StrategyContext:
         """Return the context for the strategy's hooks at this moment."""
-        services = self.dependencies
+        dependencies = self.dependencies
         requester = {} if user is None else user.to_user_info()
         return StrategyContext(
-            services.capabilities, services.clock.now(), subresource, services.get_namespace_labels, requester
+            dependencies.capabilities,
+            dependencies.clock.now(),
+            subresource,
+            dependencies.get_namespace_labels,
+            requester,
         )
 
     def get_cached(self, namespace: str, name: str) -> CachedObject | None:
         """Return the cached object; None if it does not exist as far as this server has read the store."""
-        return self.collection.records.get(self.key(namespace, name))
+        return self.collection.objects.get(self.key(namespace, name))
 
     # Reading what is stored
 
@@ -239,7 +243,7 @@ class Resource:
         return len(protobuf.encode(obj)) if speaks else size
 
     def decode_entry(self, entry: Entry) -> CachedObject:  # hot: every write, and every object at the start
-        """Return a stored entry as a record; what another binary version wrote is decoded by this version's schema."""
+        """Return a stored entry as a cached object; what another binary version wrote is decoded by this schema."""
         tag, body = encoding.decode_stored(entry.value, entry.revision)
         # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
         if tag == self.tag and body.startswith(self.head):
@@ -263,10 +267,10 @@ class Resource:
         obj["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), **named}
         return encoding.dumps(encoding.order_fields({**obj, "kind": self.kind.kind, "apiVersion": self.api_version}))
 
-    def with_object(self, record: CachedObject, obj: Object) -> CachedObject:
-        """Return a record with another object in the place of its own."""
+    def with_object(self, cached: CachedObject, obj: Object) -> CachedObject:
+        """Return a copy of a cached object with another content."""
         return self._to_cached_object(
-            record.key, record.revision, encoding.dumps(encoding.order_fields(obj)), foreign=True
+            cached.key, cached.revision, encoding.dumps(encoding.order_fields(obj)), foreign=True
         )
 
     def _to_cached_object(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> CachedObject:
@@ -312,27 +316,27 @@ class Resource:
             else conversions.convert(obj, self.storage_resource.api_version, self.api_version)
         )
 
-    def tail(self, record: CachedObject) -> bytes:
-        """Return the JSON of a record in this version, without kind and apiVersion."""
+    def tail(self, cached: CachedObject) -> bytes:
+        """Return the JSON of a cached object in this version, without kind and apiVersion."""
         if self.storage_resource is self:
-            return record.tail
-        return encoding.dumps(encoding.order_fields(self.to_served_version(record.load())))[len(self.head) :]
+            return cached.tail
+        return encoding.dumps(encoding.order_fields(self.to_served_version(cached.load())))[len(self.head) :]
 
-    def body(self, record: CachedObject) -> bytes:
-        """Return the JSON of a record in this version."""
-        return self.head + self.tail(record)
+    def body(self, cached: CachedObject) -> bytes:
+        """Return the JSON of a cached object in this version."""
+        return self.head + self.tail(cached)
 
     # Conversion webhooks: the following methods await the webhook before code that cannot wait needs another version.
     # Without a webhook they return their argument.
-    async def convert_for_reading(self, record: CachedObject) -> CachedObject:
-        """Return the record in a form that `to_served_version` can convert without waiting."""
-        return record
+    async def convert_for_reading(self, cached: CachedObject) -> CachedObject:
+        """Return the object in a form that `to_served_version` can convert without waiting."""
+        return cached
 
     async def convert_all_for_reading(
-        self, records: Sequence[CachedObject], *, reconvert: bool = False
+        self, cached_objects: Sequence[CachedObject], *, reconvert: bool = False
     ) -> Sequence[CachedObject]:
-        """Return the records in a form that `to_served_version` can convert; with `reconvert` the cache is not used."""
-        return records
+        """Return the objects in a form that `to_served_version` can convert; `reconvert`: use no cached conversion."""
+        return cached_objects
 
     async def convert_for_storing(self, obj: Object) -> Object:
         """Convert a validated object to the form in which it is stored."""
@@ -354,7 +358,7 @@ class Resource:
         return list(decoding_errors.find_unknown_fields(self.node, value))
 
     def decode(
-        self, value: Any, scope: RequestScope, validation: str, repeats: DuplicateFields = NO_DUPLICATES
+        self, value: Any, scope: RequestScope, validation: str, duplicates: DuplicateFields = NO_DUPLICATES
     ) -> Object:
         """Decode and default the value of a request; the object is in this version.
 
@@ -368,8 +372,8 @@ class Resource:
             raise BadRequest(
                 self.cannot_handle_message(value, decoding_errors.find_decoding_error(self.node, value))
             ) from error
-        if found.has_unknown_fields or repeats:
-            self._report_field_errors(value, scope, validation, repeats)
+        if found.has_unknown_fields or duplicates:
+            self._report_field_errors(value, scope, validation, duplicates)
         scope.resets_managed_fields, scope.decoded_from = resets_managed_fields(value), value
         self.complete(obj)
         return obj
@@ -388,14 +392,16 @@ class Resource:
         given = (value.get("kind") if isinstance(value, dict) else None) or self.kind.kind
         return f'{given} in version "{version or self.version}" cannot be handled as a {self.kind.kind}: {why}'
 
-    def _report_field_errors(self, value: Any, scope: RequestScope, validation: str, repeats: DuplicateFields) -> None:
+    def _report_field_errors(
+        self, value: Any, scope: RequestScope, validation: str, duplicates: DuplicateFields
+    ) -> None:
         if validation == "Ignore":
             return
         unknown = self.find_unknown_fields(value)
         if validation == "Strict":
-            why = repeats.join_errors(unknown, typed=True)
+            why = duplicates.join_errors(unknown, typed=True)
             raise BadRequest(self.cannot_handle_message(value, f"strict decoding error: {why}"))
-        scope.warn(repeats.list_errors(unknown, typed=True))
+        scope.warn(duplicates.list_errors(unknown, typed=True))
 
 
 def resets_managed_fields(value: Any) -> bool:

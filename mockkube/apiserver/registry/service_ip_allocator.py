@@ -94,33 +94,33 @@ class ServiceAllocations:
             return
         self._collection = services
         self._in_use.clear()
-        for record in services.records.values():
-            self._add(record)
+        for cached in services.objects.values():
+            self._add(cached)
         services.listeners[self._on_change] = None
 
     def _on_change(self, change: CacheChange) -> None:
         if change.previous is not None:
             self._drop(change.previous)
         if change.type != "DELETED":
-            self._add(change.record)
+            self._add(change.object)
 
-    def _add(self, record: CachedObject) -> None:
-        for one in _values_of(record):
+    def _add(self, cached: CachedObject) -> None:
+        for one in _values_of(cached):
             # Counted, because two services that were stored by other means may use the same value.
             self._in_use[one] = self._in_use.get(one, 0) + 1
             # The stored service holds the value now, so the reservation is not needed any more.
             self.reserved.pop(one, None)
 
-    def _drop(self, record: CachedObject) -> None:
-        for one in _values_of(record):
+    def _drop(self, cached: CachedObject) -> None:
+        for one in _values_of(cached):
             self._in_use[one] -= 1
             if not self._in_use[one]:
                 del self._in_use[one]
 
 
-def _values_of(record: CachedObject) -> Iterable[AllocatedValue]:
+def _values_of(cached: CachedObject) -> Iterable[AllocatedValue]:
     try:
-        holding = ServiceAllocation.from_service(record.load())
+        holding = ServiceAllocation.from_service(cached.load())
     except Exception:  # what cannot be read holds nothing
         return ()
     return (*holding.addresses, *holding.node_ports)
@@ -144,13 +144,13 @@ class ServiceIpAllocator:
         return str(self._ranges[0][1])
 
     def allocate(
-        self, storage: Resource, new: Object, old: ReadOnlyObject | None, *, dry_run: bool = False
+        self, storage_resource: Resource, new: Object, old: ReadOnlyObject | None, *, dry_run: bool = False
     ) -> Reservation:
         """Write addresses, IP families and node ports into a service; reserve them until it is stored or rejected.
 
         Called before the strategy's hooks, also for updates of the main resource. Other kinds need nothing.
         """
-        if storage.plural != "services" or storage.group:
+        if storage_resource.plural != "services" or storage_resource.group:
             return self._no_reservation
         if old is None:
             errors = wants.init_ip_families_for_create(new, self.families)
@@ -158,8 +158,8 @@ class ServiceIpAllocator:
             errors = wants.init_ip_families_for_update(new, old, self.families)
         if errors:
             raise _invalid_service(new, errors)
-        self._allocations.follow(storage.collection)
-        allocation = _AllocationAttempt(self, storage, new, Reservation(self._allocations), dry_run=dry_run)
+        self._allocations.follow(storage_resource.collection)
+        allocation = _AllocationAttempt(self, storage_resource, new, Reservation(self._allocations), dry_run=dry_run)
         try:
             allocation.run(old)
         except BaseException:
@@ -167,10 +167,10 @@ class ServiceIpAllocator:
             raise
         return allocation.reservation
 
-    def ranges_of_family(self, storage: Resource, family: str) -> list[Network]:
+    def ranges_of_family(self, storage_resource: Resource, family: str) -> list[Network]:
         """Return the ranges of an IP family: those of the flags, then those of ServiceCIDR objects."""
         ranges = [network for network in self._ranges if _ip_family(network) == family]
-        for network in _service_cidr_ranges(storage):
+        for network in _service_cidr_ranges(storage_resource):
             if _ip_family(network) == family and network not in ranges:
                 ranges.append(network)
         return ranges
@@ -192,16 +192,16 @@ def _ip_family(network: Network) -> str:
     return "IPv4" if network.version == 4 else "IPv6"
 
 
-def _service_cidr_ranges(storage: Resource) -> Iterable[Network]:
+def _service_cidr_ranges(storage_resource: Resource) -> Iterable[Network]:
     """Yield the ranges of ServiceCIDRs that are not being deleted and not reported as unready."""
     # upstream 1.36: pkg/registry/core/service/ipallocator/cidrallocator.go, syncAllocators
-    resource = storage.dependencies.find_storage_resource("networking.k8s.io", "servicecidrs")
+    resource = storage_resource.dependencies.find_storage_resource("networking.k8s.io", "servicecidrs")
     if resource is None:
         return
-    for record in resource.collection.records.values():
-        obj = record.load()
+    for cached in resource.collection.objects.values():
+        obj = cached.load()
         read, bad = partial(_read_ranges, obj), resource.collection.bad_objects
-        yield from bad.attempt("Allocators", "servicecidrs", record.name, read, list[Network]())
+        yield from bad.attempt("ServiceIpAllocator", "servicecidrs", cached.name, read, list[Network]())
 
 
 def _read_ranges(obj: ReadOnlyObject) -> list[Network]:

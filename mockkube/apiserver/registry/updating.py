@@ -38,7 +38,7 @@ ObjectUpdate = Callable[[Object], Object]
 class UpdateResult:
     """Result of an update."""
 
-    record: CachedObject
+    object: CachedObject
     is_created: bool = False
 
 
@@ -104,129 +104,134 @@ async def update(
 
     `managers_updated`: the change sets managedFields itself, or they are not to be updated.
     """
-    services, storage = resource.dependencies, resource.storage_resource
+    dependencies, storage_resource = resource.dependencies, resource.storage_resource
     for _ in range(UPDATE_TRIES_MAX):
-        (record,) = await resource.convert_all_for_reading((await _get_current(resource, scope),))
-        old = record.load()
-        changed = partial(_apply_change, resource, scope, record, change, options, managers_updated=managers_updated)
-        new = await resource.run_with_conversions(changed, _work_bytes(scope, record))
+        (cached,) = await resource.convert_all_for_reading((await _get_current(resource, scope),))
+        old = cached.load()
+        changed = partial(_apply_change, resource, scope, cached, change, options, managers_updated=managers_updated)
+        new = await resource.run_with_conversions(changed, _work_bytes(scope, cached))
         try:
-            return await _try_update(resource, scope, _CurrentState(record, old), new, options)
+            return await _try_update(resource, scope, _CurrentState(cached, old), new, options)
         except store_errors.Conflict as conflict:
             # A client that named the replaced resourceVersion gets a Conflict in the next attempt; a patch is applied
             # to the new state.
-            await services.watch_cache.wait_until_at(revision_of_conflict(conflict, storage))
+            await dependencies.watch_cache.wait_until_at(revision_of_conflict(conflict, storage_resource))
     raise Conflict.for_modified_object(resource.group, resource.plural, scope.name)
 
 
 def _apply_change(
     resource: Resource,
     scope: RequestScope,
-    record: CachedObject,
+    cached: CachedObject,
     change: ObjectUpdate,
     options: WriteOptions,
     *,
     managers_updated: bool,
 ) -> Object:
     """Apply the change, update managedFields, and convert the result to the storage version."""
-    new = change(resource.to_served_version(record.load()))
+    new = change(resource.to_served_version(cached.load()))
     if not managers_updated:
         # Loaded again, because the change may have modified its copy in place.
         new = managed_fields.update_managed_fields(
-            resource, scope, resource.to_served_version(record.load()), new, options
+            resource, scope, resource.to_served_version(cached.load()), new, options
         )
     return resource.to_storage_version(new)
 
 
-def _work_bytes(scope: RequestScope, record: CachedObject) -> int:
+def _work_bytes(scope: RequestScope, cached: CachedObject) -> int:
     """Return the bytes that an update handles."""
-    return scope.body_bytes + len(record.tail)
+    return scope.body_bytes + len(cached.tail)
 
 
 async def _get_current(resource: Resource, scope: RequestScope) -> CachedObject:
     """Return the stored object; raise NotFound if there is none in the store either."""
-    record = resource.storage_resource.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = resource.storage_resource.get_cached(scope.namespace, scope.name)
+    if cached is None:
         await resource.dependencies.watch_cache.wait_until_fresh()
-        record = resource.storage_resource.get_cached(scope.namespace, scope.name)
-    if record is None:
+        cached = resource.storage_resource.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object(resource.group, resource.plural, scope.name)
-    return record
+    return cached
 
 
 @dataclass(frozen=True, slots=True)
 class _CurrentState:
     """Stored object that an update starts from."""
 
-    record: CachedObject
+    cached: CachedObject
     obj: Object
 
 
 async def _try_update(
     resource: Resource, scope: RequestScope, live: _CurrentState, new: Object, options: WriteOptions
 ) -> UpdateResult:
-    services, storage = resource.dependencies, resource.storage_resource
-    record, old = live.record, live.obj
-    _check_version(resource, scope, new, record)
+    dependencies, storage_resource = resource.dependencies, resource.storage_resource
+    cached, old = live.cached, live.obj
+    _check_version(resource, scope, new, cached)
     request = AdmissionAttributes(Operation.UPDATE, resource, scope, new, old, dry_run=options.dry_run)
-    size = _work_bytes(scope, record)
-    await resource.run_with_conversions(partial(services.admission.admit, request), size)
-    await services.admission.admit_async(request)
+    size = _work_bytes(scope, cached)
+    await resource.run_with_conversions(partial(dependencies.admission.admit, request), size)
+    await dependencies.admission.admit_async(request)
     new = request.new
     # Subresources such as status cannot change addresses or ports.
     is_main_resource = not scope.subresource
     reserved = (
-        services.service_ip_allocator.allocate(storage, new, old, dry_run=options.dry_run) if is_main_resource else None
+        dependencies.service_ip_allocator.allocate(storage_resource, new, old, dry_run=options.dry_run)
+        if is_main_resource
+        else None
     )
     try:
         _prepare(resource, scope, new, old)
-        request.obj = new = await services.heavy_work.run(size, partial(_validate, resource, scope, new, old))
-        await resource.run_with_conversions(partial(services.admission.validate, request), size)
-        await services.admission.validate_async(request)
+        request.obj = new = await dependencies.heavy_work.run(size, partial(_validate, resource, scope, new, old))
+        await resource.run_with_conversions(partial(dependencies.admission.validate, request), size)
+        await dependencies.admission.validate_async(request)
         # Strategies and webhooks cannot change the version; equality with the old object is compared next.
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        return await _store_update(storage, record, request, options)
+        return await _store_update(storage_resource, cached, request, options)
     finally:
         if reserved is not None:
             reserved.release()  # a stored service holds its addresses through the collection
 
 
 async def _store_update(
-    storage: Resource, record: CachedObject, request: AdmissionAttributes, options: WriteOptions
+    storage_resource: Resource, cached: CachedObject, request: AdmissionAttributes, options: WriteOptions
 ) -> UpdateResult:
     new, old = request.obj, request.old
     assert new is not None
     assert old is not None
     # upstream: an update that changes nothing is not written, so it creates no event and no new resourceVersion.
-    if equals_except_version(new, old) and not record.needs_rewrite and not _should_delete(new, old):
-        return UpdateResult(record)
+    if equals_except_version(new, old) and not cached.needs_rewrite and not _should_delete(new, old):
+        return UpdateResult(cached)
     new = await request.resource.convert_for_storing(new)
     if _should_delete(new, old):
-        return UpdateResult(await _remove(storage, record, new, dry_run=options.dry_run))
+        return UpdateResult(await _remove(storage_resource, cached, new, dry_run=options.dry_run))
     if options.dry_run:
-        return UpdateResult(dry_run_result(storage, new, record.revision))
-    services = storage.dependencies
-    value = await storage.encode_for_store(new)
-    entry = await services.store.update(record.key, value, expected=record.revision)
-    await services.watch_cache.wait_until_at(entry.revision)
-    if services.on_service_stored is not None and (storage.group, storage.plural) == creation.SERVICES:
-        await services.on_service_stored(new, old)
-    return UpdateResult(find_written(storage, entry))
+        return UpdateResult(dry_run_result(storage_resource, new, cached.revision))
+    dependencies = storage_resource.dependencies
+    value = await storage_resource.encode_for_store(new)
+    entry = await dependencies.store.update(cached.key, value, expected=cached.revision)
+    await dependencies.watch_cache.wait_until_at(entry.revision)
+    if (
+        dependencies.on_service_stored is not None
+        and (storage_resource.group, storage_resource.plural) == creation.SERVICES
+    ):
+        await dependencies.on_service_stored(new, old)
+    return UpdateResult(find_written(storage_resource, entry))
 
 
-def _check_version(resource: Resource, scope: RequestScope, new: Object, record: CachedObject) -> None:
+def _check_version(resource: Resource, scope: RequestScope, new: Object, cached: CachedObject) -> None:
     """Raise Conflict if the client names a resourceVersion that is not the stored one."""
     version: str = new["metadata"].get("resourceVersion", "")
     if version in ("", "0"):
         if not resource.storage_resource.strategy.allow_unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise Invalid(resource.group, resource.plural, scope.name, [error])
-        new["metadata"]["resourceVersion"] = str(record.revision)
+        new["metadata"]["resourceVersion"] = str(cached.revision)
         return
     if not (version.isascii() and version.isdigit()):
         raise error_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
     # Upstream compares numbers, so leading zeros do not matter.
-    if version.lstrip("0") != str(record.revision):
+    if version.lstrip("0") != str(cached.revision):
         raise Conflict.for_modified_object(resource.group, resource.plural, scope.name)
 
 
@@ -284,14 +289,14 @@ def _should_delete(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     return not (new.get("spec") or {}).get("finalizers")
 
 
-async def _remove(storage: Resource, record: CachedObject, new: Object, *, dry_run: bool) -> CachedObject:
+async def _remove(storage_resource: Resource, cached: CachedObject, new: Object, *, dry_run: bool) -> CachedObject:
     if not dry_run:
         try:
-            entry = await storage.dependencies.store.delete(record.key, expected=record.revision)
+            entry = await storage_resource.dependencies.store.delete(cached.key, expected=cached.revision)
         except store_errors.Conflict as conflict:
             if conflict.current is not None:
                 raise
         else:
-            await storage.dependencies.watch_cache.wait_until_at(entry.revision)
-            await after_delete(storage, record)
-    return dry_run_result(storage, new, record.revision)
+            await storage_resource.dependencies.watch_cache.wait_until_at(entry.revision)
+            await after_delete(storage_resource, cached)
+    return dry_run_result(storage_resource, new, cached.revision)

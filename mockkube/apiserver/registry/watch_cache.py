@@ -52,7 +52,7 @@ class ObjectAttributes:
 
 
 GetAttributes = Callable[[ReadOnlyObject], ObjectAttributes]
-# Attributes of records that no selector is ever applied to.
+# Attributes of objects that no selector is ever applied to.
 NO_ATTRIBUTES: Final = ObjectAttributes({}, {})
 
 
@@ -69,7 +69,7 @@ class CachedObject:
         revision: int,
         head: bytes,
         tail: bytes,
-        index: ObjectAttributes | GetAttributes = NO_ATTRIBUTES,
+        attributes: ObjectAttributes | GetAttributes = NO_ATTRIBUTES,
         *,
         foreign: bool = False,
     ) -> None:
@@ -77,7 +77,7 @@ class CachedObject:
         self.head = head
         # The JSON after kind and apiVersion, which list items leave out.
         self.tail = tail
-        self._attributes = index
+        self._attributes = attributes
         # Whether another binary version stored it, differently than this one would: the next write rewrites it.
         self.needs_rewrite = foreign
 
@@ -117,26 +117,26 @@ class CachedObject:
         return CachedObject(self.key, self.name, self.namespace, revision, self.head, tail, self._attributes)
 
     def _get_attributes(self) -> ObjectAttributes:
-        index = self._attributes
-        if not isinstance(index, ObjectAttributes):
-            index = self._attributes = self._read_attributes(index)
-        return index
+        attributes = self._attributes
+        if not isinstance(attributes, ObjectAttributes):
+            attributes = self._attributes = self._read_attributes(attributes)
+        return attributes
 
-    def _read_attributes(self, index: GetAttributes) -> ObjectAttributes:
+    def _read_attributes(self, get_attributes: GetAttributes) -> ObjectAttributes:
         try:
-            return index(self.load())
+            return get_attributes(self.load())
         # Anything may be stored. An object that cannot be read is still found by its name, so that it can be deleted.
-        except Exception:  # what lies in the store may be anything; it is found by its name
+        except Exception:
             return ObjectAttributes({}, {"metadata.name": self.name, "metadata.namespace": self.namespace})
 
 
 @dataclass(frozen=True, slots=True)
 class CacheChange:
-    """Change of a collection. In a deletion `record` is the last state, at the revision of the deletion."""
+    """Change of a collection. In a deletion `object` is the last state, at the revision of the deletion."""
 
     type: ChangeType
     revision: int
-    record: CachedObject
+    object: CachedObject
     previous: CachedObject | None
 
 
@@ -145,12 +145,12 @@ EntryDecoder = Callable[[Entry], CachedObject]
 
 
 class ListRange(list[CachedObject]):
-    """Records of a prefix, shared by all who list it until something in the collection changes."""
+    """Objects of a prefix, shared by all who list it until something in the collection changes."""
 
     __slots__ = ("encoded_items",)
 
-    def __init__(self, records: Iterable[CachedObject] = ()) -> None:
-        super().__init__(records)
+    def __init__(self, cached_objects: Iterable[CachedObject] = ()) -> None:
+        super().__init__(cached_objects)
         # Encoded list items by apiVersion, as far as a list in that version has been rendered.
         self.encoded_items: dict[str, Sequence[CompressibleBytes]] = {}
 
@@ -158,12 +158,12 @@ class ListRange(list[CachedObject]):
 class Collection:
     """Cached objects of one stored resource, in key order, and its recent changes."""
 
-    def __init__(self, prefix: str, reader: EntryDecoder, bad_objects: BadObjects | None = None) -> None:
+    def __init__(self, prefix: str, decode_entry: EntryDecoder, bad_objects: BadObjects | None = None) -> None:
         """Report objects on which a listener fails to `bad_objects`."""
         self.prefix = prefix
-        self.decode_entry = reader
+        self.decode_entry = decode_entry
         self.bad_objects = BadObjects() if bad_objects is None else bad_objects
-        self.records: dict[str, CachedObject] = {}
+        self.objects: dict[str, CachedObject] = {}
         self.keys: list[str] = []
         # Revision of the newest change.
         self.revision = 0
@@ -184,11 +184,11 @@ class Collection:
         return self.prefix.rstrip("/").rpartition("/")[2]
 
     def get(self, key: str) -> CachedObject | None:
-        """Return the record of a key."""
-        return self.records.get(key)
+        """Return the object of a key."""
+        return self.objects.get(key)
 
     def range(self, prefix: str, start: str = "") -> Sequence[CachedObject]:
-        """Return the records with a key prefix, in key order, from `start` on. Callers must not change the result."""
+        """Return the objects with a key prefix, in key order, from `start` on. Callers must not change the result."""
         if start:
             return self._slice(max(prefix, start), prefix)
         span = self._ranges.get(prefix)
@@ -197,42 +197,42 @@ class Collection:
         return span
 
     def well_formed(self, prefix: str, reader: str) -> Sequence[CachedObject]:
-        """Return as `range` the records whose objects have the types of their kind; report the others."""
+        """Return as `range` the objects whose fields have the types of their kind; report the others."""
         found = self._sound.get(prefix)
         if found is None:
             found = self._sound[prefix] = [one for one in self.range(prefix) if self._check(one, reader)]
         return found
 
-    def _check(self, record: CachedObject, reader: str) -> bool:
-        if is_well_formed(record.load()):
+    def _check(self, cached: CachedObject, reader: str) -> bool:
+        if is_well_formed(cached.load()):
             return True
         self.bad_objects.record_failure(
-            reader, self.plural, record.display_name, TypeError("a field is not of the type it must be")
+            reader, self.plural, cached.display_name, TypeError("a field is not of the type it must be")
         )
         return False
 
     def _slice(self, start: str, prefix: str) -> list[CachedObject]:
-        keys, records = self.keys, self.records
+        keys, cached_objects = self.keys, self.objects
         first = bisect_left(keys, start)
         last = bisect_left(keys, prefix + "\U0010ffff", first)
         # Runs in threads, too, while the event loop changes the collection: a key may have been deleted since the
         # slice.
-        return [record for key in keys[first:last] if (record := records.get(key)) is not None]
+        return [cached for key in keys[first:last] if (cached := cached_objects.get(key)) is not None]
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
         """Start with these entries, read at a revision."""
         for entry in entries:
-            self.records[entry.key] = self.decode_entry(entry)
-        self.keys = sorted(self.records)
-        self.revision = max((record.revision for record in self.records.values()), default=0)
+            self.objects[entry.key] = self.decode_entry(entry)
+        self.keys = sorted(self.objects)
+        self.revision = max((cached.revision for cached in self.objects.values()), default=0)
         self.history_start = revision
         self._ranges.clear()
         self._sound.clear()
 
-    def replace_reader(self, reader: EntryDecoder, convert: Callable[[CachedObject], CachedObject]) -> None:
+    def replace_decoder(self, decode_entry: EntryDecoder, convert: Callable[[CachedObject], CachedObject]) -> None:
         """Decode entries with another function from now on, and convert what has been decoded."""
-        self.decode_entry = reader
-        self.records = {key: convert(record) for key, record in self.records.items()}
+        self.decode_entry = decode_entry
+        self.objects = {key: convert(cached) for key, cached in self.objects.items()}
         self._ranges.clear()
         self._sound.clear()
 
@@ -243,48 +243,48 @@ class Collection:
         key = event.entry.key
         self._ranges.clear()
         self._sound.clear()
-        previous = self.records.get(key)
-        record = self.decode_entry(event.entry)
+        previous = self.objects.get(key)
+        cached = self.decode_entry(event.entry)
         if event.type is EventType.DELETE:
             if previous is not None:
-                del self.records[key]
+                del self.objects[key]
                 del self.keys[bisect_left(self.keys, key)]
-            change = CacheChange(ChangeType.DELETED, event.revision, record, previous)
+            change = CacheChange(ChangeType.DELETED, event.revision, cached, previous)
         else:
-            self.records[key] = record
+            self.objects[key] = cached
             if previous is None:
                 insort(self.keys, key)
             kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
-            change = CacheChange(kind, event.revision, record, previous)
+            change = CacheChange(kind, event.revision, cached, previous)
         self._append_history(change)
         if self.bad_objects:
-            self.bad_objects.forget(self.plural, record.display_name)
+            self.bad_objects.forget(self.plural, cached.display_name)
         # Copied, because a listener may remove itself when it lags.
         for listener in tuple(self.listeners):
             try:
                 listener(change)
-            except Exception as error:  # whoever else listens, and what comes next, must not be lost over it
+            except Exception as error:  # the other listeners and later changes must not be lost over it
                 show = (
                     self.bad_objects.log_failure
                     if change.type is ChangeType.DELETED
                     else self.bad_objects.record_failure
                 )
-                show(reader_name(listener), self.plural, record.display_name, error)
+                show(reader_name(listener), self.plural, cached.display_name, error)
 
     def _append_history(self, change: CacheChange) -> None:
         history, self.revision = self.history, change.revision
         history.append(change)
-        self._history_bytes += len(change.record.tail)
+        self._history_bytes += len(change.object.tail)
         while len(history) > HISTORY_MAX or self._history_bytes > HISTORY_BYTES_MAX:
             forgotten = history.popleft()
-            self._history_bytes -= len(forgotten.record.tail)
+            self._history_bytes -= len(forgotten.object.tail)
             self.history_start = forgotten.revision
 
     def forget_history(self, revision: int) -> None:
         """Drop the changes up to a revision."""
         history = self.history
         while history and history[0].revision <= revision:
-            self._history_bytes -= len(history.popleft().record.tail)
+            self._history_bytes -= len(history.popleft().object.tail)
         self.history_start = max(self.history_start, revision)
 
     def changes_since(self, revision: int) -> Sequence[CacheChange] | None:
@@ -307,20 +307,20 @@ class WatchCache:
         self._collections: dict[str, Collection] = {}
         self._waiters: Waiters[int] = Waiters()
 
-    def collection(self, name: str, reader: EntryDecoder) -> Collection:
+    def collection(self, name: str, decode_entry: EntryDecoder) -> Collection:
         """Return the collection of this name (`core/pods`), created when first requested, before `start`."""
         if name not in self._collections:
-            self._collections[name] = Collection(f"{REGISTRY_PREFIX}{name}/", reader, self.bad_objects)
+            self._collections[name] = Collection(f"{REGISTRY_PREFIX}{name}/", decode_entry, self.bad_objects)
         return self._collections[name]
 
-    async def open_collection(self, name: str, reader: EntryDecoder) -> Collection:
+    async def open_collection(self, name: str, decode_entry: EntryDecoder) -> Collection:
         """Return the collection of this name, read from the store if it is new: for resources served later."""
         if name not in self._collections:
             page = await self.store.list(f"{REGISTRY_PREFIX}{name}/")
             # The cache may have passed events of this prefix already, which it would never apply to the new collection.
             while page.revision < self.revision:
                 page = await self.store.list(f"{REGISTRY_PREFIX}{name}/")
-            self.collection(name, reader).load(page.entries, page.revision)
+            self.collection(name, decode_entry).load(page.entries, page.revision)
         return self._collections[name]
 
     def drop_collection(self, name: str) -> None:
@@ -328,7 +328,7 @@ class WatchCache:
         self._collections.pop(name, None)
 
     def forget_history(self, revision: int) -> None:
-        """Drop the changes up to a revision that the store has compacted: nobody can watch from before it."""
+        """Drop the changes up to a revision that the store has compacted: no watch can begin before it."""
         for collection in self._collections.values():
             collection.forget_history(min(revision, self.revision))
 

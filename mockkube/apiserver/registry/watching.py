@@ -35,7 +35,7 @@ class CacheWatchEvent:
     """Event for one client. A deletion carries the last state with the revision of the deletion."""
 
     type: ChangeType
-    record: CachedObject
+    object: CachedObject
 
 
 class CacheWatcher:
@@ -57,8 +57,8 @@ class CacheWatcher:
 
     def start(self, initial: Iterable[CachedObject], changes: Iterable[CacheChange]) -> None:
         """Start with these objects, then these changes, then all changes that follow."""
-        for record in initial:
-            self._pending.append(CacheWatchEvent(ChangeType.ADDED, record))
+        for cached in initial:
+            self._pending.append(CacheWatchEvent(ChangeType.ADDED, cached))
         # The bookmark that ends the initial events follows after exactly this many events.
         self.initial_count = len(self._pending)
         self.add_all(changes)
@@ -83,13 +83,13 @@ class CacheWatcher:
 
     def add(self, change: CacheChange) -> None:  # hot: per change, per watcher
         """Add a change if it matches this watch."""
-        record = change.record
-        if not record.key.startswith(self._prefix):
+        cached = change.object
+        if not cached.key.startswith(self._prefix):
             return
-        event = self._to_event(change, record)
+        event = self._to_event(change, cached)
         if event is None:
             return
-        size = len(event.record.tail)
+        size = len(event.object.tail)
         # A change is always accepted when nothing is pending, however large it is.
         if self._pending and not has_room(len(self._pending), self._pending_bytes + size):
             self.has_lagged = True
@@ -105,18 +105,18 @@ class CacheWatcher:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _to_event(self, change: CacheChange, record: CachedObject) -> CacheWatchEvent | None:
+    def _to_event(self, change: CacheChange, cached: CachedObject) -> CacheWatchEvent | None:
         matches = self._matches
         if matches is None:
-            return CacheWatchEvent(change.type, record)
+            return CacheWatchEvent(change.type, cached)
         before = change.previous is not None and matches(change.previous)
-        after = change.type is not ChangeType.DELETED and matches(record)
+        after = change.type is not ChangeType.DELETED and matches(cached)
         if after:
-            return CacheWatchEvent(ChangeType.MODIFIED if before else ChangeType.ADDED, record)
+            return CacheWatchEvent(ChangeType.MODIFIED if before else ChangeType.ADDED, cached)
         if not before:
             return None
         if change.type is ChangeType.DELETED:
-            return CacheWatchEvent(ChangeType.DELETED, record)
+            return CacheWatchEvent(ChangeType.DELETED, cached)
         assert change.previous is not None
         # The client never saw the new state, which it did not select: it gets the last state that matched.
         return CacheWatchEvent(ChangeType.DELETED, change.previous.at_revision(change.revision))
@@ -164,9 +164,9 @@ class ConvertingWatcher(CacheWatcher):
     def add(self, change: CacheChange) -> None:
         """Add a change of an object under the prefix, without selecting."""
         # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
-        if not change.record.key.startswith(self._prefix):
+        if not change.object.key.startswith(self._prefix):
             return
-        size = len(change.record.tail)
+        size = len(change.object.tail)
         if self._changes and not has_room(len(self._changes), self._changes_bytes + size):
             self.has_lagged = True
             self._changes.clear()
@@ -193,20 +193,20 @@ class ConvertingWatcher(CacheWatcher):
         first, changes = super().take_events(), list(self._changes)
         self._changes.clear()
         self._changes_bytes = 0
-        records = [record for one in changes for record in (one.record, one.previous) if record is not None]
-        converted = dict(zip(records, await self.resource.convert_all_for_reading(records), strict=True))
+        cached_objects = [cached for one in changes for cached in (one.object, one.previous) if cached is not None]
+        converted = dict(zip(cached_objects, await self.resource.convert_all_for_reading(cached_objects), strict=True))
         return first + self._to_events(
-            replace(one, record=converted[one.record], previous=one.previous and converted[one.previous])
+            replace(one, object=converted[one.object], previous=one.previous and converted[one.previous])
             for one in changes
         )
 
     def _to_events(self, changes: Iterable[CacheChange]) -> list[CacheWatchEvent]:
-        views = (self._to_event(change, change.record) for change in changes)
+        views = (self._to_event(change, change.object) for change in changes)
         return [event for event in views if event is not None]
 
 
-def _select(records: Sequence[CachedObject], matches: Callable[[CachedObject], bool]) -> list[CachedObject]:
-    return [one for one in records if matches(one)]
+def _select(cached_objects: Sequence[CachedObject], matches: Callable[[CachedObject], bool]) -> list[CachedObject]:
+    return [one for one in cached_objects if matches(one)]
 
 
 def has_room(count: int, size: int) -> bool:
@@ -229,12 +229,12 @@ async def open_watch(resource: Resource, namespace: str, options: ListOptions) -
         watching.start_revision = cache.revision
         # Conversion and selection may take several turns of the event loop, in which changes must not get lost.
         with _collect_changes(resource.collection) as changes:
-            records = await resource.convert_all_for_reading(resource.collection.range(watching._prefix))
+            cached_objects = await resource.convert_all_for_reading(resource.collection.range(watching._prefix))
             matches = watching._matches
             if matches is not None:
-                select = partial(_select, records, matches)
-                records = await resource.dependencies.heavy_work.run(selection_bytes(records), select)
-        watching.start(records, changes)
+                select = partial(_select, cached_objects, matches)
+                cached_objects = await resource.dependencies.heavy_work.run(selection_bytes(cached_objects), select)
+        watching.start(cached_objects, changes)
         return watching
     if not after:
         await cache.wait_until_fresh()
@@ -270,13 +270,13 @@ async def _start_from_store(watching: CacheWatcher, resource: Resource, after: i
 
 async def _read_store_changes(resource: Resource, after: int, until: int) -> Sequence[CacheChange]:
     """Return the changes between two revisions from the store."""
-    services = resource.dependencies
+    dependencies = resource.dependencies
     changes: list[CacheChange] = []
     size = 0
     try:
         # All keys are watched, not only those of the collection: one of them has the event of revision `until`, so the
         # loop ends.
-        async with services.store.watch("", after=after, events_max=PENDING_MAX) as history:
+        async with dependencies.store.watch("", after=after, events_max=PENDING_MAX) as history:
             while history.revision < until:
                 for event in await anext(history):
                     if event.revision <= until and event.entry.key.startswith(resource.collection.prefix):

@@ -78,7 +78,7 @@ def build_api_server(dependencies: ApiServerDependencies) -> Server:
     from mockkube.apiserver.server import ApiServer
 
     options = make_options(dependencies)
-    return ApiServer(store=dependencies.store, options=options, clock=dependencies.clock, chance=dependencies.random)
+    return ApiServer(store=dependencies.store, options=options, clock=dependencies.clock, random=dependencies.random)
 
 
 def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":

@@ -50,12 +50,12 @@ class FaultInjectionMiddleware:
                 return await handler(request)
             needs_user = self._faults.on_request is not None or self._faults.matches_users
             user = server.handler.find_user_name(request) if needs_user and server is not None else ""
-            asking, target = self._describe_request(request, user)
-            observed = self._observe(request, asking, target, registry)
-            injection = None if self._is_exempt(request.path) else self._faults.find_injection(asking)
+            fault_request, target = self._describe_request(request, user)
+            observed = self._observe(request, fault_request, target, registry)
+            injection = None if self._is_exempt(request.path) else self._faults.find_injection(fault_request)
             if injection is not None and injection.delay_seconds:
                 await self._clock.sleep(injection.delay_seconds)
-            with self._track_watch(asking, request), observing(observed):
+            with self._track_watch(fault_request, request), observing(observed):
                 response = await self._answer(request, injection, target, registry, handler)
             if observed is not None:
                 observed.status = response.status
@@ -64,27 +64,29 @@ class FaultInjectionMiddleware:
         return handle
 
     def _observe(
-        self, request: web.BaseRequest, asking: FaultRequest, target: RequestInfo | None, registry: Registry | None
+        self, request: web.BaseRequest, fault_request: FaultRequest, info: RequestInfo | None, registry: Registry | None
     ) -> ObservedRequest | None:
         """Pass a request to the observer of the cluster; return None if there is no observer."""
         if self._faults.on_request is None:
             return None
-        version = "" if target is None else target.version
-        resource = None if registry is None else registry.resources.get((asking.group, version, asking.resource))
+        version = "" if info is None else info.version
+        resource = (
+            None if registry is None else registry.resources.get((fault_request.group, version, fault_request.resource))
+        )
         observed = ObservedRequest(
             at=self._clock.now(),
-            verb=asking.verb,
-            user=asking.user,
-            user_agent=asking.user_agent,
+            verb=fault_request.verb,
+            user=fault_request.user,
+            user_agent=fault_request.user_agent,
             is_from_component=False,
             path=request.path,
-            group=asking.group,
+            group=fault_request.group,
             version=version,
             kind="" if resource is None else resource.kind.kind,
-            resource=asking.resource,
-            subresource=asking.subresource,
-            namespace=asking.namespace,
-            name=asking.name,
+            resource=fault_request.resource,
+            subresource=fault_request.subresource,
+            namespace=fault_request.namespace,
+            name=fault_request.name,
         )
         self._faults.on_request(observed)
         return observed
@@ -92,8 +94,8 @@ class FaultInjectionMiddleware:
     def cut_watches(self, names: Iterable[str]) -> None:
         """Cut the open watches that match these new faults."""
         names = tuple(names)
-        for transport, asking in list(self._watches.items()):
-            if self._faults.cuts_watch(asking, names):
+        for transport, fault_request in list(self._watches.items()):
+            if self._faults.cuts_watch(fault_request, names):
                 # Aborted, not closed: the client sees a broken connection, as when a load balancer drops it.
                 transport.abort()
 
@@ -139,7 +141,7 @@ class FaultInjectionMiddleware:
         self,
         request: web.BaseRequest,
         injection: FaultInjection | None,
-        target: RequestInfo | None,
+        info: RequestInfo | None,
         registry: Registry | None,
         handler: Handler,
     ) -> web.StreamResponse:
@@ -152,8 +154,8 @@ class FaultInjectionMiddleware:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
-        if injection.stale_revision and target is not None and registry is not None:
-            return await _answer_stale_read(request, target, injection.stale_revision, registry, handler)
+        if injection.stale_revision and info is not None and registry is not None:
+            return await _answer_stale_read(request, info, injection.stale_revision, registry, handler)
         return await handler(request)
 
 
@@ -163,22 +165,22 @@ def _may_watch(request: web.BaseRequest) -> bool:
 
 
 async def _answer_stale_read(
-    request: web.BaseRequest, target: RequestInfo, revision: int, registry: Registry, handler: Handler
+    request: web.BaseRequest, info: RequestInfo, revision: int, registry: Registry, handler: Handler
 ) -> web.StreamResponse:
     """Answer a read from a past revision, with the authorization of the real handler."""
-    if target.verb == "list":
+    if info.verb == "list":
         query = parse_query(request.query_string)
         return await handler(
             request.clone(rel_url=request.rel_url.with_query(_make_query_at_revision(query, revision)))
         )
     # The real handler runs first, so that authentication and authorization apply; its object is replaced then.
     answer = await handler(request)
-    resource = registry.find(target.group, target.version, target.resource)
+    resource = registry.find(info.group, info.version, info.resource)
     if answer.status not in _STALE_STATUSES or resource is None:
         return answer
     exchange = RequestContext(request, ANONYMOUS_USER, parse_query(request.query_string))
     try:
-        return await _answer_at_revision(exchange, resource, target, revision)
+        return await _answer_at_revision(exchange, resource, info, revision)
     except ApiError as error:
         return exchange.respond_error(error)
 
@@ -193,16 +195,16 @@ def _make_query_at_revision(query: Query, revision: int) -> list[tuple[str, str]
 
 
 async def _answer_at_revision(
-    context: RequestContext, resource: Resource, target: RequestInfo, revision: int
+    context: RequestContext, resource: Resource, info: RequestInfo, revision: int
 ) -> web.Response:
     """Answer with an object as of a revision."""
-    namespace = target.namespace if resource.kind.namespaced else ""
+    namespace = info.namespace if resource.kind.namespaced else ""
     try:
-        entry = await resource.dependencies.store.get(resource.key(namespace, target.name), revision=revision)
+        entry = await resource.dependencies.store.get(resource.key(namespace, info.name), revision=revision)
     except Compacted as error:
         raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
     if entry is None:
-        raise NotFound.for_object(resource.group, resource.plural, target.name)
+        raise NotFound.for_object(resource.group, resource.plural, info.name)
     representation = negotiation.negotiate_output(context.accept)
     body = rendering.render_object(
         resource, resource.storage_resource.decode_entry(entry), representation, context.output_options()

@@ -13,7 +13,7 @@ from mockkube.runtime.clock import Clock
 class ApiServerReplica:
     """An API server; a change of its spec is a restart, which loses all memory.
 
-    A stopped one still answers the control API, since otherwise nobody could start it again.
+    A stopped one still answers the control API, since otherwise no client could start it again.
     """
 
     def __init__(

@@ -227,9 +227,9 @@ class ComponentController:
         if name not in self._replicas:
             around = self._api_server_dependencies
 
-            def build(asked: ComponentSpec) -> Server:
+            def build(spec: ComponentSpec) -> Server:
                 return self._dependencies.build_api_server(
-                    replace(around, settings=asked.settings, hot_loops=self.factory.reset_hot_loops(name))
+                    replace(around, settings=spec.settings, hot_loops=self.factory.reset_hot_loops(name))
                 )
 
             self._replicas[name] = ApiServerReplica(
@@ -248,7 +248,7 @@ class ComponentController:
 
     def _handle_change(self, change: CacheChange) -> None:
         if not is_status_change(change):
-            self._enqueue(change.record.name)
+            self._enqueue(change.object.name)
 
     def _enqueue(self, name: str) -> None:
         self._pending[name] = None

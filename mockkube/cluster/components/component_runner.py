@@ -147,7 +147,7 @@ class ComponentRunner:
             part = self._component = self._create_component(spec)
             await part.start()
         # As a separate process that crashes at its start: the failure is in the component's status.
-        except Exception as error:  # whatever it is, the other components go on
+        except Exception as error:  # the other components go on
             _LOG.exception("%s does not start", spec.settings.component)
             await self.stop()
             self.failure = str(error) or type(error).__name__

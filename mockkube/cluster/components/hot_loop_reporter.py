@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
-# Interval of reports while there is a hot loop: its rate changes, and its end notifies nobody.
+# Interval of reports while there is a hot loop: its rate changes, and its end gives no signal.
 REPORT_SECONDS: Final = 10.0
 
 

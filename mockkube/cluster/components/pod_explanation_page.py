@@ -36,15 +36,15 @@ class PodExplanationPage:
 
     async def serve(self, request: Request) -> web.StreamResponse:
         """Answer with the explanation of a pod, as JSON or text."""
-        exchange = request.context
-        output = _choose_format(exchange)
+        context = request.context
+        output = _choose_format(context)
         account = await self.explain(Key(request.scope.namespace, request.scope.name))
         report = account.as_json()
         if output == "json":
-            return exchange.respond_json(report)
+            return context.respond_json(report)
         from mockkube.explain.rendering import render_explanation
 
-        return exchange.respond("".join(f"{line}\n" for line in render_explanation(report)).encode(), media=TEXT)
+        return context.respond("".join(f"{line}\n" for line in render_explanation(report)).encode(), media=TEXT)
 
     async def explain(self, key: Key) -> "PodExplanation":
         """Return the explanation of a pod; NotFound, with similar names, if it never existed."""
@@ -96,12 +96,12 @@ def _find_unlisted_kinds(part: object) -> str:
     return f"it waits until its API server has listed {', '.join(kinds)}" if kinds else ""
 
 
-def _choose_format(exchange: RequestContext) -> str:
+def _choose_format(context: RequestContext) -> str:
     """Return the output format: the query's `output`, else the preferred media type."""
-    output = first_value(exchange.query, "output")
+    output = first_value(context.query, "output")
     if output and output not in _FORMATS:
         raise BadRequest(f"output: {output!r} is no format: give one of {', '.join(_FORMATS)}")
     if output:
         return output
-    preferred = next((one.media for one in parse_accept(exchange.accept) if one.media in ("text/plain", JSON)), JSON)
+    preferred = next((one.media for one in parse_accept(context.accept) if one.media in ("text/plain", JSON)), JSON)
     return "text" if preferred == "text/plain" else "json"

@@ -182,7 +182,7 @@ def _validate_server(name: str, spec: ReadOnlyObject) -> list[FieldError]:
 class DeletionProtection(AdmissionPlugin):
     """Admission plugin that protects required components and the clock from deletion."""
 
-    name = "Keeper"
+    name = "DeletionProtection"
     operations = (Operation.DELETE,)
 
     def __init__(self, load_specs: LoadComponentSpecs) -> None:

@@ -95,7 +95,7 @@ class ControlApi:
 
     def load_objects(self, plural: str) -> dict[str, Object]:
         """Return every object of a kind by name; the caller may change the copies."""
-        return {record.name: record.load() for record in self.get_collection(plural).records.values()}
+        return {cached.name: cached.load() for cached in self.get_collection(plural).objects.values()}
 
     def load_component_specs(self) -> Mapping[str, ComponentSpec]:
         """Return the spec of every component by name."""
@@ -130,9 +130,9 @@ class ControlApi:
     async def delete_object(self, plural: str, name: str) -> None:
         """Delete an object if it exists."""
         # Directly in the store: admission protects required components from users, not from a restore.
-        record = self.get_resource(plural).get_cached("", name)
-        if record is not None:
-            entry = await self._store.delete(record.key, expected=record.revision)
+        cached = self.get_resource(plural).get_cached("", name)
+        if cached is not None:
+            entry = await self._store.delete(cached.key, expected=cached.revision)
             await self.registry.dependencies.watch_cache.wait_until_at(entry.revision)
 
     async def update_status(self, plural: str, obj: Object, status: Object) -> None:

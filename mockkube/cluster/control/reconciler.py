@@ -9,11 +9,11 @@ from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, C
 
 def is_status_change(change: CacheChange) -> bool:
     """Return whether a change leaves the spec as it was: only status or metadata changed."""
-    return change.type is ChangeType.MODIFIED and _get_generation(change.record) == _get_generation(change.previous)
+    return change.type is ChangeType.MODIFIED and _get_generation(change.object) == _get_generation(change.previous)
 
 
-def _get_generation(record: CachedObject | None) -> int:
-    return 0 if record is None else int(record.load()["metadata"]["generation"])
+def _get_generation(cached: CachedObject | None) -> int:
+    return 0 if cached is None else int(cached.load()["metadata"]["generation"])
 
 
 class Reconciler:
@@ -32,13 +32,13 @@ class Reconciler:
 
     def _handle_change(self, change: CacheChange) -> None:
         if not is_status_change(change):
-            self.enqueue(change.record.name)
+            self.enqueue(change.object.name)
 
     @contextmanager
     def subscribe(self) -> Iterator[None]:
         """Receive changes, beginning with all existing objects, until the context is left."""
         self._collection.listeners[self._handle_change] = None
-        self.enqueue(*(record.name for record in self._collection.records.values()))
+        self.enqueue(*(cached.name for cached in self._collection.objects.values()))
         try:
             yield
         finally:

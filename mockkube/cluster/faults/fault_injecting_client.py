@@ -166,7 +166,7 @@ class FaultInjectingClient:
             parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
             options = parse_list_options({name: (value,) for name, value in parameters.items() if value})
             page = await listing.list_page(view.resource, selection.namespace, options)
-            return ObjectList([view.get_object(record) for record in page.records], str(page.revision))
+            return ObjectList([view.get_object(cached) for cached in page.items], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Open a watch, and track it so that faults can cut it."""

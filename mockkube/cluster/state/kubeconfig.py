@@ -42,9 +42,9 @@ def make_context_name(cluster: str) -> str:
     return f"{CONTEXT_PREFIX}{cluster}"
 
 
-def render_kubeconfig(access: KubeconfigEntries) -> str:
+def render_kubeconfig(entries: KubeconfigEntries) -> str:
     """Return the cluster's own kubeconfig as YAML."""
-    name = access.context
+    name = entries.context
     # Written as text: importing PyYAML takes longer than the rest of writing it.
     lines = [
         "apiVersion: v1",
@@ -52,26 +52,26 @@ def render_kubeconfig(access: KubeconfigEntries) -> str:
         "clusters:",
         f"- name: {name}",
         "  cluster:",
-        f"    server: {access.url}",
+        f"    server: {entries.url}",
     ]
-    lines += _render_authority(access)
-    lines += ["users:", f"- name: {name}", *_render_user(access)]
+    lines += _render_authority(entries)
+    lines += ["users:", f"- name: {name}", *_render_user(entries)]
     lines += ["contexts:", f"- name: {name}", "  context:", f"    cluster: {name}", f"    user: {name}"]
     lines += [f"current-context: {name}", ""]
     return "\n".join(lines)
 
 
-def _render_authority(access: KubeconfigEntries) -> list[str]:
-    certificates = access.certificates
+def _render_authority(entries: KubeconfigEntries) -> list[str]:
+    certificates = entries.certificates
     return [] if certificates is None else [f"    certificate-authority-data: {_encode_file(certificates.authority)}"]
 
 
-def _render_user(access: KubeconfigEntries) -> list[str]:
-    if access.certificates is not None:
-        certificate, key = _encode_file(access.certificates.admin), _encode_file(access.certificates.admin_key)
+def _render_user(entries: KubeconfigEntries) -> list[str]:
+    if entries.certificates is not None:
+        certificate, key = _encode_file(entries.certificates.admin), _encode_file(entries.certificates.admin_key)
         return ["  user:", f"    client-certificate-data: {certificate}", f"    client-key-data: {key}"]
-    if access.token is not None:
-        return ["  user:", f"    token: {json.dumps(access.token)}"]
+    if entries.token is not None:
+        return ["  user:", f"    token: {json.dumps(entries.token)}"]
     return ["  user: {}"]
 
 

@@ -95,7 +95,7 @@ async def server() -> AsyncIterator[ApiServer]:
             caps=Capabilities(gates=frozenset({"HostnameOverride"})),
             disable_admission=("ServiceAccount",),
         )
-        made = ApiServer(store=store, options=options, clock=RealClock(), chance=Random.from_seed(1, "server"))
+        made = ApiServer(store=store, options=options, clock=RealClock(), random=Random.from_seed(1, "server"))
         await made.start()
         yield made
         await made.stop()

@@ -66,7 +66,7 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
     clock, trace = VirtualClock(), list[str]()
     async with MemoryStore() as store:
         options = ApiServerOptions(Authenticator({}))
-        server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(seed, "server"))
+        server = ApiServer(store=store, options=options, clock=clock, random=Random.from_seed(seed, "server"))
         await server.start()
         door = LocalEndpoint()
         door.open(server)

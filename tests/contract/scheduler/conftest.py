@@ -129,7 +129,7 @@ async def labs() -> AsyncIterator[Callable[..., Any]]:
                 caps=Capabilities(parsed, enabled_gates(parsed, gates or {})),
                 disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             )
-            server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
+            server = ApiServer(store=store, options=options, clock=clock, random=Random.from_seed(1, "server"))
             await server.start()
             stack.push_async_callback(server.stop)
             door, registry = LocalEndpoint(), CollectorRegistry()

@@ -205,7 +205,7 @@ async def sim() -> AsyncIterator[Simulation]:
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             runtime_config=RuntimeConfig({"resource.k8s.io/v1beta2": True}),
         )
-        server = ApiServer(store=store, options=options, clock=clock, chance=Random.from_seed(1, "server"))
+        server = ApiServer(store=store, options=options, clock=clock, random=Random.from_seed(1, "server"))
         await server.start()
         door = LocalEndpoint()
         door.open(server)

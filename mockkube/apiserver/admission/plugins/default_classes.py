@@ -53,7 +53,7 @@ def _find_default_class(request: AdmissionAttributes, group: str, plural: str, m
     """Return the newest class marked as default, the first by name among equally old ones."""
     # upstream 1.36: pkg/volume/util/storageclass.go, GetDefaultClass
     collection = request.find_resource(group, plural).collection
-    all_metadata = (record.load()["metadata"] for record in collection.range(collection.prefix))
+    all_metadata = (cached.load()["metadata"] for cached in collection.range(collection.prefix))
     marked = [one for one in all_metadata if any((one.get("annotations") or {}).get(mark) == "true" for mark in marks)]
     if not marked:
         return None

@@ -63,15 +63,15 @@ def _sets_pod_resources(request: AdmissionAttributes) -> bool:
 def _limit_ranges(request: AdmissionAttributes) -> Iterator[list[ReadOnlyObject]]:
     """Yield the limits of each limit range of the namespace."""
     resource = request.find_resource("", "limitranges")
-    for record in resource.collection.range(resource.prefix(request.scope.namespace)):
+    for cached in resource.collection.range(resource.prefix(request.scope.namespace)):
         yield resource.collection.bad_objects.attempt(
-            "LimitRanger", "limitranges", record.display_name, partial(_read_limits, record), []
+            "LimitRanger", "limitranges", cached.display_name, partial(_read_limits, cached), []
         )
 
 
-def _read_limits(record: CachedObject) -> list[ReadOnlyObject]:
+def _read_limits(cached: CachedObject) -> list[ReadOnlyObject]:
     """Return the limits of a limit range; raise ValueError if an amount cannot be parsed."""
-    limits: list[ReadOnlyObject] = record.load()["spec"].get("limits") or []
+    limits: list[ReadOnlyObject] = cached.load()["spec"].get("limits") or []
     for limit in limits:
         for name in _AMOUNT_FIELDS:
             parse_resource_list(limit.get(name))

@@ -38,7 +38,7 @@ class NamespaceLifecycle(AdmissionPlugin):
 
 
 def _namespace_phase(request: AdmissionAttributes, namespace: str) -> str:
-    record = request.find_resource("", "namespaces").get_cached("", namespace)
-    if record is None:
+    cached = request.find_resource("", "namespaces").get_cached("", namespace)
+    if cached is None:
         raise NotFound.for_object("", "namespaces", namespace)
-    return record.fields["status.phase"]
+    return cached.fields["status.phase"]

@@ -104,10 +104,10 @@ def _check_owner(node: str, owner: ReadOnlyObject, request: AdmissionAttributes)
         )
     if owner.get("blockOwnerDeletion"):
         raise new_forbidden(request, f"{node_text} must not set blockOwnerDeletion on an owner reference")
-    record = request.find_resource("", "nodes").get_cached("", node)
-    if record is None:
+    cached = request.find_resource("", "nodes").get_cached("", node)
+    if cached is None:
         raise NotFound.for_object("", "node", node)
-    uid = record.load()["metadata"]["uid"]
+    uid = cached.load()["metadata"]["uid"]
     if owner.get("uid") != uid:
         raise new_forbidden(request, f"node {node} UID mismatch: expected {owner.get('uid', '')} got {uid}")
 

@@ -39,8 +39,8 @@ def _is_expandable(request: AdmissionAttributes, claim: ReadOnlyObject, old: Rea
     name = _storage_class(claim)
     if not name or name != _storage_class(old):
         return False
-    record = request.find_resource("storage.k8s.io", "storageclasses").get_cached("", name)
-    return record is not None and bool(record.load().get("allowVolumeExpansion"))
+    cached = request.find_resource("storage.k8s.io", "storageclasses").get_cached("", name)
+    return cached is not None and bool(cached.load().get("allowVolumeExpansion"))
 
 
 def _storage_class(claim: ReadOnlyObject) -> str:

@@ -30,8 +30,8 @@ class PodNodeSelector(AdmissionPlugin):
 
 def _namespace_selector(request: AdmissionAttributes) -> dict[str, str]:
     """Return the selector in the namespace's annotation, such as `zone=a,disk=ssd`."""
-    record = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
-    annotations = record.load()["metadata"].get("annotations") or {} if record is not None else {}
+    cached = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
+    annotations = cached.load()["metadata"].get("annotations") or {} if cached is not None else {}
     text = annotations.get(NODE_SELECTOR_ANNOTATION, "")
     pairs = [pair.split("=") for pair in text.split(",")] if text else []
     if any(len(pair) != 2 for pair in pairs):

@@ -31,14 +31,14 @@ class PodResizeValidator(AdmissionPlugin):
         # An unchanged generation means that the resources did not change.
         if not name or request.new["metadata"].get("generation") == request.old["metadata"].get("generation"):
             return
-        record = request.find_resource("", "nodes").get_cached("", name)
-        if record is None:
+        cached = request.find_resource("", "nodes").get_cached("", name)
+        if cached is None:
             raise new_forbidden(request, f'node "{name}" not found')
-        system = record.labels.get("kubernetes.io/os", "linux")
+        system = cached.labels.get("kubernetes.io/os", "linux")
         if system != "linux":
             why = f'pod resize is only supported on linux nodes, node "{name}" is "{system}"'
             raise _new_forbidden(request, why, "UnsupportedPlatform")
-        short = _find_shortages(request.new["spec"], record.load())
+        short = _find_shortages(request.new["spec"], cached.load())
         if short:
             why = f"node didn't have enough allocatable resources: {'; '.join(short)}"
             raise _new_forbidden(request, why, "NodeCapacity")

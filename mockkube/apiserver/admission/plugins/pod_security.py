@@ -98,8 +98,8 @@ class PodSecurity(AdmissionPlugin):
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check pods, pod templates, and the labels of namespaces."""
-        storage = request.resource.storage_resource
-        kind, subresource = (storage.group, storage.plural), request.scope.subresource
+        storage_resource = request.resource.storage_resource
+        kind, subresource = (storage_resource.group, storage_resource.plural), request.scope.subresource
         if kind == ("", "pods") and subresource not in _IGNORED_SUBRESOURCES:
             _validate_pod(request)
         elif kind == ("", "namespaces") and not subresource:
@@ -109,8 +109,8 @@ class PodSecurity(AdmissionPlugin):
 
 
 def _namespace_policy(request: AdmissionAttributes) -> NamespacePolicy:
-    record = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
-    return NamespacePolicy.from_labels(record.labels if record is not None else {})
+    cached = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
+    return NamespacePolicy.from_labels(cached.labels if cached is not None else {})
 
 
 def _latest_minor(request: AdmissionAttributes) -> int:
@@ -175,7 +175,7 @@ def _validate_namespace(request: AdmissionAttributes) -> None:
 def _warnings_about_pods(request: AdmissionAttributes, namespace: str, standard: PodSecurityStandard) -> list[str]:
     """Return warnings about existing pods that violate the new level."""
     pods = request.find_resource("", "pods")
-    loaded = _order_by_controller(record.load() for record in pods.collection.range(pods.prefix(namespace)))
+    loaded = _order_by_controller(cached.load() for cached in pods.collection.range(pods.prefix(namespace)))
     failing: dict[str, list[str]] = {}
     for pod in loaded[:PODS_CHECKED_MAX]:
         findings = standard.find_violations(pod, _latest_minor(request))

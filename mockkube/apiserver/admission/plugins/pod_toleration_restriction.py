@@ -50,8 +50,8 @@ class PodTolerationRestriction(AdmissionPlugin):
 
 def _annotated_tolerations(request: AdmissionAttributes, annotation: str) -> list[Object]:
     """Return the tolerations in an annotation of the namespace."""
-    record = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
-    annotations = record.load()["metadata"].get("annotations") or {} if record is not None else {}
+    cached = request.find_resource("", "namespaces").get_cached("", request.scope.namespace)
+    annotations = cached.load()["metadata"].get("annotations") or {} if cached is not None else {}
     try:
         listed = json.loads(annotations.get(annotation) or "[]")
     except ValueError as error:

@@ -52,16 +52,16 @@ def _resolve_priority(request: AdmissionAttributes) -> ResolvedPriority:
     name = request.new["spec"].get("priorityClassName")
     if not name:
         return _find_default_class(request) or ResolvedPriority()
-    record = request.find_resource("scheduling.k8s.io", "priorityclasses").get_cached("", name)
-    if record is None:
+    cached = request.find_resource("scheduling.k8s.io", "priorityclasses").get_cached("", name)
+    if cached is None:
         raise new_forbidden(request, f"no PriorityClass with name {name} was found")
-    return ResolvedPriority.from_class(record.load())
+    return ResolvedPriority.from_class(cached.load())
 
 
 def _find_default_class(request: AdmissionAttributes) -> ResolvedPriority | None:
     """Return the default class, the one with the lowest value if a race created several."""
     collection = request.find_resource("scheduling.k8s.io", "priorityclasses").collection
-    loaded = (record.load() for record in collection.range(collection.prefix))
+    loaded = (cached.load() for cached in collection.range(collection.prefix))
     defaults = [
         ResolvedPriority.from_class(one) for one in loaded if one.get("globalDefault") is True and _is_readable(one)
     ]
@@ -72,28 +72,28 @@ def _is_readable(priority_class: ReadOnlyObject) -> bool:
     return isinstance(priority_class.get("value", 0), int)
 
 
-def _apply_priority(request: AdmissionAttributes, standing: ResolvedPriority) -> None:
+def _apply_priority(request: AdmissionAttributes, resolved: ResolvedPriority) -> None:
     spec = request.new["spec"]
-    if standing.class_name:
-        spec["priorityClassName"] = standing.class_name
+    if resolved.class_name:
+        spec["priorityClassName"] = resolved.class_name
     given = spec.get("priority")
-    if given is not None and given != standing.value:
+    if given is not None and given != resolved.value:
         why = (
             f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
-            f"computed {standing.value} from the given PriorityClass name"
+            f"computed {resolved.value} from the given PriorityClass name"
         )
         raise new_forbidden(request, why)
-    spec["priority"] = standing.value
-    if standing.preemption_policy is None:
+    spec["priority"] = resolved.value
+    if resolved.preemption_policy is None:
         return
     policy = spec.get("preemptionPolicy")
-    if policy is not None and policy != standing.preemption_policy:
+    if policy is not None and policy != resolved.preemption_policy:
         why = (
             f"the string value of PreemptionPolicy ({policy}) must not be provided in pod spec; priority admission "
-            f"controller computed {standing.preemption_policy} from the given PriorityClass name"
+            f"controller computed {resolved.preemption_policy} from the given PriorityClass name"
         )
         raise new_forbidden(request, why)
-    spec["preemptionPolicy"] = standing.preemption_policy
+    spec["preemptionPolicy"] = resolved.preemption_policy
 
 
 def _restore_priority(request: AdmissionAttributes) -> None:

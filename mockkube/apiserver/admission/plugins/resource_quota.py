@@ -33,10 +33,12 @@ class ResourceQuota(AdmissionPlugin):
         if not request.scope.namespace or not _may_change_usage(request):
             return
         resource = request.find_resource("", "resourcequotas")
-        records = resource.collection.range(resource.prefix(request.scope.namespace))
+        cached_objects = resource.collection.range(resource.prefix(request.scope.namespace))
         # All quotas are checked before the first is charged, so that a rejected request charges none.
         charges = {
-            record.name: _compute_charge(request, record.load()) for record in records if _is_readable(resource, record)
+            cached.name: _compute_charge(request, cached.load())
+            for cached in cached_objects
+            if _is_readable(resource, cached)
         }
         if not request.dry_run:
             for name, charge in charges.items():
@@ -44,14 +46,14 @@ class ResourceQuota(AdmissionPlugin):
                     await _charge_quota(request, name)
 
 
-def _is_readable(resource: Resource, record: CachedObject) -> bool:
+def _is_readable(resource: Resource, cached: CachedObject) -> bool:
     """Return whether a stored quota can be parsed; others limit nothing, as upstream's informers do not have them."""
-    bad, read_it = resource.collection.bad_objects, partial(_parse_quota, record)
-    return bad.attempt("ResourceQuota", "resourcequotas", record.display_name, read_it, otherwise=False)
+    bad, read_it = resource.collection.bad_objects, partial(_parse_quota, cached)
+    return bad.attempt("ResourceQuota", "resourcequotas", cached.display_name, read_it, otherwise=False)
 
 
-def _parse_quota(record: CachedObject) -> bool:
-    quota = record.load()
+def _parse_quota(cached: CachedObject) -> bool:
+    quota = cached.load()
     spec, status = quota.get("spec") or {}, quota.get("status") or {}
     for amounts in (spec.get("hard"), status.get("hard"), status.get("used")):
         parse_resource_list(amounts)
@@ -63,8 +65,8 @@ def _parse_quota(record: CachedObject) -> bool:
 
 def _may_change_usage(request: AdmissionAttributes) -> bool:
     """Return whether the request may change the usage of a quota."""
-    storage = request.resource.storage_resource
-    kind, subresource = (storage.group, storage.plural), request.scope.subresource
+    storage_resource = request.resource.storage_resource
+    kind, subresource = (storage_resource.group, storage_resource.plural), request.scope.subresource
     creates, updates = request.operation is Operation.CREATE, request.operation is Operation.UPDATE
     if kind in _IGNORED_RESOURCES:
         return False
@@ -90,10 +92,10 @@ def _compute_charge(request: AdmissionAttributes, quota: ReadOnlyObject) -> Quan
     """Return what the request adds to the usage of a quota; raise Forbidden if that is too much."""
     if not _applies(request, quota, request.new):
         return {}
-    storage = request.resource.storage_resource
+    storage_resource = request.resource.storage_resource
     name, status = quota["metadata"]["name"], quota.get("status") or {}
     hard, used = parse_resource_list(status.get("hard")), parse_resource_list(status.get("used"))
-    names = quota_usage.matching_resources(storage.group, storage.plural, hard)
+    names = quota_usage.matching_resources(storage_resource.group, storage_resource.plural, hard)
     _check_required_amounts(request, name, names)
     unknown = sorted(one for one in names if one not in used)
     if unknown:
@@ -110,32 +112,37 @@ def _compute_charge(request: AdmissionAttributes, quota: ReadOnlyObject) -> Quan
 
 def _applies(request: AdmissionAttributes, quota: ReadOnlyObject, obj: ReadOnlyObject) -> bool:
     """Return whether the quota tracks objects of this kind, and this one is in its scopes."""
-    storage = request.resource.storage_resource
+    storage_resource = request.resource.storage_resource
     hard = (quota.get("status") or {}).get("hard") or {}
-    if not quota_usage.matching_resources(storage.group, storage.plural, hard):
+    if not quota_usage.matching_resources(storage_resource.group, storage_resource.plural, hard):
         return False
-    spec, caps = quota.get("spec") or {}, storage.dependencies.capabilities
+    spec, caps = quota.get("spec") or {}, storage_resource.dependencies.capabilities
     requirements = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
     requirements += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
-    return all(quota_usage.matches_scope(one, storage.group, storage.plural, obj, caps) for one in requirements)
+    return all(
+        quota_usage.matches_scope(one, storage_resource.group, storage_resource.plural, obj, caps)
+        for one in requirements
+    )
 
 
 def _check_required_amounts(request: AdmissionAttributes, quota: str, names: list[str]) -> None:
-    storage = request.resource.storage_resource
-    if (storage.group, storage.plural) == ("", "pods"):
-        why = quota_usage.find_missing_resources(request.new, names, storage.dependencies.capabilities)
+    storage_resource = request.resource.storage_resource
+    if (storage_resource.group, storage_resource.plural) == ("", "pods"):
+        why = quota_usage.find_missing_resources(request.new, names, storage_resource.dependencies.capabilities)
         if why:
             raise new_forbidden(request, f"failed quota: {quota}: {why}")
 
 
 def _usage_delta(request: AdmissionAttributes, quota: ReadOnlyObject) -> Quantities:
     """Return the usage of the object, minus what this quota counted for its old state."""
-    storage = request.resource.storage_resource
-    moment = quota_usage.UsageContext(storage.dependencies.capabilities, storage.dependencies.clock.now())
-    now = quota_usage.calculate_usage(storage.group, storage.plural, request.new, moment)
+    storage_resource = request.resource.storage_resource
+    moment = quota_usage.UsageContext(
+        storage_resource.dependencies.capabilities, storage_resource.dependencies.clock.now()
+    )
+    now = quota_usage.calculate_usage(storage_resource.group, storage_resource.plural, request.new, moment)
     if request.old is None or not _applies(request, quota, request.old):
         return now
-    before = quota_usage.calculate_usage(storage.group, storage.plural, request.old, moment)
+    before = quota_usage.calculate_usage(storage_resource.group, storage_resource.plural, request.old, moment)
     return {name: amount - before[name] if name in before else amount for name, amount in now.items()}
 
 

@@ -60,10 +60,10 @@ def _find_runtime_class(request: AdmissionAttributes) -> ReadOnlyObject:
     name = request.new["spec"].get("runtimeClassName")
     if name is None:
         return {}
-    record = request.find_resource("node.k8s.io", "runtimeclasses").get_cached("", name)
-    if record is None:
+    cached = request.find_resource("node.k8s.io", "runtimeclasses").get_cached("", name)
+    if cached is None:
         raise new_forbidden(request, f'pod rejected: RuntimeClass "{name}" not found')
-    return record.load()
+    return cached.load()
 
 
 def _equal_amounts(first: ReadOnlyObject, second: ReadOnlyObject) -> bool:

@@ -55,11 +55,11 @@ class ServiceAccount(AdmissionPlugin):
 
 def _find_account(request: AdmissionAttributes) -> Object:
     namespace, name = request.scope.namespace, request.new["spec"]["serviceAccountName"]
-    record = request.find_resource("", "serviceaccounts").get_cached(namespace, name)
-    if record is None:
+    cached = request.find_resource("", "serviceaccounts").get_cached(namespace, name)
+    if cached is None:
         why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
         raise new_forbidden(request, why)
-    return record.load()
+    return cached.load()
 
 
 def _automounts_token(account: ReadOnlyObject, spec: ReadOnlyObject) -> bool:

@@ -21,10 +21,10 @@ class StorageObjectInUseProtection(AdmissionPlugin):
         """Add the finalizer to a new object."""
         if request.operation is not Operation.CREATE or request.scope.subresource:
             return
-        storage = request.resource.storage_resource
-        finalizer = _FINALIZERS.get((storage.group, storage.plural))
+        storage_resource = request.resource.storage_resource
+        finalizer = _FINALIZERS.get((storage_resource.group, storage_resource.plural))
         if finalizer is None or (
-            storage.group and not storage.dependencies.capabilities.enabled("VolumeAttributesClass")
+            storage_resource.group and not storage_resource.dependencies.capabilities.enabled("VolumeAttributesClass")
         ):
             return
         metadata = request.new["metadata"]

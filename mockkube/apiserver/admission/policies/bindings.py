@@ -30,15 +30,15 @@ class CompiledPolicies(Generic[_Policy]):
         self._compile = compile_policy
         self._compiled: BoundedCache[tuple[str, str], _Policy] = BoundedCache(COMPILED_POLICIES_MAX)
 
-    def get(self, record: CachedObject) -> _Policy:
-        """Return the compiled policy of a record."""
-        obj = record.load()
+    def get(self, cached: CachedObject) -> _Policy:
+        """Return the compiled policy of a cached object."""
+        obj = cached.load()
         metadata = obj["metadata"]
         # The uid is needed, too: a policy may be deleted and created again under its name.
         key = (metadata["uid"], metadata["resourceVersion"])
         policy = self._compiled.get(key)
         if policy is None:
-            spend(_COMPILE_MICROSECONDS_PER_BYTE * len(record.tail))
+            spend(_COMPILE_MICROSECONDS_PER_BYTE * len(cached.tail))
             policy = self._compile(obj)
             self._compiled.put(key, policy)
         return policy
@@ -75,7 +75,7 @@ def find_evaluations(
         # Whether this rejects the request is up to the policy's failurePolicy.
         yield PolicyMisconfiguration(None, f"failed to configure policy: {error}")
         return
-    occasion = VersionedAttributes(request, resource)
+    attributes = VersionedAttributes(request, resource)
     for binding in bindings:
         if binding["spec"].get("policyName") != name:
             continue
@@ -87,17 +87,17 @@ def find_evaluations(
             yield PolicyMisconfiguration(binding, f"failed to configure binding: {error}")
             continue
         for one in params:
-            yield PolicyEvaluation(binding, occasion, one)
+            yield PolicyEvaluation(binding, attributes, one)
 
 
 class ParametersError(Exception):
     """Error when the parameters of a policy cannot be found; the text has the reason."""
 
 
-def find_param_resource(kind: ReadOnlyObject, services: RegistryDependencies) -> Resource:
+def find_param_resource(kind: ReadOnlyObject, dependencies: RegistryDependencies) -> Resource:
     """Return the resource of a paramKind; raise ParametersError if there is none."""
     api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
-    found = services.find_by_kind(api_version, name)
+    found = dependencies.find_by_kind(api_version, name)
     if found is None:
         raise ParametersError(f"failed to find resource referenced by paramKind: '{api_version}, Kind={name}'")
     return found
@@ -111,7 +111,7 @@ def collect_params(
     if resource is None or reference is None:
         return (None,)
     there = _param_namespace(resource, reference, namespace)
-    found = [resource.to_served_version(record.load()) for record in _find_params(resource, reference, there)]
+    found = [resource.to_served_version(cached.load()) for cached in _find_params(resource, reference, there)]
     # With `Allow` no parameters mean no evaluation, so the policy does not apply.
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ParametersError("no params found for policy binding with `Deny` parameterNotFoundAction")
@@ -131,8 +131,8 @@ def _param_namespace(resource: Resource, reference: ReadOnlyObject, namespace: s
 
 def _find_params(resource: Resource, reference: ReadOnlyObject, namespace: str) -> list[CachedObject]:
     if name := reference.get("name", ""):
-        record = resource.get_cached(namespace, name)
-        return [] if record is None else [record]
+        cached = resource.get_cached(namespace, name)
+        return [] if cached is None else [cached]
     selector = from_label_selector(reference.get("selector") or {})
     prefix = resource.prefix(namespace)
-    return [record for record in resource.collection.range(prefix) if selector.matches(record.labels)]
+    return [cached for cached in resource.collection.range(prefix) if selector.matches(cached.labels)]

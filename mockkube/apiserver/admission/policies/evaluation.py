@@ -167,9 +167,9 @@ def make_activation(names: Mapping[str, Any], programs: Mapping[str, Compiled]) 
     return Activation(all_names, variables)
 
 
-def make_admission_request(occasion: VersionedAttributes) -> Object:
+def make_admission_request(attributes: VersionedAttributes) -> Object:
     """Return the AdmissionRequest without its objects."""
-    request, resource = occasion.request, occasion.resource
+    request, resource = attributes.request, attributes.resource
     scope, subject = request.scope, RequestMatcher(request)
     if request.operation is Operation.CONNECT:
         # The object of a connection is its options, which have a kind of their own.

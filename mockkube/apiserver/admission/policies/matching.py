@@ -63,8 +63,8 @@ class RequestMatcher:
         """Return the namespace of the request; None for cluster-scoped objects and namespaces."""
         if not self.request.scope.namespace or self.is_namespace:
             return None
-        record = self.request.find_resource("", "namespaces").get_cached("", self.request.scope.namespace)
-        return None if record is None else record.load()
+        cached = self.request.find_resource("", "namespaces").get_cached("", self.request.scope.namespace)
+        return None if cached is None else cached.load()
 
     def matches_selectors(self, criteria: ReadOnlyObject) -> bool:
         """Return whether the namespace selector and the object selector match."""

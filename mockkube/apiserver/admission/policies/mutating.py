@@ -104,15 +104,19 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
 
     async def admit_async(self, request: AdmissionAttributes, *, reinvocation: bool) -> bool:
         """Apply every matching policy; in a reinvocation only those that ask for it."""
-        records = list_configuration(request, "mutatingadmissionpolicies")
+        cached_objects = list_configuration(request, "mutatingadmissionpolicies")
         if (
-            not records
+            not cached_objects
             or RequestMatcher(request).is_exempt
             or not request.resource.dependencies.capabilities.enabled(_GATE)
         ):
             return False
         play = partial(
-            self._apply_policies, request, _RequestState.from_request(request), records, reinvocation=reinvocation
+            self._apply_policies,
+            request,
+            _RequestState.from_request(request),
+            cached_objects,
+            reinvocation=reinvocation,
         )
         return await request.resource.run_with_conversions(play, request.scope.body_bytes)
 
@@ -120,15 +124,15 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
         self,
         request: AdmissionAttributes,
         before: "_RequestState",
-        records: Sequence[CachedObject],
+        cached_objects: Sequence[CachedObject],
         *,
         reinvocation: bool,
     ) -> bool:
         """Apply the policies to the original request."""
         # This may run several times, until all needed conversions are known, so it starts from the original state.
         request.obj, request.reinvocable = before.obj, set(before.reinvocable)
-        policies = [self._policies.get(record) for record in records]
-        bindings = [record.load() for record in list_configuration(request, "mutatingadmissionpolicybindings")]
+        policies = [self._policies.get(cached) for cached in cached_objects]
+        bindings = [cached.load() for cached in list_configuration(request, "mutatingadmissionpolicybindings")]
         # All policies are matched with the original object, before any of them changes it.
         selected = [
             (policy, one)

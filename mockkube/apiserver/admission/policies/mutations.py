@@ -44,23 +44,23 @@ class CompiledMutation:
         wanted = PATCHES if patches else OBJECT
         return cls(compile_expression(given.get("expression", "").strip(), scope.with_objects(), wanted), patches)
 
-    def apply(self, occasion: VersionedAttributes, found: Activation) -> None:
+    def apply(self, attributes: VersionedAttributes, found: Activation) -> None:
         """Change the object of the request; raise EvaluationError if that is impossible."""
         value = found.evaluate(self.program, CostBudget(POLICY_COST_MAX))
-        before = occasion.convert(occasion.request.obj)
+        before = attributes.convert(attributes.request.obj)
         assert before is not None, "only what has an object is changed"
         if self.is_json_patch:
-            occasion.set_object_strictly(_apply_patch(before, value))
+            attributes.set_object_strictly(_apply_patch(before, value))
         else:
-            occasion.set_object(_merge(occasion, before, value))
+            attributes.set_object(_merge(attributes, before, value))
 
 
-def _merge(occasion: VersionedAttributes, before: ReadOnlyObject, value: Any) -> Any:
+def _merge(attributes: VersionedAttributes, before: ReadOnlyObject, value: Any) -> Any:
     """Return the object with the expression's object merged into it."""
     wanted: dict[str, Any] = _convert_to_json(value, "invalid return type")
     # Expressions construct objects without kind and apiVersion.
-    wanted |= {"apiVersion": occasion.resource.api_version, "kind": occasion.resource.kind.kind}
-    resource = occasion.resource
+    wanted |= {"apiVersion": attributes.resource.api_version, "kind": attributes.resource.kind.kind}
+    resource = attributes.resource
     kind = resource.dependencies.managed_fields_updaters.for_resource(resource, "").type
     try:
         validate_value(wanted, kind)

@@ -104,10 +104,10 @@ class CompiledValidatingPolicy:
         )
 
     def find_denials(
-        self, occasion: VersionedAttributes, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None
+        self, attributes: VersionedAttributes, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None
     ) -> list[Denial]:
         """Return the denials of the policy for a request."""
-        names = occasion.make_variables(params, namespace)
+        names = attributes.make_variables(params, namespace)
         try:
             if not conditions_match(
                 # upstream: namespaceObject is not available to match conditions.
@@ -174,9 +174,9 @@ class ValidatingAdmissionPolicy(AdmissionPlugin):
         policies = list_configuration(request, "validatingadmissionpolicies")
         if not policies or RequestMatcher(request).is_exempt:
             return
-        bindings = [record.load() for record in list_configuration(request, "validatingadmissionpolicybindings")]
-        for record in policies:
-            policy = self._policies.get(record)
+        bindings = [cached.load() for cached in list_configuration(request, "validatingadmissionpolicybindings")]
+        for cached in policies:
+            policy = self._policies.get(cached)
             for binding, denial in _find_denials(policy, bindings, request):
                 raise _rejection(request, policy, binding, denial)
 

@@ -28,21 +28,24 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
         for hook in list_webhooks(request, "mutatingwebhookconfigurations"):
             if reinvocation and not hook.is_reinvocable:
                 continue
-            occasion = await request.resource.run_with_conversions(partial(hook.match, request))
-            if occasion is None:
+            attributes = await request.resource.run_with_conversions(partial(hook.match, request))
+            if attributes is None:
                 continue
-            said = await hook.call(occasion)
+            said = await hook.call(attributes)
             if said is not None and said.patch:
-                patched = partial(_apply_patch, request, occasion, hook, said.patch)
+                patched = partial(_apply_patch, request, attributes, hook, said.patch)
                 changed |= await request.resource.run_with_conversions(patched)
         return changed
 
 
 def _apply_patch(
-    request: AdmissionAttributes, occasion: VersionedAttributes, hook: AdmissionWebhook, patch: Sequence[ReadOnlyObject]
+    request: AdmissionAttributes,
+    attributes: VersionedAttributes,
+    hook: AdmissionWebhook,
+    patch: Sequence[ReadOnlyObject],
 ) -> bool:
     """Set the patched object of the request; return whether it differs."""
-    before = occasion.convert(request.obj)
+    before = attributes.convert(request.obj)
     if before is None:
         why = (
             f'admission webhook "{hook.name}" attempted to modify the object, which is not supported for this operation'
@@ -52,7 +55,7 @@ def _apply_patch(
         after = json_patch.apply(before, patch)
     except PatchRejected as error:
         raise Internal(str(error)) from error
-    return occasion.set_object(after)
+    return attributes.set_object(after)
 
 
 class ValidatingAdmissionWebhook(AdmissionPlugin):
@@ -67,7 +70,7 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
         if not matches:
             return
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_call(hook, occasion)) for hook, occasion in matches]
+            tasks = [group.create_task(_call(hook, attributes)) for hook, attributes in matches]
         # In the order of the configurations, not of the responses, so that the outcome does not depend on timing.
         for task in tasks:
             if (refusal := task.result()) is not None:
@@ -76,13 +79,13 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
 
 def _find_matches(request: AdmissionAttributes) -> list[tuple[AdmissionWebhook, VersionedAttributes]]:
     found = ((hook, hook.match(request)) for hook in list_webhooks(request, "validatingwebhookconfigurations"))
-    return [(hook, occasion) for hook, occasion in found if occasion is not None]
+    return [(hook, attributes) for hook, attributes in found if attributes is not None]
 
 
-async def _call(hook: AdmissionWebhook, occasion: VersionedAttributes) -> ApiError | None:
+async def _call(hook: AdmissionWebhook, attributes: VersionedAttributes) -> ApiError | None:
     """Call a webhook; return the error that rejects the request, if any."""
     try:
-        await hook.call(occasion)
+        await hook.call(attributes)
     except ApiError as error:
         return error
     return None

@@ -30,12 +30,12 @@ class WebhookResponse:
     patch: Sequence[ReadOnlyObject] = ()
 
 
-def make_review(occasion: VersionedAttributes, uid: str, version: str) -> Object:
+def make_review(attributes: VersionedAttributes, uid: str, version: str) -> Object:
     """Return the AdmissionReview to send."""
-    request = make_admission_request(occasion)
+    request = make_admission_request(attributes)
     request["uid"] = uid
-    request["object"] = occasion.convert(occasion.request.obj)
-    request["oldObject"] = occasion.convert(occasion.request.old)
+    request["object"] = attributes.convert(attributes.request.obj)
+    request["oldObject"] = attributes.convert(attributes.request.old)
     return {"kind": _KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}
 
 

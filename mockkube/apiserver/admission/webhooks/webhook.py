@@ -58,37 +58,39 @@ class AdmissionWebhook:
         resource = find_matching_resource(request, criteria)
         if resource is None:
             return None
-        occasion = VersionedAttributes(request, resource)
-        return occasion if self._meets_conditions(occasion) else None
+        attributes = VersionedAttributes(request, resource)
+        return attributes if self._meets_conditions(attributes) else None
 
-    def _meets_conditions(self, occasion: VersionedAttributes) -> bool:
+    def _meets_conditions(self, attributes: VersionedAttributes) -> bool:
         conditions = self.raw.get("matchConditions") or ()
         if not conditions:
             return True
         programs = [compile_expression(one["expression"], ExpressionScope(), BOOL) for one in conditions]
         try:
             return conditions_match(
-                programs, make_activation(occasion.make_variables(None, None), {}), fail_closed=self.fails_closed
+                programs, make_activation(attributes.make_variables(None, None), {}), fail_closed=self.fails_closed
             )
         except EvaluationError as error:
-            raise new_forbidden(occasion.request, str(error)) from error
+            raise new_forbidden(attributes.request, str(error)) from error
 
-    async def call(self, occasion: VersionedAttributes) -> WebhookResponse | None:
+    async def call(self, attributes: VersionedAttributes) -> WebhookResponse | None:
         """Call the webhook and return its response; raise ApiError if it rejects the request.
 
         Return None if the call failed and the failure policy ignores that.
         """
-        request = occasion.request
-        services = request.resource.dependencies
+        request = attributes.request
+        dependencies = request.resource.dependencies
         # A webhook with side effects must not be called in a dry run, and not skipped either.
         if request.dry_run and self.raw.get("sideEffects") not in _NO_SIDE_EFFECTS:
             raise BadRequest(f'admission webhook "{self.name}" does not support dry run')
-        uid, version = services.random.new_uid(), self._review_version()
-        admission_review = await occasion.resource.run_with_conversions(partial(make_review, occasion, uid, version))
+        uid, version = dependencies.random.new_uid(), self._review_version()
+        admission_review = await attributes.resource.run_with_conversions(
+            partial(make_review, attributes, uid, version)
+        )
         seconds = self.raw.get("timeoutSeconds") or TIMEOUT_SECONDS_DEFAULT
         try:
             try:
-                answer = await services.call_webhook(self.raw["clientConfig"], admission_review, seconds)
+                answer = await dependencies.call_webhook(self.raw["clientConfig"], admission_review, seconds)
             except WebhookCallError as error:
                 raise WebhookCallError(f"failed to call webhook: {error}") from error
             response = parse_response(answer, uid, version, is_mutating=self.is_mutating)
@@ -109,10 +111,10 @@ class AdmissionWebhook:
 def list_webhooks(request: AdmissionAttributes, plural: str) -> Iterator[AdmissionWebhook]:
     """Yield the webhooks of all configurations of a kind, by the configuration's name."""
     resource = request.find_resource(GROUP, plural)
-    records = resource.collection.well_formed(resource.prefix(""), "admission webhooks")
-    if not records or RequestMatcher(request).is_exempt:
+    cached_objects = resource.collection.well_formed(resource.prefix(""), "admission webhooks")
+    if not cached_objects or RequestMatcher(request).is_exempt:
         return
-    for record in records:
-        configuration: Mapping[str, Any] = record.load()
+    for cached in cached_objects:
+        configuration: Mapping[str, Any] = cached.load()
         for raw in configuration.get("webhooks") or ():
             yield AdmissionWebhook(configuration["metadata"]["name"], raw, is_mutating=plural.startswith("mutating"))

@@ -50,7 +50,7 @@ class Authenticator:
         self._anonymous = anonymous
         self._audiences = tuple(audiences)
         self._request_header = request_header
-        # Asked, without blocking the event loop, about tokens that nobody else knows.
+        # Asked, without blocking the event loop, about tokens that no other authenticator knows.
         self.webhook = webhook
 
     def with_reviewers(self, *reviewers: TokenAuthenticatorFunction) -> "Authenticator":

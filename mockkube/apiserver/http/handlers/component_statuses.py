@@ -49,8 +49,8 @@ async def list_component_statuses(request: ResourceRequest) -> web.StreamRespons
     representation = request.representation
     wanted = options.parse_list_options(request.context.query)
     chosen = listing.build_filter(request.resource, wanted)
-    records = [_encode_status(request.resource, obj) for obj in _build_statuses(request.resource)]
-    found = ListResult([record for record in records if chosen is None or chosen(record)], 0)
+    cached_objects = [_encode_status(request.resource, obj) for obj in _build_statuses(request.resource)]
+    found = ListResult([cached for cached in cached_objects if chosen is None or chosen(cached)], 0)
     body = rendering.render_list(request.resource, found, representation, request.context.output_options())
     return request.context.respond(body, media=representation.media)
 

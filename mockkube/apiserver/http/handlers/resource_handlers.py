@@ -32,10 +32,10 @@ async def get(request: ResourceRequest) -> web.StreamResponse:
     if revision:
         await listing.wait_for_revision(resource, revision)
     await resource.dependencies.watch_cache.wait_until_fresh()
-    record = resource.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = resource.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object(resource.group, resource.plural, scope.name)
-    return await request.respond_object(record)
+    return await request.respond_object(cached)
 
 
 async def list_objects(request: ResourceRequest) -> web.StreamResponse:
@@ -77,7 +77,7 @@ async def update(request: ResourceRequest) -> web.StreamResponse:
     wanted = options.parse_write_options(request.context.query, "UpdateOptions")
     obj = await request_bodies.decode_body(request, given, wanted)
     updated = await updating.replace(request.resource, request.scope, obj, wanted)
-    return await request.respond_object(updated.record, status=201 if updated.is_created else 200)
+    return await request.respond_object(updated.object, status=201 if updated.is_created else 200)
 
 
 async def patch(request: ResourceRequest) -> web.StreamResponse:
@@ -90,7 +90,7 @@ async def patch(request: ResourceRequest) -> web.StreamResponse:
     updated = await write(
         request.resource, request.scope, await request_bodies.decode_patch(request, kind, given), wanted
     )
-    return await request.respond_object(updated.record, status=201 if updated.is_created else 200)
+    return await request.respond_object(updated.object, status=201 if updated.is_created else 200)
 
 
 def get_patch_type(request: ResourceRequest) -> PatchType:
@@ -114,8 +114,8 @@ async def delete(request: ResourceRequest) -> web.StreamResponse:
     # upstream: 202 only if orphanDependents=false was given. Any object that stays for its dependents would deserve it,
     # but that would break clients.
     status = 202 if not deleted.is_gone and wanted.orphan_dependents is False else 200
-    if deleted.record is not None:
-        return await request.respond_object(deleted.record, status=status)
+    if deleted.object is not None:
+        return await request.respond_object(deleted.object, status=status)
     return request.respond_unstored(deleted.status or {}, status=status)
 
 
@@ -126,9 +126,9 @@ async def delete_collection(request: ResourceRequest) -> web.StreamResponse:
     options.validate_list_options(selected)
     wanted = options.parse_delete_options(request.context.query, await request_bodies.read_delete_options(request))
     listed = await listing.list_page(resource, scope.namespace, selected)
-    for record in listed.records:
+    for cached in listed.items:
         # The scope names one object, so each deletion gets one of its own.
-        one = RequestScope(scope.user, record.namespace, record.name, user_agent=scope.user_agent)
+        one = RequestScope(scope.user, cached.namespace, cached.name, user_agent=scope.user_agent)
         try:
             await deletion.delete(resource, one, wanted)
         except NotFound:

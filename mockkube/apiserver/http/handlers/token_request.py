@@ -47,22 +47,22 @@ async def create_token(resource_request: ResourceRequest) -> web.StreamResponse:
 
 
 def _issue_token(resource_request: ResourceRequest, request: Object) -> Object:
-    services, scope = resource_request.resource.dependencies, resource_request.scope
+    dependencies, scope = resource_request.resource.dependencies, resource_request.scope
     _check_identity(resource_request, request["metadata"])
-    record = resource_request.resource.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = resource_request.resource.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object("", "serviceaccounts", scope.name)
-    account, now = record.load(), services.clock.now()
+    account, now = cached.load(), dependencies.clock.now()
     _check_uid(resource_request, request["metadata"].get("uid", ""), account["metadata"]["uid"])
     spec = request.setdefault("spec", {})
     spec["expirationSeconds"] = spec.get("expirationSeconds") or EXPIRATION_SECONDS_DEFAULT
     # The response shows the defaults, so they are filled into the spec itself.
-    spec["audiences"] = spec.get("audiences") or [*services.token_issuer.audiences]
+    spec["audiences"] = spec.get("audiences") or [*dependencies.token_issuer.audiences]
     spec.setdefault("boundObjectRef", None)
     if errors := _validate_expiration(spec):
         raise Invalid(_GROUP, "TokenRequest", "", errors)
     bound = _find_bound_object(resource_request, spec["boundObjectRef"])
-    token = services.token_issuer.issue(account, _token_terms(resource_request, spec, bound, now))
+    token = dependencies.token_issuer.issue(account, _token_terms(resource_request, spec, bound, now))
     metadata = {field: account["metadata"][field] for field in ("name", "namespace", "uid")}
     metadata["creationTimestamp"] = render_time(now)
     status = {"token": token, "expirationTimestamp": render_time(now + timedelta(seconds=spec["expirationSeconds"]))}
@@ -103,13 +103,13 @@ def _validate_expiration(spec: ReadOnlyObject) -> list[FieldError]:
 
 
 def _token_terms(request: ResourceRequest, spec: ReadOnlyObject, bound: _BoundObject, now: datetime) -> TokenTerms:
-    services = request.resource.dependencies
+    dependencies = request.resource.dependencies
     expires, warn_after = now + timedelta(seconds=spec["expirationSeconds"]), None
     of_pod = bound.obj is not None and bound.obj["kind"] == "Pod"
     if (
         of_pod
         and spec["expirationSeconds"] == KUBELET_SECONDS
-        and spec["audiences"] == [*services.token_issuer.audiences]
+        and spec["audiences"] == [*dependencies.token_issuer.audiences]
     ):
         expires, warn_after = now + EXTENDED_LIFETIME, expires
     return TokenTerms(
@@ -117,7 +117,7 @@ def _token_terms(request: ResourceRequest, spec: ReadOnlyObject, bound: _BoundOb
         issued_at=now,
         expires_at=expires,
         # The `jti` claim, by which audit logs tell tokens apart.
-        token_id=services.random.new_uid(),
+        token_id=dependencies.random.new_uid(),
         bound_object=bound.obj,
         node=bound.node,
         warn_after=warn_after,
@@ -150,8 +150,8 @@ def _find_bound_object(request: ResourceRequest, reference: ReadOnlyObject | Non
 def _find_object(request: ResourceRequest, plural: str, name: str) -> Object | None:
     resource = request.resource.dependencies.find_storage_resource("", plural)
     assert resource is not None, f"every server has {plural}"
-    record = resource.get_cached(request.scope.namespace, name)
-    return None if record is None else record.load()
+    cached = resource.get_cached(request.scope.namespace, name)
+    return None if cached is None else cached.load()
 
 
 def _find_node(request: ResourceRequest, pod: ReadOnlyObject) -> ReadOnlyObject | None:

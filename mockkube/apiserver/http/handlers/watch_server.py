@@ -162,19 +162,19 @@ class _WatchServer:
         """Return the object of an event in the format of this watch."""
         match self.representation.transform:
             case "" if self.representation.media == PROTOBUF:
-                return render_message(self.resource, event.record)
+                return render_message(self.resource, event.object)
             case "":
-                return self.resource.body(event.record)
+                return self.resource.body(event.object)
             case "Table":
                 table = rendering.build_table(
-                    self.resource, [event.record], self.representation, self.view, columns=not self.columns_sent
+                    self.resource, [event.object], self.representation, self.view, columns=not self.columns_sent
                 )
                 # upstream: only the first table of a watch defines the columns.
                 self.columns_sent = True
                 return orjson.dumps(table)
             case _:
                 return self.encode_unstored(
-                    rendering.to_partial_metadata(self.resource, event.record, self.representation)
+                    rendering.to_partial_metadata(self.resource, event.object, self.representation)
                 )
 
     def encode_unstored(self, obj: Object) -> bytes:
@@ -199,6 +199,6 @@ class _WatchServer:
         empty = resource.dependencies.codec.decode(resource.node, {"metadata": {}}, DecodingState())
         obj: Object = {**empty, "kind": kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if self.representation.transform:
-            record = CachedObject("", "", "", watch.revision, b"", orjson.dumps(obj))
-            return self.frame_event("BOOKMARK", self.encode_event_object(CacheWatchEvent(ChangeType.MODIFIED, record)))
+            cached = CachedObject("", "", "", watch.revision, b"", orjson.dumps(obj))
+            return self.frame_event("BOOKMARK", self.encode_event_object(CacheWatchEvent(ChangeType.MODIFIED, cached)))
         return self.frame_event("BOOKMARK", self.encode_unstored(obj))

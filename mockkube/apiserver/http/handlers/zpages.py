@@ -1,6 +1,6 @@
 """`/flagz` and `/statusz`: flags and state of a component, as text or, from 1.35 on, as an object.
 
-Upstream picks another delimiter for each text response, so that nobody parses it; here it is always the same.
+Upstream picks another delimiter for each text response, so that no program relies on it; here it is always the same.
 """
 
 # upstream 1.36: apiserver/pkg/server/{flagz,statusz}; 1.34: component-base/zpages

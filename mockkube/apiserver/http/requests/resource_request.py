@@ -50,13 +50,13 @@ class ResourceRequest:
         """Return the result of `work`, run in a thread if it handles many bytes."""
         return await self.resource.dependencies.heavy_work.run(size_bytes, work)
 
-    async def respond_object(self, record: CachedObject, *, status: int = 200) -> web.Response:
+    async def respond_object(self, cached: CachedObject, *, status: int = 200) -> web.Response:
         """Build a response with a stored object, converted to the requested version."""
         representation = self.representation
-        record = await self.resource.convert_for_reading(record)
+        cached = await self.resource.convert_for_reading(cached)
         self.context.warnings = self.scope.warnings
-        show = partial(rendering.render_object, self.resource, record, representation, self.context.output_options())
-        body = await self.run_heavy_work(len(record.tail), show)
+        show = partial(rendering.render_object, self.resource, cached, representation, self.context.output_options())
+        body = await self.run_heavy_work(len(cached.tail), show)
         return self.context.respond(body, status=status, media=representation.media)
 
     def respond_unstored(self, value: Object, *, status: int = 200) -> web.Response:

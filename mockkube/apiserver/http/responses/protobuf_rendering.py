@@ -12,16 +12,16 @@ from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject, ListRange
 
 
-def render_message(resource: Resource, record: CachedObject) -> bytes:
+def render_message(resource: Resource, cached: CachedObject) -> bytes:
     """Return one object in the version of the resource."""
-    return wrap_in_envelope(resource.api_version, resource.kind.kind, _encode_object(resource, record))
+    return wrap_in_envelope(resource.api_version, resource.kind.kind, _encode_object(resource, cached))
 
 
 def render_list_message(
-    resource: Resource, records: Sequence[CachedObject], metadata: ReadOnlyObject
+    resource: Resource, cached_objects: Sequence[CachedObject], metadata: ReadOnlyObject
 ) -> Sequence[CompressibleBytes]:
     """Return a list as parts: the bytes before the items, the items, the bytes after them."""
-    items = _get_joined_items(resource, records)
+    items = _get_joined_items(resource, cached_objects)
     protobuf, kind = resource.dependencies.protobuf, resource.kind.list_kind
     before, after = protobuf.encode_list_frame(
         resource.api_version, kind, metadata, sum(len(one.data) for one in items)
@@ -29,21 +29,21 @@ def render_list_message(
     return CompressibleBytes(before), *items, CompressibleBytes(after)
 
 
-def _encode_object(resource: Resource, record: CachedObject) -> bytes:
+def _encode_object(resource: Resource, cached: CachedObject) -> bytes:
     # The encoded message is kept with the object, so that watchers and lists share one encoding.
     return resource.dependencies.protobuf.encode_content_cached(
-        record, resource.api_version, lambda: resource.to_served_version(record.load())
+        cached, resource.api_version, lambda: resource.to_served_version(cached.load())
     )
 
 
-def _get_joined_items(resource: Resource, records: Sequence[CachedObject]) -> Sequence[CompressibleBytes]:
+def _get_joined_items(resource: Resource, cached_objects: Sequence[CachedObject]) -> Sequence[CompressibleBytes]:
     """Return the joined items, shared by all requests for the same span until it changes."""
-    if not isinstance(records, ListRange):
-        return join_chunks(encode_list_items(_encode_object(resource, record) for record in records))
+    if not isinstance(cached_objects, ListRange):
+        return join_chunks(encode_list_items(_encode_object(resource, cached) for cached in cached_objects))
     form = f"{resource.api_version} protobuf"
-    known = records.encoded_items.get(form)
+    known = cached_objects.encoded_items.get(form)
     if known is None:
-        known = records.encoded_items[form] = join_chunks(
-            encode_list_items(_encode_object(resource, record) for record in records)
+        known = cached_objects.encoded_items[form] = join_chunks(
+            encode_list_items(_encode_object(resource, cached) for cached in cached_objects)
         )
     return known

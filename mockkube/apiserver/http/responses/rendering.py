@@ -42,25 +42,27 @@ def encode_value(value: Any, representation: Representation, *, pretty: bool = F
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def encode_unstored(resource: Resource, value: Object, representation: Representation, view: "OutputOptions") -> bytes:
+def encode_unstored(
+    resource: Resource, value: Object, representation: Representation, output: "OutputOptions"
+) -> bytes:
     """Encode an object that was built for this response."""
     if representation.media == PROTOBUF:
         return resource.dependencies.protobuf.encode(value)
-    return encode_value(value, representation, pretty=view.pretty)
+    return encode_value(value, representation, pretty=output.pretty)
 
 
 def render_object(
-    resource: Resource, record: CachedObject, representation: Representation, view: "OutputOptions"
+    resource: Resource, cached: CachedObject, representation: Representation, output: "OutputOptions"
 ) -> bytes:
     """Render one object."""
     match representation.transform:
         case "Table":
             return encode_value(
-                build_table(resource, [record], representation, view), representation, pretty=view.pretty
+                build_table(resource, [cached], representation, output), representation, pretty=output.pretty
             )
         case "PartialObjectMetadata":
             return encode_unstored(
-                resource, to_partial_metadata(resource, record, representation), representation, view
+                resource, to_partial_metadata(resource, cached, representation), representation, output
             )
         case "PartialObjectMetadataList":
             if resource.accepts_other_kinds:
@@ -70,57 +72,57 @@ def render_object(
                 f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
             )
     if representation.media == PROTOBUF:
-        return render_message(resource, record)
-    if view.pretty or representation.media == YAML:
+        return render_message(resource, cached)
+    if output.pretty or representation.media == YAML:
         # The stored bytes are compact JSON in the right order; other forms are made by decoding them again.
-        return encode_value(orjson.loads(resource.body(record)), representation, pretty=view.pretty)
-    return resource.body(record) + b"\n"
+        return encode_value(orjson.loads(resource.body(cached)), representation, pretty=output.pretty)
+    return resource.body(cached) + b"\n"
 
 
 def estimate_list_work(
-    resource: Resource, listed: ListResult, representation: Representation, view: "OutputOptions"
+    resource: Resource, listed: ListResult, representation: Representation, output: "OutputOptions"
 ) -> int:
     """Return the bytes that rendering the list has to process; stored bytes sent unchanged do not count."""
-    records = listed.records
+    cached_objects = listed.items
     # Somebody has requested this span since its last change, so its joined parts are ready.
     if (
-        isinstance(records, ListRange)
-        and resource.api_version in records.encoded_items
+        isinstance(cached_objects, ListRange)
+        and resource.api_version in cached_objects.encoded_items
         and not representation.transform
     ):
         return 0
-    if len(records) >= _MANY_OBJECTS:
+    if len(cached_objects) >= _MANY_OBJECTS:
         return HEAVY_BYTES_MIN
     stored = not representation.transform and representation.media == JSON and resource.storage_resource is resource
-    return 0 if stored and not view.pretty else sum([len(record.tail) for record in records])
+    return 0 if stored and not output.pretty else sum([len(cached.tail) for cached in cached_objects])
 
 
 def render_list(
-    resource: Resource, listed: ListResult, representation: Representation, view: "OutputOptions"
+    resource: Resource, listed: ListResult, representation: Representation, output: "OutputOptions"
 ) -> bytes | Sequence[CompressibleBytes]:
     """Render a list; plain lists come in parts that are not joined."""
     match representation.transform:
         case "Table":
-            result = build_table(resource, listed.records, representation, view)
+            result = build_table(resource, listed.items, representation, output)
             result["metadata"] = _build_list_metadata(listed)
-            return encode_value(result, representation, pretty=view.pretty)
+            return encode_value(result, representation, pretty=output.pretty)
         case "PartialObjectMetadataList":
-            items = [to_partial_metadata(resource, record, representation) for record in listed.records]
+            items = [to_partial_metadata(resource, cached, representation) for cached in listed.items]
             result = {
                 "kind": representation.transform,
                 "apiVersion": f"meta.k8s.io/{representation.version}",
                 "metadata": _build_list_metadata(listed),
                 "items": items or None,  # upstream: a list that was never made
             }
-            return encode_unstored(resource, result, representation, view)
+            return encode_unstored(resource, result, representation, output)
         case "PartialObjectMetadata":
             kind = _go_type(resource, resource.kind.list_kind)
             raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
     if representation.media == PROTOBUF:
-        return render_list_message(resource, listed.records, _build_list_metadata(listed))
+        return render_list_message(resource, listed.items, _build_list_metadata(listed))
     parts = _render_list_parts(resource, listed)
-    if view.pretty or representation.media == YAML:
-        return encode_value(orjson.loads(b"".join(part.data for part in parts)), representation, pretty=view.pretty)
+    if output.pretty or representation.media == YAML:
+        return encode_value(orjson.loads(b"".join(part.data for part in parts)), representation, pretty=output.pretty)
     return parts
 
 
@@ -142,26 +144,28 @@ def _render_list_parts(resource: Resource, listed: ListResult) -> Sequence[Compr
     if resource.items_have_kind:
         head["metadata"] = {"continue": "", **_build_list_metadata(listed)}
     before = orjson.dumps(head)[:-1] + b',"items":['
-    return CompressibleBytes(before), *_get_joined_items(resource, listed.records), CompressibleBytes(b"]}\n")
+    return CompressibleBytes(before), *_get_joined_items(resource, listed.items), CompressibleBytes(b"]}\n")
 
 
-def _get_joined_items(resource: Resource, records: Sequence[CachedObject]) -> Sequence[CompressibleBytes]:
+def _get_joined_items(resource: Resource, cached_objects: Sequence[CachedObject]) -> Sequence[CompressibleBytes]:
     """Return the joined items, shared by all requests for the same span until it changes."""
-    if not isinstance(records, ListRange):
-        return _join_items(resource, records)
-    known = records.encoded_items.get(resource.api_version)
+    if not isinstance(cached_objects, ListRange):
+        return _join_items(resource, cached_objects)
+    known = cached_objects.encoded_items.get(resource.api_version)
     if known is None:
-        known = records.encoded_items[resource.api_version] = _join_items(resource, records)
+        known = cached_objects.encoded_items[resource.api_version] = _join_items(resource, cached_objects)
     return known
 
 
-def _join_items(resource: Resource, records: Sequence[CachedObject]) -> list[CompressibleBytes]:
+def _join_items(resource: Resource, cached_objects: Sequence[CachedObject]) -> list[CompressibleBytes]:
     """Join the items with commas."""
     if resource.items_have_kind:
-        return join_chunks(map(resource.body, records), between=b",")
+        return join_chunks(map(resource.body, cached_objects), between=b",")
     # Items of typed lists show neither kind nor apiVersion: only what follows them, the tail, is joined.
     tails = (
-        (record.tail for record in records) if resource.storage_resource is resource else map(resource.tail, records)
+        (cached.tail for cached in cached_objects)
+        if resource.storage_resource is resource
+        else map(resource.tail, cached_objects)
     )
     return join_chunks(tails, first=b"{", between=b",{")
 
@@ -175,9 +179,9 @@ def _build_list_metadata(listed: ListResult) -> Object:
     return metadata
 
 
-def to_partial_metadata(resource: Resource, record: CachedObject, representation: Representation) -> Object:
+def to_partial_metadata(resource: Resource, cached: CachedObject, representation: Representation) -> Object:
     """Return an object reduced to its metadata."""
-    return _to_partial_metadata(resource, record.load(), representation)
+    return _to_partial_metadata(resource, cached.load(), representation)
 
 
 def _to_partial_metadata(resource: Resource, obj: ReadOnlyObject, representation: Representation) -> Object:
@@ -205,45 +209,45 @@ class OutputOptions:
 
 def build_table(
     resource: Resource,
-    records: Sequence[CachedObject],
+    cached_objects: Sequence[CachedObject],
     representation: Representation,
-    view: OutputOptions,
+    output: OutputOptions,
     *,
     columns: bool = True,
 ) -> Object:
     """Build a table of stored objects with the printer of their kind."""
-    table = _build_empty_table(resource.printer, representation, view, columns=columns)
+    table = _build_empty_table(resource.printer, representation, output, columns=columns)
     # upstream takes the table's metadata from the object itself, which only a table of one object has.
-    if len(records) == 1 and records[0].revision:
-        table["metadata"] = {"resourceVersion": str(records[0].revision)}
-    table["rows"] = [_build_row_of_record(resource, record, representation, view) for record in records]
+    if len(cached_objects) == 1 and cached_objects[0].revision:
+        table["metadata"] = {"resourceVersion": str(cached_objects[0].revision)}
+    table["rows"] = [_build_object_row(resource, cached, representation, output) for cached in cached_objects]
     return table
 
 
 def build_table_of_unstored(
-    printer: Printer, obj: Object, now: datetime, representation: Representation, view: OutputOptions
+    printer: Printer, obj: Object, now: datetime, representation: Representation, output: OutputOptions
 ) -> Object:
     """Build a table of one object that is not stored."""
-    table = _build_empty_table(printer, representation, view, columns=True)
+    table = _build_empty_table(printer, representation, output, columns=True)
     table["metadata"] = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
     metadata = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{representation.version}"}
-    table["rows"] = [_build_row(printer, obj, now, obj, {**metadata, "metadata": obj["metadata"]}, view)]
+    table["rows"] = [_build_row(printer, obj, now, obj, {**metadata, "metadata": obj["metadata"]}, output)]
     return table
 
 
-def validate_output_options(representation: Representation, view: OutputOptions) -> None:
+def validate_output_options(representation: Representation, output: OutputOptions) -> None:
     """Refuse an unknown `includeObject` of a table."""
-    if representation.transform == "Table" and view.include not in _INCLUDE_OBJECT_VALUES:
+    if representation.transform == "Table" and output.include not in _INCLUDE_OBJECT_VALUES:
         raise BadRequest(
-            f'Unable to convert to Table as requested: includeObject: Invalid value: "{view.include}": '
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{output.include}": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
 
 
 def _build_empty_table(
-    printer: Printer, representation: Representation, view: OutputOptions, *, columns: bool
+    printer: Printer, representation: Representation, output: OutputOptions, *, columns: bool
 ) -> Object:
-    validate_output_options(representation, view)
+    validate_output_options(representation, output)
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{representation.version}",
@@ -266,13 +270,13 @@ def _column_definitions(printer: Printer) -> list[Object]:
     ]
 
 
-def _build_row_of_record(
-    resource: Resource, record: CachedObject, representation: Representation, view: OutputOptions
+def _build_object_row(
+    resource: Resource, cached: CachedObject, representation: Representation, output: OutputOptions
 ) -> Object:
-    obj = record.load()
-    served = resource.to_served_version(obj) if view.include == "Object" else obj
+    obj = cached.load()
+    served = resource.to_served_version(obj) if output.include == "Object" else obj
     partial = _to_partial_metadata(resource, obj, representation)
-    return _build_row(resource.printer, obj, resource.dependencies.clock.now(), served, partial, view)
+    return _build_row(resource.printer, obj, resource.dependencies.clock.now(), served, partial, output)
 
 
 def _build_row(
@@ -281,12 +285,12 @@ def _build_row(
     now: datetime,
     whole: ReadOnlyObject,
     partial: ReadOnlyObject,
-    view: OutputOptions,
+    output: OutputOptions,
 ) -> Object:
     """Build a row with the part of the object that `includeObject` names."""
     printed = printer.row(obj, now)
     row: Object = {"cells": printed.cells}
     if printed.conditions:
         row["conditions"] = list(printed.conditions)
-    row["object"] = {"Object": whole, "None": None}.get(view.include, partial)
+    row["object"] = {"Object": whole, "None": None}.get(output.include, partial)
     return row

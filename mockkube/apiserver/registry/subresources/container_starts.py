@@ -32,13 +32,13 @@ def make_container_start(pods: Resource, run: int, began: datetime) -> "Containe
 def find_object(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObject | None:
     """Return an object of the core group; None if it does not exist."""
     resource = pods.dependencies.find_by_kind("v1", kind)
-    record = resource.get_cached(namespace, name) if resource is not None else None
-    return None if record is None else {**record.load(), "kind": kind}
+    cached = resource.get_cached(namespace, name) if resource is not None else None
+    return None if cached is None else {**cached.load(), "kind": kind}
 
 
 def _list_services(pods: Resource) -> Iterable[ReadOnlyObject]:
     resource = pods.dependencies.find_by_kind("v1", "Service")
-    return [] if resource is None else [record.load() for record in resource.collection.records.values()]
+    return [] if resource is None else [cached.load() for cached in resource.collection.objects.values()]
 
 
 def _make_token(pods: Resource, pod: ReadOnlyObject, source: ReadOnlyObject, began: datetime) -> str | None:

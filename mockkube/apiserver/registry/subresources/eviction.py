@@ -24,12 +24,12 @@ _SEVERAL_BUDGETS: Final = (
 async def evict(pods: Resource, scope: RequestScope, options: DeleteOptions) -> None:
     """Delete the pod unless its budget forbids it; raise TooManyRequests if so."""
     await pods.dependencies.watch_cache.wait_until_fresh()
-    record = pods.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = pods.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object("", "pods", scope.name)
-    pod = record.load()
+    pod = cached.load()
     if not _ignores_budget(pod):
-        budgets = _find_budgets(pods, record)
+        budgets = _find_budgets(pods, cached)
         if len(budgets) > 1:
             raise error_without_reason(500, _SEVERAL_BUDGETS)
         if budgets and not _is_exempt_unready_pod(pod, budgets[0].load()):
@@ -45,13 +45,13 @@ def _ignores_budget(pod: ReadOnlyObject) -> bool:
     return pod.get("status", {}).get("phase") in _UNPROTECTED_PHASES or "deletionTimestamp" in pod["metadata"]
 
 
-def _find_budgets(pods: Resource, record: CachedObject) -> list[CachedObject]:
+def _find_budgets(pods: Resource, cached: CachedObject) -> list[CachedObject]:
     budgets = pods.dependencies.find_storage_resource("policy", "poddisruptionbudgets")
     assert budgets is not None
     return [
         budget
-        for budget in budgets.collection.range(budgets.prefix(record.namespace))
-        if labels.from_label_selector(budget.load()["spec"].get("selector")).matches(record.labels)
+        for budget in budgets.collection.range(budgets.prefix(cached.namespace))
+        if labels.from_label_selector(budget.load()["spec"].get("selector")).matches(cached.labels)
     ]
 
 
@@ -148,14 +148,14 @@ async def _delete(pods: Resource, scope: RequestScope, options: DeleteOptions) -
         updated = await updating.update(pods, own, add_condition, WriteOptions(), managers_updated=True)
         if options.resource_version is not None:
             # Writing the condition changed the resourceVersion that the precondition names.
-            options = replace(options, resource_version=str(updated.record.revision))
+            options = replace(options, resource_version=str(updated.object.revision))
     await deletion.delete(pods, deleting, options)
 
 
 def _meets_preconditions(pods: Resource, scope: RequestScope, options: DeleteOptions) -> bool:
     """Return whether the pod meets the preconditions; if not, the deletion raises the error."""
-    record = pods.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = pods.get_cached(scope.namespace, scope.name)
+    if cached is None:
         return False
-    metadata = record.load()["metadata"]
+    metadata = cached.load()["metadata"]
     return options.uid in (None, metadata["uid"]) and options.resource_version in (None, metadata["resourceVersion"])

@@ -171,12 +171,12 @@ class PodLog:
         metadata, run = self._pod["metadata"], self._run
         if run.finished_at is not None:
             return
-        record = self._pods.get_cached(metadata["namespace"], metadata["name"])
+        cached = self._pods.get_cached(metadata["namespace"], metadata["name"])
         now = self._pods.dependencies.clock.now()
-        if record is None or record.load()["metadata"]["uid"] != metadata["uid"]:
+        if cached is None or cached.load()["metadata"]["uid"] != metadata["uid"]:
             self._run = replace(run, finished_at=now)
             return
-        self._pod = record.load()
+        self._pod = cached.load()
         found = _find_status(self._pod, run.container)
         if found is None:
             return
@@ -209,10 +209,10 @@ async def open_log(pods: Resource, scope: RequestScope, query: Query) -> PodLog 
     # upstream 1.36: pkg/registry/core/pod/strategy.go, LogLocation; pkg/kubelet/kubelet_pods.go
     wanted = _LogOptions.parse(scope.name, query, pods.dependencies.clock.now())
     await pods.dependencies.watch_cache.wait_until_fresh()
-    record = pods.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = pods.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object("", "pods", scope.name)
-    pod = record.load()
+    pod = cached.load()
     container = choose_container(pod, first_value(query, "container"))
     if not pod["spec"].get("nodeName"):
         return None

@@ -72,10 +72,10 @@ async def find_target(pods: Resource, scope: RequestScope, container: str | None
     Raise NotFound or BadRequest in the words of the API server.
     """
     await pods.dependencies.watch_cache.wait_until_fresh()
-    record = pods.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = pods.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object("", "pods", scope.name)
-    pod = record.load()
+    pod = cached.load()
     chosen = "" if container is None else choose_container(pod, container)
     node_name = pod["spec"].get("nodeName")
     if not node_name:
@@ -131,8 +131,8 @@ async def wait_until_ended(pods: Resource, container: RunningContainer) -> None:
     watch = await open_pod_watch(pods, container.pod)
     try:
         while not (watch.has_lagged or watch.is_stopped):
-            record = pods.get_cached(metadata["namespace"], metadata["name"])
-            pod = None if record is None else record.load()
+            cached = pods.get_cached(metadata["namespace"], metadata["name"])
+            pod = None if cached is None else cached.load()
             if pod is None or pod["metadata"]["uid"] != metadata["uid"]:
                 return
             present = find_running_container(pod, container.name)

@@ -26,10 +26,10 @@ ScaleChange = Callable[[Object], Object]
 async def read_scale(resource: Resource, scope: RequestScope) -> Object:
     """Return the Scale of a stored object."""
     await resource.dependencies.watch_cache.wait_until_fresh()
-    record = resource.get_cached(scope.namespace, scope.name)
-    if record is None:
+    cached = resource.get_cached(scope.namespace, scope.name)
+    if cached is None:
         raise NotFound.for_object(resource.group, resource.plural, scope.name)
-    return await _to_scale(resource, record)
+    return await _to_scale(resource, cached)
 
 
 async def update_scale(resource: Resource, scope: RequestScope, change: ScaleChange, options: WriteOptions) -> Object:
@@ -57,11 +57,11 @@ async def update_scale(resource: Resource, scope: RequestScope, change: ScaleCha
         return {**scaling.with_replicas(old, wanted), "metadata": metadata}
 
     updated = await updating.update(resource, scope, resize, options, managers_updated=True)
-    return await _to_scale(resource, updated.record)
+    return await _to_scale(resource, updated.object)
 
 
-async def _to_scale(resource: Resource, record: CachedObject) -> Object:
-    current = await resource.convert_for_reading(record)
+async def _to_scale(resource: Resource, cached: CachedObject) -> Object:
+    current = await resource.convert_for_reading(cached)
     return resource.scale_mapper.to_scale(resource.to_served_version(current.load()))
 
 

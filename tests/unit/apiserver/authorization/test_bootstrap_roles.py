@@ -18,7 +18,7 @@ async def new(registry):
 
 def names(registry, plural):
     return {
-        (one.namespace, one.name) for one in registry.find_storage_resource(GROUP, plural).collection.records.values()
+        (one.namespace, one.name) for one in registry.find_storage_resource(GROUP, plural).collection.objects.values()
     }
 
 

@@ -49,7 +49,7 @@ async def store() -> AsyncIterator[FragileStore]:
 @pytest.fixture
 async def server(store: FragileStore) -> AsyncIterator[ApiServer]:
     options = ApiServerOptions(Authenticator({}), disable_admission=("ServiceAccount",))
-    made = ApiServer(store=store, options=options, clock=RealClock(), chance=Random.from_seed(1, "server"))
+    made = ApiServer(store=store, options=options, clock=RealClock(), random=Random.from_seed(1, "server"))
     await made.start()
     yield made
     await made.stop()

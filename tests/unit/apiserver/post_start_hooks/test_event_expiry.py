@@ -13,7 +13,7 @@ from mockkube.runtime.virtual_time import VirtualClock
 
 
 def events(registry):
-    return sorted(record.name for record in registry.find_storage_resource("", "events").collection.records.values())
+    return sorted(record.name for record in registry.find_storage_resource("", "events").collection.objects.values())
 
 
 async def write(registry, name):

@@ -13,7 +13,7 @@ NAME = "apiserver-wlv32tlttr4jl3gtroqexyxapa"
 
 
 def stored(registry):
-    records = registry.find_storage_resource(*LEASES).collection.records.values()
+    records = registry.find_storage_resource(*LEASES).collection.objects.values()
     return {record.name: record.load() for record in records}
 
 

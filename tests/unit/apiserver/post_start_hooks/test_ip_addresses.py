@@ -51,7 +51,7 @@ async def delete(registry, kind, name):
 
 
 def addresses(registry):
-    records = registry.find_storage_resource(*IP_ADDRESSES).collection.records.values()
+    records = registry.find_storage_resource(*IP_ADDRESSES).collection.objects.values()
     parents = ((record, record.load()["spec"]["parentRef"]) for record in records)
     return {record.name: (parent["resource"], parent["name"], dict(record.labels)) for record, parent in parents}
 

@@ -5,7 +5,7 @@ from mockkube.apiserver.registry.resource import RequestScope
 
 
 def names(registry, group, plural):
-    return sorted(record.name for record in registry.find_storage_resource(group, plural).collection.records.values())
+    return sorted(record.name for record in registry.find_storage_resource(group, plural).collection.objects.values())
 
 
 def load(registry, group, plural, namespace, name):
@@ -46,7 +46,7 @@ async def test_flow_schemas_lead_to_levels_that_exist(registry):
     group = "flowcontrol.apiserver.k8s.io"
     levels = names(registry, group, "prioritylevelconfigurations")
     schemas = [
-        record.load() for record in registry.find_storage_resource(group, "flowschemas").collection.records.values()
+        record.load() for record in registry.find_storage_resource(group, "flowschemas").collection.objects.values()
     ]
     assert len(schemas) == 11
     assert {schema["spec"]["priorityLevelConfiguration"]["name"] for schema in schemas} <= {*levels}

@@ -44,7 +44,7 @@ async def shown(resource: Resource, namespace: str = "lab", **query: str) -> Lis
 
 
 def names(listed: ListResult) -> list[str]:
-    return [record.name for record in listed.records]
+    return [record.name for record in listed.items]
 
 
 async def test_a_namespace_or_all_of_them_is_shown(configs: Resource) -> None:
@@ -71,7 +71,7 @@ async def test_pages_of_any_size_make_the_whole(configs: Resource, limit: str, q
     whole, pages, token = names(await shown(configs, **query)), [], ""
     while True:
         page = await shown(configs, limit=limit, **query, **({"continue": token} if token else {}))
-        assert len(page.records) <= int(limit)
+        assert len(page.items) <= int(limit)
         pages += names(page)
         token = page.continue_token
         if not token:

@@ -40,7 +40,7 @@ class Written:
 
     def hear(self, change: CacheChange) -> None:
         """Note a change: what, of which object, when."""
-        self.seen.append((str(change.type), change.record.name, change.revision))
+        self.seen.append((str(change.type), change.object.name, change.revision))
 
     def put(self, path: str, value: bytes = b"") -> None:
         """Write an object."""
@@ -88,7 +88,7 @@ def test_a_span_is_shared_until_something_changes(written: Written) -> None:
 def test_what_is_read_otherwise_is_listed_so(written: Written) -> None:
     written.put("a/x")
     assert names(written) == ["x"]
-    written.collection.replace_reader(
+    written.collection.replace_decoder(
         read, lambda record: CachedObject(record.key, "other", record.namespace, record.revision, b"", b"")
     )
     assert names(written) == ["other"]
@@ -107,7 +107,7 @@ def test_changes_since_a_revision_are_remembered(written: Written) -> None:
         written.put(path)
     since = written.collection.changes_since(1)
     assert since is not None
-    assert [change.record.name for change in since] == ["y", "z"]
+    assert [change.object.name for change in since] == ["y", "z"]
     assert written.collection.changes_since(3) == []
 
 

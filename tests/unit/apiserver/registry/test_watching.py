@@ -32,7 +32,7 @@ class Lab:
     async def label(self, name: str, **labels: str) -> int:
         """Give one other labels; return its revision."""
         obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "labels": labels}}
-        return (await updating.replace(self.resource, self.call(name), obj, WriteOptions())).record.revision
+        return (await updating.replace(self.resource, self.call(name), obj, WriteOptions())).object.revision
 
     async def delete(self, name: str) -> None:
         """Delete one."""
@@ -55,7 +55,7 @@ async def lab(registry: Registry) -> AsyncIterator[Lab]:
 
 def taken(watch: CacheWatcher) -> list[tuple[str, str]]:
     """What waits: the type of each event and the name of its object."""
-    return [(str(seen.type), seen.record.name) for seen in watch.take_events()]
+    return [(str(seen.type), seen.object.name) for seen in watch.take_events()]
 
 
 async def test_a_watch_begins_with_what_is_there_and_goes_on(lab: Lab) -> None:
@@ -98,7 +98,7 @@ async def test_crossing_the_border_of_a_selection_is_coming_or_going(lab: Lab) -
     await lab.delete("a")
     events = watch.take_events()
     assert [str(seen.type) for seen in events] == ["ADDED", "MODIFIED", "DELETED"]
-    last = events[-1].record.load()["metadata"]
+    last = events[-1].object.load()["metadata"]
     assert (last["labels"], last["resourceVersion"]) == ({"side": "left", "more": "1"}, str(left_at))
 
 

@@ -50,7 +50,7 @@ async def rig() -> AsyncIterator[Rig]:
     clock, chance = VirtualClock(), Random.from_seed(1, "test")
     options = ApiServerOptions(authenticator=Authenticator({}), disable_admission=("ServiceAccount",))
     async with MemoryStore() as store:
-        server = ApiServer(store=store, options=options, clock=clock, chance=chance)
+        server = ApiServer(store=store, options=options, clock=clock, random=chance)
         await server.start()
         door, faults, pauses = LocalEndpoint(), Faults(chance), list[float]()
         door.open(server)

@@ -238,7 +238,7 @@ async def served() -> AsyncIterator[Served]:
         options = ApiServerOptions(
             Authenticator({}), caps=Capabilities(gates=enabled_gates(DEFAULT)), disable_admission=("ServiceAccount",)
         )
-        server = ApiServer(store=store, options=options, clock=RealClock(), chance=Random.from_seed(1, "server"))
+        server = ApiServer(store=store, options=options, clock=RealClock(), random=Random.from_seed(1, "server"))
         await server.start()
         made = Served(server, Capabilities(gates=enabled_gates(DEFAULT, component="kube-scheduler")))
         await made.admin.create("Namespace", {"metadata": {"name": "a"}})

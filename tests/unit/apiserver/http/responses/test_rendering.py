@@ -83,14 +83,14 @@ async def configs(registry: Registry, *names: str) -> ListResult:
 async def test_an_object_is_its_stored_bytes(registry: Registry) -> None:
     listed = await configs(registry, "one")
     resource = registry.resources["", "v1", "configmaps"]
-    assert render_object(resource, listed.records[0], PLAIN_JSON, OutputOptions()) == listed.records[0].body + b"\n"
+    assert render_object(resource, listed.items[0], PLAIN_JSON, OutputOptions()) == listed.items[0].body + b"\n"
 
 
 async def test_a_list_joins_what_its_objects_are_without_their_kind(registry: Registry) -> None:
     resource, listed = registry.resources["", "v1", "configmaps"], await configs(registry, "one", "two")
     whole = orjson.loads(whole_list(resource, listed))
     assert (whole["kind"], whole["apiVersion"], whole["metadata"]) == ("ConfigMapList", "v1", {"resourceVersion": "7"})
-    for item, record in zip(whole["items"], listed.records, strict=True):
+    for item, record in zip(whole["items"], listed.items, strict=True):
         assert {"kind": "ConfigMap", "apiVersion": "v1", **item} == record.load()
 
 
@@ -122,7 +122,7 @@ async def test_an_object_is_no_list_and_a_list_no_object(registry: Registry) -> 
     resource, listed = registry.resources["", "v1", "configmaps"], await configs(registry, "one")
     with pytest.raises(NotAcceptable, match="is not a list"):
         render_object(
-            resource, listed.records[0], Representation(transform="PartialObjectMetadataList"), OutputOptions()
+            resource, listed.items[0], Representation(transform="PartialObjectMetadataList"), OutputOptions()
         )
     with pytest.raises(NotAcceptable, match="is a list"):
         render_list(resource, listed, Representation(transform="PartialObjectMetadata"), OutputOptions())
