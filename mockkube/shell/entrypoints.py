@@ -27,6 +27,23 @@ class ImageConfig:
 
 _OS_RELEASE: Final = 'NAME="Alpine Linux"\nID=alpine\n'
 _UNKNOWN_IMAGE: Final = ImageConfig()
+
+
+def _picture_server(name: str) -> ImageConfig:
+    """Return the configuration of an image of upstream's update demo, which serves one picture."""
+    return ImageConfig(
+        (AGNHOST,),
+        ("test-webserver",),
+        is_user_known=True,
+        working_directory="/",
+        files=(
+            (f"/{name}.jpg", UNKNOWN),
+            ("/data.json", f'{{\n  "image": "{name}.jpg"\n}}\n'),
+            ("/etc/os-release", _OS_RELEASE),
+        ),
+    )
+
+
 # By the last part of the name.
 _IMAGES: Final = {
     AGNHOST: ImageConfig(
@@ -41,8 +58,8 @@ _IMAGES: Final = {
     "httpd": ImageConfig(
         files=(("/usr/local/apache2/htdocs/index.html", "<html><body><h1>It works!</h1></body></html>\n"),)
     ),
-    # Only as a volume: its server is not known.
-    "kitten": ImageConfig(files=(("/data.json", '{\n  "image": "kitten.jpg"\n}\n'), ("/etc/os-release", _OS_RELEASE))),
+    "kitten": _picture_server("kitten"),
+    "nautilus": _picture_server("nautilus"),
     "nonroot": ImageConfig(uid=1234, is_user_known=True),
 }
 

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.entrypoints import short_name
 from mockkube.shell.environment import ConfigError, build_environment
-from mockkube.shell.interpreter import command_words, find_change_times, find_files
+from mockkube.shell.interpreter import find_change_times, find_files
 from mockkube.shell.processes import Process, ProcessState, is_executable
 from mockkube.shell.servers import HttpRequest, Server, find_server
 
@@ -46,7 +45,7 @@ def run_probe(
     try:
         if (action := probe.get("exec")) is not None:
             return _run_command(pod, container, start, action.get("command") or (), probe, seconds)
-        server = _find_server(pod, container, start)
+        server = find_server(pod, container, start)
         if server is None:
             return _UNKNOWN_OUTCOME
         if (action := probe.get("httpGet")) is not None:
@@ -90,14 +89,6 @@ def _run_command(
     return ProbeOutcome(result.code == 0, output, changes_at)
 
 
-def _find_server(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> Server | None:
-    variables = dict(build_environment(pod, container, start).variables)
-    words = command_words(container, variables)
-    if not words and (container.get("command") or container.get("args")):
-        return None
-    return find_server(words, short_name(container.get("image", "")))
-
-
 def find_port(container: ReadOnlyObject, port: int | str) -> int:
     """Return a port by number or name; 0 if there is none of that name."""
     if isinstance(port, int) or _DIGITS.match(port):
@@ -131,12 +122,12 @@ def _get(
     url = f"{scheme.lower()}://{address}{path}"
     if port not in server.ports or server.respond is None:
         return ProbeOutcome(False, f'Get "{url}": {_refuse(address)}')
-    if server.is_tls != (scheme == "HTTPS"):
+    if (port in server.tls_ports) != (scheme == "HTTPS"):
         mismatch = "http: server gave HTTP response to HTTPS client" if scheme == "HTTPS" else ""
         return ProbeOutcome(False, f'Get "{url}": {mismatch}' if mismatch else "HTTP probe failed with statuscode: 400")
     files = find_files(pod, container, start, seconds)
     for _ in range(_REDIRECTS_MAX):
-        response = server.respond(HttpRequest(path, seconds, files))
+        response = server.respond(HttpRequest(path, seconds, files, port))
         if not response.location:
             break
         target = urlsplit(response.location)

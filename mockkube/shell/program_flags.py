@@ -41,7 +41,9 @@ def parse_known_flags(words: Sequence[str], defaults: Mapping[str, str]) -> dict
         name, assigned, value = word.partition("=")
         key = name.removeprefix("--")
         if word.startswith("--") and key in flags:
-            flags[key] = value if assigned else "".join(rest[index + 1 : index + 2])
+            if not assigned:
+                value = "true" if defaults[key] in _BOOLEANS else "".join(rest[index + 1 : index + 2])
+            flags[key] = value
     return flags
 
 

@@ -108,9 +108,7 @@ class Router:
             response = context.respond_error(Internal("an unexpected error, see the server's log"))
         if context.audit_event is not None and self._auditor is not None:
             self._auditor.complete(context.audit_event, response)
-        self._record_metrics(
-            info, query=context.query, code=response.status, seconds=self._clock.monotonic() - started
-        )
+        self._record_metrics(info, query=context.query, code=response.status, seconds=self._clock.monotonic() - started)
         return response
 
     def find_user_name(self, request: web.BaseRequest) -> str:
@@ -164,7 +162,9 @@ class Router:
             return await self._non_resource_paths.respond(context, path)
         self._authorize(context, get_resource_attributes(context.user, info, context.query))
         # upstream authorizes before it routes: a user without permission gets 403, not 405, for an unknown method.
-        if not info.verb or context.request.method == "HEAD":
+        method = context.request.method
+        is_refused = not info.verb or method == "HEAD"
+        if is_refused and not (info.subresource == "proxy" and method in ("HEAD", "OPTIONS")):
             raise MethodNotAllowed
         registry = self._registry.registry_of_group(info.group)
         review = self._non_resource_paths.find_review_handler(info)

@@ -6,11 +6,11 @@ from typing import Any, Final
 from aiohttp import web
 
 from mockkube.api.catalogue import STATUS
-from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavailable
-from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
+from mockkube.api.json_objects import Object
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.patching.patch_type import PatchType
-from mockkube.apiserver.http.handlers import resource_handlers, token_request
+from mockkube.apiserver.http.handlers import pod_proxy, resource_handlers, token_request
 from mockkube.apiserver.http.handlers.resource_handlers import ResourceHandler
 from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.request_context import status_success
@@ -20,7 +20,7 @@ from mockkube.apiserver.http.responses import rendering
 from mockkube.apiserver.http.streaming import connect
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
+from mockkube.apiserver.registry.subresources import binding, eviction, scale
 
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
@@ -87,38 +87,20 @@ async def create_eviction(request: ResourceRequest) -> web.StreamResponse:
     return request.respond_unstored(status_success(code=201), status=201)
 
 
-async def refuse_connect(request: ResourceRequest) -> web.StreamResponse:
-    """Refuse a proxy after upstream's own checks: no container listens."""
+async def proxy(request: ResourceRequest) -> web.StreamResponse:
+    """Proxy a request to a pod or a service; the kubelet of a node serves no pages."""
+    if "dryRun" in request.context.query:
+        raise BadRequest("dryRun is not supported")
+    match request.resource.plural:
+        case "pods":
+            return await pod_proxy.proxy_to_pod(request)
+        case "services":
+            return await pod_proxy.proxy_to_service(request)
     await request.resource.dependencies.watch_cache.wait_until_fresh()
-    name, port = split_name_port(request.scope.name, request.resource.plural.removesuffix("s"))
-    record = request.resource.get_cached(request.scope.namespace, name)
-    if record is None:
-        raise NotFound.for_object("", request.resource.plural, name)
-    obj = record.load()
-    if request.resource.plural == "services" and port.isdigit() and not _has_port(obj, int(port)):
-        raise Unavailable(f'no service port {port} found for service "{name}"')
-    if request.resource.plural == "pods":
-        logs.choose_container(obj, options.first_value(request.context.query, "container"))
-        if not obj["spec"].get("nodeName"):
-            raise BadRequest(f"pod {name} does not have a host assigned")
-    raise BadRequest(
-        f"{request.resource.plural} {name}: nothing runs behind this object, so there is nothing to connect to"
-    )
-
-
-def split_name_port(text: str, singular: str) -> tuple[str, str]:
-    """Split `name`, `name:port` or `scheme:name:port` of a proxied object into name and port."""
-    # upstream 1.36: apimachinery/pkg/util/net/port_split.go
-    parts = text.split(":")
-    if len(parts) < 3:
-        parts = ["", *parts, ""][:3]
-    if len(parts) > 3 or parts[0] not in ("", "http", "https") or not parts[1]:
-        raise BadRequest(f'invalid {singular} request "{text}"')
-    return parts[1], parts[2]
-
-
-def _has_port(service: ReadOnlyObject, number: int) -> bool:
-    return any(port["port"] == number for port in service["spec"].get("ports") or ())
+    _, name, _ = pod_proxy.split_scheme_name_port(request.scope.name, "node")
+    if request.resource.get_cached("", name) is None:
+        raise NotFound.for_object("", "nodes", name)
+    raise BadRequest(f"nodes {name}: nothing runs behind this object, so there is nothing to connect to")
 
 
 async def read_extra_subresource(request: ResourceRequest) -> web.StreamResponse:
@@ -132,7 +114,7 @@ async def read_extra_subresource(request: ResourceRequest) -> web.StreamResponse
 
 _READ_EXTRA: Final[Mapping[str, ResourceHandler]] = {"get": read_extra_subresource}
 _CONNECT_HANDLERS: Final[Mapping[str, ResourceHandler]] = dict.fromkeys(
-    ("create", "get", "update", "patch", "delete"), refuse_connect
+    ("", "create", "get", "update", "patch", "delete"), proxy
 )
 _SCALE_HANDLERS: Final[Mapping[str, ResourceHandler]] = {
     "get": read_scale,
@@ -173,7 +155,8 @@ def find_handler(info: RequestInfo, resource: Resource) -> ResourceHandler:
     if sub is None or misplaced or (info.rest and sub.name != "proxy"):
         raise NotFound.for_path()
     table = SUBRESOURCE_HANDLERS.get(sub.name, _OBJECT_PARTS)
-    if info.verb not in sub.verbs or info.verb not in table:
+    # Only a proxy is asked with a method that has no verb (OPTIONS), and it passes all methods on.
+    if (info.verb and info.verb not in sub.verbs) or info.verb not in table:
         if resource.accepts_other_kinds:
             raise MethodNotAllowed.for_verb(resource.group, resource.plural, info.verb)
         raise MethodNotAllowed
