@@ -30,6 +30,7 @@ class RuntimeConfig:
     @classmethod
     def parse(cls, texts: Mapping[str, str], known_groups: frozenset[str]) -> Self:
         """Parse the values of the flag; raise ValueError with upstream's text."""
+        texts = _normalize(texts)
         if texts == {"api/all": "false"}:
             # A server without any API could not start.
             raise ValueError("invalid runtime-config with only api/all=false")
@@ -42,7 +43,7 @@ class RuntimeConfig:
                 unknown.add("/".join(parts[:2]))
         if unknown:
             raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
-        return cls({key: _parse_value(key, text) for key, text in texts.items()})
+        return cls({key.removeprefix("/"): _parse_value(key, text) for key, text in texts.items()})
 
     def serves(self, group: str, version: str, plural: str) -> bool:
         """Return whether a resource is served; alpha and beta versions are not, unless a setting enables them."""
@@ -56,9 +57,23 @@ class RuntimeConfig:
         return is_stable_version(version)
 
 
+def _normalize(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the values with one key for the core group, and without the key that no longer means anything."""
+    # upstream 1.36: pkg/controlplane/apiserver/options/options.go, Complete
+    normalized = {}
+    for key, text in texts.items():
+        if key != "api/legacy":
+            normalized["/v1" if f"{key}/".startswith(("v1/", "api/v1/")) else key] = text
+    return normalized
+
+
 def _parse_value(key: str, text: str) -> bool:
     if key in _LEVEL_KEYS and text not in ("true", "false"):
         raise ValueError(f"invalid value {key}={text}")
     if text not in _BOOLEANS:
         raise ValueError(f'invalid value of {key}: {text}, err: strconv.ParseBool: parsing "{text}": invalid syntax')
+    resource = key.split("/")[2] if key.count("/") == 2 else ""
+    if resource != resource.lower():
+        rule = "group/version/resource and resource is always lowercase plural"
+        raise ValueError(f'invalid key {key}: {rule}, not "{resource}"')
     return _BOOLEANS[text]

@@ -27,9 +27,29 @@ def test_serves(texts: dict[str, str], expected: dict[str, bool]) -> None:
     assert served == expected
 
 
+@pytest.mark.parametrize("key", ["v1", "v1/pods", "api/v1", "api/v1/pods", "/v1", "/v1/pods"])
+def test_keys_of_the_core_group(key: str) -> None:
+    assert not RuntimeConfig.parse({key: "false"}, GROUPS).serves("", "v1", "pods")
+    assert RuntimeConfig.parse({key: "false"}, GROUPS).serves("apps", "v1", "pods")
+
+
+def test_a_resource_of_the_core_group_needs_the_slash() -> None:
+    # As upstream: whatever follows v1 is left out.
+    assert not RuntimeConfig.parse({"v1/pods": "false"}, GROUPS).serves("", "v1", "secrets")
+    assert RuntimeConfig.parse({"/v1/pods": "false"}, GROUPS).serves("", "v1", "secrets")
+
+
+def test_the_legacy_key_has_no_effect() -> None:
+    assert RuntimeConfig.parse({"api/legacy": "false"}, GROUPS) == RuntimeConfig()
+
+
 @pytest.mark.parametrize(
     ("texts", "error"),
     [
+        (
+            {"apps/v1/Pods": "true"},
+            ('invalid key apps/v1/Pods: group/version/resource and resource is always lowercase plural, not "Pods"'),
+        ),
         ({"api/all": "yes"}, "invalid value api/all=yes"),
         ({"apps/v1": "yes"}, 'invalid value of apps/v1: yes, err: strconv.ParseBool: parsing "yes": invalid syntax'),
         ({"apps": "true"}, "runtime-config invalid key apps"),
