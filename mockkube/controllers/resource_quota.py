@@ -71,6 +71,9 @@ class ResourceQuotaController(Controller):
         quota, old = change.object, change.old
         if change.type is not WatchEventType.MODIFIED or old is None or quota["spec"] != old["spec"]:
             self.work_queue.add(key_of(quota))
+        if change.type is WatchEventType.DELETED:
+            # A quota may count quotas, and those that are counted are this informer's.
+            self._on_object_change(change)
 
     def _on_object_change(self, change: ObjectChange) -> None:
         """Recalculate quotas when usage may have dropped."""
@@ -138,7 +141,12 @@ class ResourceQuotaController(Controller):
     def _objects_in_scope(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         """Yield the objects of a kind that match all scopes of a quota."""
         requirements, capabilities = scope_requirements(quota), self.dependencies.capabilities
-        for obj in self._hidden.visible(self._monitors.objects(kind, quota["metadata"]["namespace"])):
+        namespace = quota["metadata"]["namespace"]
+        # A quota counts itself as soon as it is known here: the monitor of quotas has a watch of its own, which may be
+        # behind.
+        is_quota = kind.name == _QUOTA
+        found = self.quotas.list(namespace) if is_quota else self._monitors.objects(kind, namespace)
+        for obj in self._hidden.visible(found):
             matches = (
                 quota_usage.matches_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements
             )

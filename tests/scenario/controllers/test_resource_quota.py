@@ -2,6 +2,8 @@
 
 import pytest
 
+from mockkube.runtime.steps import InOrderChooser, settle
+
 QUOTAS = "resourcequota-controller"
 
 
@@ -70,3 +72,24 @@ async def test_a_kind_that_users_define_is_counted(counting):
     await counting.create("Thing.example.com", "t")
     await quota(counting, {"count/things.example.com": "3"})
     assert await used(counting) == {"count/things.example.com": "1"}
+
+
+async def test_a_quota_counts_itself_before_the_monitor_of_quotas_has_seen_it(counting):
+    manager = counting.manager
+    others = [worker for worker in manager.workers if not worker.name.endswith("/every-kind")]
+    assert len(others) == len(manager.workers) - 1
+    quota = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"resourcequotas": "2"}}}
+    await counting.client.create("ResourceQuota", quota)
+    deliver = counting.server.registry.dependencies.watch_cache.wait_until_fresh
+    await settle(lambda: others, InOrderChooser(), wait_for_delivery=deliver)
+    assert await used(counting) == {"resourcequotas": "1"}
+    await counting.settle()
+    assert await used(counting) == {"resourcequotas": "1"}
+
+
+async def test_a_deleted_quota_is_no_longer_counted(counting):
+    await quota(counting, {"resourcequotas": "2"})
+    await counting.create("ResourceQuota", "other", spec={"hard": {"pods": "1"}})
+    assert await used(counting) == {"resourcequotas": "2"}
+    await counting.delete("ResourceQuota", "other")
+    assert await used(counting) == {"resourcequotas": "1"}
