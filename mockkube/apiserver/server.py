@@ -115,7 +115,7 @@ def _validate_custom_schema(
 ) -> list[FieldError]:
     """Return the errors of a CRD's schema, its CEL rules included."""
     from mockkube.apiserver.custom.rule_validation import (
-        validate_crd_schema,  # with CEL, when the first definition comes
+        validate_crd_schema,  # with CEL, when the first CRD comes
     )
 
     return validate_crd_schema(schema, old, at, context)
@@ -150,7 +150,7 @@ class ApiServer:
             admission=AdmissionChain(
                 admission.build_plugins(options.enable_admission, options.disable_admission, options.admission_plugins)
             ),
-            allocators=ServiceIpAllocator(options.service_cidrs, random=random),
+            service_ip_allocator=ServiceIpAllocator(options.service_cidrs, random=random),
             runtime_config=options.runtime_config,
             kind_set=_kind_set(options.caps.version, options.trains),
             token_issuer=options.token_issuer,
@@ -160,6 +160,7 @@ class ApiServer:
         if options.additional_registry is not None:
             self.registry.add_registry(options.additional_registry)
         self.metrics = ApiServerMetrics()
+        self.registry.on_crd_removed = self.metrics.forget_resource
         register_version_and_gates(
             self.metrics.registry, EffectiveVersion.from_version(options.caps.version), options.gates
         )
@@ -178,17 +179,21 @@ class ApiServer:
         self._post_start_hooks = PostStartHooks(
             self.registry, options.certificate_authority, self._lease_identity(), self._front_proxy_trust()
         )
-        authenticator = options.authenticator.with_reviewers(
+        authenticator = options.authenticator.with_token_authenticators(
             ServiceAccountTokenAuthenticator(self.registry, self._post_start_hooks.legacy_tokens.record_use)
         )
-        doorkeeper = RequestAuthorizer(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
-        answers = reviews.review_handlers(self.registry, authorizer, authenticator)
-        subject = ZpagesComponent("apiserver", options.caps, options.flags, clock.now())
-        plain = NonResourcePaths(self.registry, self.metrics, checks, answers, subject, self._published_schemas)
+        request_authorizer = RequestAuthorizer(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
+        review_handlers = reviews.review_handlers(self.registry, authorizer, authenticator)
+        zpages = ZpagesComponent("apiserver", options.caps, options.flags, clock.now())
+        non_resource_paths = NonResourcePaths(
+            self.registry, self.metrics, checks, review_handlers, zpages, self._published_schemas
+        )
         self._aggregated_apis = AvailabilityController(self.registry, options.front_proxy)
         proxy = ProxyHandler(self.registry, self._aggregated_apis)
         auditor = None if options.auditor is None else RequestAuditor(options.auditor, dependencies.protobuf)
-        self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy, auditor)
+        self.handler = Router(
+            self.registry, authenticator, request_authorizer, clock, self.metrics, non_resource_paths, proxy, auditor
+        )
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
         self._store_maintenance = StoreMaintenance(store, clock, dependencies.watch_cache.forget_history)
         dependencies.watch_cache.on_bytes_written = self._store_maintenance.count_written
@@ -231,19 +236,19 @@ class ApiServer:
             self._tasks.append(self._group.create_task(self._namespace_defaults.run()))
         await self._post_start_hooks.start()
         self._aggregated_apis.start()
-        work = [
-            *self._post_start_hooks.workers(),
+        coroutines = [
+            *self._post_start_hooks.coroutines(),
             *self._aggregated_apis.coroutines(),
-            *self._store_maintenance.workers(),
+            *self._store_maintenance.coroutines(),
             self._event_expiry.run(),
         ]
-        self._tasks += [self._group.create_task(one) for one in work]
+        self._tasks += [self._group.create_task(one) for one in coroutines]
         self._ready = True
 
     def _published_schemas(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
         """Return schemas for OpenAPI of kinds that upstream does not have."""
-        beside = self._options.additional_registry
-        published = {} if beside is None else beside.kind_set.openapi_schemas
+        additional_registry = self._options.additional_registry
+        published = {} if additional_registry is None else additional_registry.kind_set.openapi_schemas
         return {
             **{GroupVersionKind(*kind): schema for kind, schema in published.items()},
             **self._crd_controller.openapi_schemas(),

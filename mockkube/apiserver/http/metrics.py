@@ -50,6 +50,7 @@ class ApiServerMetrics:
             registry=self.registry,
         )
         self.observe = self._requests.observe
+        self.forget_resource = self._requests.forget_resource
 
     def render(self) -> bytes:
         """Return the metrics in Prometheus' text format."""

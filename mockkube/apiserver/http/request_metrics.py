@@ -65,6 +65,18 @@ class RequestMetrics:
         durations.counts[bisect_left(_BUCKET_BOUNDS, seconds)] += 1
         durations.seconds += seconds
 
+    def forget_resource(self, group: str, resource: str) -> None:
+        """Drop the series of a resource that is no longer served: names of custom resources have no bound."""
+        # differs: upstream keeps them until it is restarted
+        self._totals = {
+            key: count for key, count in self._totals.items() if (key[0].group, key[0].resource) != (group, resource)
+        }
+        self._durations = {
+            labels: durations
+            for labels, durations in self._durations.items()
+            if (labels.group, labels.resource) != (group, resource)
+        }
+
     def render(self) -> bytes:
         """Return the metrics in Prometheus' text format."""
         return "".join(f"{line}\n" for line in self._lines()).encode()

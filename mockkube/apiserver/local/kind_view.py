@@ -18,6 +18,10 @@ REPLACED_MAX: Final = 256
 # Total size of these; fewer of larger objects are kept.
 REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
 
+# Replaced objects that stay decoded although every watcher has received them; an eighth of the current ones is added,
+# so that evictions stay rare in large collections.
+_RECEIVED_MAX: Final = 64
+
 # Components know the types of the watch protocol, not those of the watch cache.
 _TYPES: Final = {
     ChangeType.ADDED: WatchEventType.ADDED,
@@ -32,17 +36,19 @@ class KindView:
     def __init__(self, resource: Resource, decode: ObjectDecoder) -> None:
         self.resource = resource
         self._decode_for_version = decode
-        self.watch_count = 0
-        """Number of watches. Without one nobody reads a current object again, so none is kept."""
+        # Open watches. Without one nobody reads a current object again, so none is kept.
+        self.watches: dict[LocalWatch, None] = {}
         self._decoded: dict[CachedObject, ReadOnlyObject] = {}
         self._decoded_max = 2 * REPLACED_MAX
+        # Number of objects from which on replaced ones are dropped as soon as every watcher has received them.
+        self._received_max = _RECEIVED_MAX
         self._bytes = 0
         self._bytes_max = 2 * REPLACED_BYTES_MAX
 
-    def get_object(self, record: CachedObject) -> ReadOnlyObject:  # hot: per object seen
-        """Return the object of a record, the same one for every reader."""
-        obj = self._decoded.get(record)
-        return self._decode_and_keep(record) if obj is None else obj
+    def get_object(self, cached: CachedObject) -> ReadOnlyObject:  # hot: per object seen
+        """Return the decoded object, the same one for every reader."""
+        obj = self._decoded.get(cached)
+        return self._decode_and_keep(cached) if obj is None else obj
 
     def __len__(self) -> int:
         """Return the number of objects kept decoded."""
@@ -50,11 +56,11 @@ class KindView:
 
     def find_mutated_objects(self) -> list[str]:
         """Return the keys of kept objects that a reader has changed in place."""
-        return [record.key for record, obj in self._decoded.items() if self._decode_again(record) != obj]
+        return [cached.key for cached, obj in self._decoded.items() if self._decode_again(cached) != obj]
 
-    def _decode_again(self, record: CachedObject) -> Object:
-        """Decode a record; return only its metadata if that fails, so that readers fail on that key alone."""
-        obj = record.load()
+    def _decode_again(self, cached: CachedObject) -> Object:
+        """Decode an object; return only its metadata if that fails, so that readers fail on that key alone."""
+        obj = cached.load()
         try:
             if self.resource.storage_resource is not self.resource:
                 obj = self.resource.to_served_version(obj)
@@ -62,36 +68,45 @@ class KindView:
         # The store may hold anything, written by another version or by hand; one bad object must not end a list or
         # watch.
         except Exception:
-            named = {"name": record.name, "namespace": record.namespace, "resourceVersion": str(record.revision)}
+            named = {"name": cached.name, "namespace": cached.namespace, "resourceVersion": str(cached.revision)}
             return {"kind": self.resource.kind.kind, "apiVersion": self.resource.api_version, "metadata": named}
 
-    def _decode_and_keep(self, record: CachedObject) -> ReadOnlyObject:
-        obj = self._decode_again(record)
+    def _decode_and_keep(self, cached: CachedObject) -> ReadOnlyObject:
+        obj = self._decode_again(cached)
         if len(self._decoded) >= self._decoded_max or self._bytes > self._bytes_max:
             self._evict()
-        self._decoded[record] = obj
-        self._bytes += len(record.tail)
+        self._decoded[cached] = obj
+        self._bytes += len(cached.tail)
         return obj
+
+    def evict_received(self) -> None:  # hot: per batch of events that a watcher takes
+        """Drop replaced objects if there are many and no watcher has events waiting."""
+        if len(self._decoded) <= self._received_max or any(watch.is_ready() for watch in self.watches):
+            return
+        current = self.resource.collection.objects
+        self._decoded = {cached: obj for cached, obj in self._decoded.items() if current.get(cached.key) is cached}
+        self._bytes = sum(len(cached.tail) for cached in self._decoded)
+        self._received_max = len(self._decoded) * 9 // 8 + _RECEIVED_MAX
 
     def _evict(self) -> None:
         """Drop all objects but the current ones of a watched kind and the last ones, which a watcher may still need."""
-        current = self.resource.collection.objects if self.watch_count else {}
+        current = self.resource.collection.objects if self.watches else {}
         late = self._first_recent_index()
         self._decoded = {
-            record: obj
-            for number, (record, obj) in enumerate(self._decoded.items())
-            if number >= late or current.get(record.key) is record
+            cached: obj
+            for number, (cached, obj) in enumerate(self._decoded.items())
+            if number >= late or current.get(cached.key) is cached
         }
         # The bound grows with what remains, so that evictions stay rare in large collections (amortized constant time).
         self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
-        self._bytes = sum(len(record.tail) for record in self._decoded)
+        self._bytes = sum(len(cached.tail) for cached in self._decoded)
         self._bytes_max = self._bytes * 5 // 4 + REPLACED_BYTES_MAX
 
     def _first_recent_index(self) -> int:
-        """Return the index of the first record recent enough to be kept."""
+        """Return the index of the first object recent enough to be kept."""
         number, size = len(self._decoded), 0
-        for record in reversed(self._decoded):
-            size += len(record.tail)
+        for cached in reversed(self._decoded):
+            size += len(cached.tail)
             if size > REPLACED_BYTES_MAX or len(self._decoded) - number >= REPLACED_MAX:
                 break
             number -= 1
@@ -119,7 +134,7 @@ class LocalWatch:
         self._collection.watch_stoppers[self.end] = None
         self._siblings = siblings
         siblings[self] = None
-        view.watch_count += 1
+        view.watches[self] = None
 
     def is_ready(self) -> bool:
         """Return whether `take` returns events or raises."""
@@ -138,7 +153,10 @@ class LocalWatch:
             size += len(taken[-1].object.tail)
         if self._pending_bytes:  # what was there at the start is not counted
             self._pending_bytes = max(0, self._pending_bytes - size) if waiting else 0
-        return [WatchEvent(_TYPES[event.type], show(event.object)) for event in taken]
+        events = [WatchEvent(_TYPES[event.type], show(event.object)) for event in taken]
+        if not waiting:
+            self._view.evict_received()
+        return events
 
     def _raise_end(self) -> None:
         if self._lagged:
@@ -164,7 +182,7 @@ class LocalWatch:
         self._collection.watch_stoppers.pop(self.end, None)
         # `close` may follow `end`: only the first call finds the watch and counts it off.
         if self._siblings.pop(self, self) is None:
-            self._view.watch_count -= 1
+            self._view.watches.pop(self, None)
 
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
         self._watch.add(change)

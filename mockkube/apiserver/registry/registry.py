@@ -79,7 +79,7 @@ class Registry:
         capabilities: Capabilities,
         schema: Schema,
         admission: Admission,
-        allocators: ServiceIpAllocator,
+        service_ip_allocator: ServiceIpAllocator,
         runtime_config: RuntimeConfig,
         kind_set: KindSet = BUILT_IN_KINDS,
         token_issuer: TokenIssuer | None = None,
@@ -98,7 +98,7 @@ class Registry:
             codec=codec,
             protobuf=ProtobufSerializer(schema),
             admission=admission,
-            service_ip_allocator=allocators,
+            service_ip_allocator=service_ip_allocator,
             token_issuer=token_issuer or TokenIssuer(),
             heavy_work=ThreadedRunner(_request_timeout) if isinstance(clock, RealClock) else InlineRunner(),
             managed_fields_updaters=ManagedFieldsUpdaters(schema, codec),
@@ -110,6 +110,8 @@ class Registry:
         self._storage_resources: dict[tuple[str, str], Resource] = {}
         self._adopted_groups: dict[str, Registry] = {}
         self._crd_resources: dict[tuple[str, str], list[Resource]] = {}
+        # Called with group and plural of a CRD that is no longer served.
+        self.on_crd_removed: Callable[[str, str], None] = lambda group, plural: None
         # Increases whenever other resources are served than before, to invalidate discovery and OpenAPI.
         self.generation = 0
         # Aggregated APIs by group and version: requests to them are proxied.
@@ -125,14 +127,18 @@ class Registry:
 
     def serve_crd(self, storage_resource: Resource, served: Iterable[Resource]) -> None:
         """Serve the versions of a CRD, in the place of those served before."""
-        self.remove_crd(storage_resource.group, storage_resource.plural)
+        self._withdraw_crd(storage_resource.group, storage_resource.plural)
         self._crd_resources[storage_resource.group, storage_resource.plural] = list(served)
         self._storage_resources[storage_resource.group, storage_resource.plural] = storage_resource
         self.resources.update(((one.group, one.version, one.plural), one) for one in served)
         self.generation += 1
 
     def remove_crd(self, group: str, plural: str) -> None:
-        """Stop serving the versions of a CRD."""
+        """Stop serving the versions of a CRD, and report it."""
+        self._withdraw_crd(group, plural)
+        self.on_crd_removed(group, plural)
+
+    def _withdraw_crd(self, group: str, plural: str) -> None:
         # Built-in resources are never removed, even if a CRD of the same name is deleted.
         if (group, plural) not in self._crd_resources:
             return
@@ -150,13 +156,13 @@ class Registry:
         # Kinds without GET, such as reviews, are never stored; the HTTP layer answers them.
         if not existing or "get" not in kind.verbs:
             return
-        family = self.kind_set
+        kind_set = self.kind_set
         storage_resource = self._storage_resources.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.find_kind_type(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(
-                kind, version, node, lambda: family.strategy(kind), self.dependencies, lambda: family.load(kind)
+                kind, version, node, lambda: kind_set.strategy(kind), self.dependencies, lambda: kind_set.load(kind)
             )
             resource.storage_resource = storage_resource = storage_resource or resource
             if resource is storage_resource:

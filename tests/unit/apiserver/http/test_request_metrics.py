@@ -36,6 +36,15 @@ def test_a_bucket_holds_all_that_took_no_longer_than_its_bound() -> None:
     assert samples(metrics, "apiserver_request_duration_seconds_sum") == {"": 122.012}
 
 
+def test_series_of_a_resource_that_is_no_longer_served_are_dropped() -> None:
+    metrics = RequestMetrics()
+    for labels in (PODS, PODS._replace(group="example.com", resource="things"), PODS._replace(group="example.com")):
+        metrics.observe(labels, 200, 0.1)
+    metrics.forget_resource("example.com", "things")
+    assert samples(metrics, "apiserver_request_total", resource="things") == {}
+    assert metrics.render().decode().count("apiserver_request_total{") == 2
+
+
 def test_values_of_labels_are_escaped() -> None:
     metrics, odd = RequestMetrics(), 'a"b\\c\nd'
     metrics.observe(PODS._replace(group=odd), 200, 0.1)

@@ -148,6 +148,20 @@ async def test_what_was_replaced_is_soon_forgotten(client: LocalClient, door: Lo
     assert newest is await client.get("Pod", P)
 
 
+async def test_replaced_objects_are_forgotten_when_every_watcher_has_received_them(
+    client: LocalClient, door: LocalEndpoint
+) -> None:
+    await client.create("Pod", POD)
+    fast, slow = await client.watch("Pod", EVERYTHING, ""), await client.watch("Pod", EVERYTHING, "")
+    view = door.get_server().get_view("Pod", None)
+    for number in range(REPLACED_MAX):
+        await client.patch("Pod", P, {"metadata": {"labels": {"number": str(number)}}})
+        fast.take()
+    assert len(view) >= REPLACED_MAX
+    assert slow.take()[-1].object is await client.get("Pod", P)
+    assert len(view) == 1
+
+
 async def test_what_nobody_follows_is_forgotten_though_it_is_current(client: LocalClient, door: LocalEndpoint) -> None:
     for number in range(3 * REPLACED_MAX):
         await client.create("ConfigMap", {"metadata": {"name": f"c{number}", "namespace": "default"}})
