@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
+from mockkube.shell.cgroup_files import render_cgroup_files
 from mockkube.shell.container_start import ContainerStart
 from mockkube.shell.entrypoints import find_image
 from mockkube.shell.environment import expand_sub_path
@@ -58,7 +59,8 @@ def _kubelet_files(pod: ReadOnlyObject, container: ReadOnlyObject, start: Contai
     }
     path = container.get("terminationMessagePath") or MESSAGE_PATH
     own = {path: File(text) for path, text in find_image(container.get("image", "")).files}
-    return own | files | {path: File(mode=_MESSAGE_MODE)}
+    cgroup = {path: File(text) for path, text in render_cgroup_files(pod, container).items()}
+    return own | cgroup | files | {path: File(mode=_MESSAGE_MODE)}
 
 
 def find_user(pod: ReadOnlyObject, container: ReadOnlyObject) -> User:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from mockkube.shell import builtins
+from mockkube.shell.cgroup_files import CGROUP_DIRECTORY
 from mockkube.shell.expansion import require_known
 from mockkube.shell.file_system import NO_SUCH_FILE, File, FileError, format_listed_mode
 from mockkube.shell.shell import Program, Shell
@@ -332,6 +333,14 @@ def _run_sysctl(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
+def _run_mount(shell: Shell, words: Sequence[str]) -> int:
+    """Print the mount of control groups; other file systems of a node are not known."""
+    if list(words) != ["-t", "cgroup2"]:
+        raise Unsupported
+    shell.print(f"cgroup on {CGROUP_DIRECTORY} type cgroup2 (ro,nosuid,nodev,noexec,relatime)\n")
+    return 0
+
+
 FILE_PROGRAMS: Final[Mapping[str, Program]] = {
     "cat": _run_cat,
     "chmod": _run_chmod,
@@ -341,6 +350,7 @@ FILE_PROGRAMS: Final[Mapping[str, Program]] = {
     "ln": _run_ln,
     "ls": _run_ls,
     "mkdir": _run_mkdir,
+    "mount": _run_mount,
     "mv": _run_mv,
     "rm": _run_rm,
     "stat": _run_stat,

@@ -333,3 +333,37 @@ def test_an_image_can_be_mounted_as_a_volume() -> None:
     assert ("kitten.jpg" in log, "Read-only file system" in log) == (True, True)
     result = interpret(make_pod([shell("cat /v/else")], volume), shell("cat /v/else", name="main"), START)
     assert result.end is ContainerEnd.UNKNOWN
+
+
+GROUP = ("cpu.max", "cpu.weight", "memory.max")
+
+
+@pytest.mark.parametrize(
+    ("resources", "pod_limits", "files"),
+    [
+        pytest.param({}, {}, ("max 100000", "1", "max"), id="best effort"),
+        pytest.param({"requests": {"cpu": "100m"}}, {}, ("max 100000", "17", "max"), id="a request"),
+        pytest.param({"requests": {"cpu": "1"}}, {}, ("max 100000", "100", "max"), id="the default weight"),
+        pytest.param({"limits": {"cpu": "20m"}}, {}, ("2000 100000", "6", "max"), id="a limit without a request"),
+        pytest.param({"limits": {"cpu": "5m"}}, {}, ("1000 100000", "2", "max"), id="the smallest quota"),
+        pytest.param({"limits": {"memory": "1Mi"}}, {}, ("max 100000", "1", "1048576"), id="memory"),
+        pytest.param({"requests": {"cpu": "300"}}, {}, ("max 100000", "10000", "max"), id="the largest weight"),
+        pytest.param({}, {"cpu": "1", "memory": "2Ki"}, ("100000 100000", "100", "2048"), id="limits of the pod"),
+    ],
+)
+def test_the_control_group_has_the_resources_of_the_container(resources, pod_limits, files):
+    command = ["sh", "-c", "; ".join(f"cat /sys/fs/cgroup/{name}" for name in GROUP)]
+    pod = make_pod([{"command": command, "resources": resources}], resources={"limits": pod_limits})
+    assert run(pod) == ("".join(f"{text}\n" for text in files), 0)
+
+
+def test_the_control_group_lags_behind_the_spec_like_the_status():
+    pod = make_pod([{"command": ["cat", "/sys/fs/cgroup/cpu.max"], "resources": {"limits": {"cpu": "2"}}}])
+    pod["status"]["containerStatuses"] = [{"name": "main", "resources": {"limits": {"cpu": "1"}}}]
+    assert run(pod) == ("100000 100000\n", 0)
+
+
+def test_control_groups_are_mounted():
+    log, code = run(make_pod([{"command": ["sh", "-c", "mount -t cgroup2"]}]))
+    assert "on /sys/fs/cgroup type cgroup2" in log
+    assert code == 0
