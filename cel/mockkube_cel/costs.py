@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mockkube_cel.declarations import CallEstimate, Charge, Estimate, SizedOperand
 from mockkube_cel.sizes import LARGEST, ONE, REGEX_FACTOR, TRAVERSAL_FACTOR, Cost, Interval
-from mockkube_cel.values import size_of
+from mockkube_cel.values import from_key, size_of
 
 # Charged for nearly every call on a string: a look-up is cheaper than a multiplication of floats and a ceiling.
 _TRAVERSAL_COSTS: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1024))
@@ -102,3 +102,16 @@ def charge_concatenation(args: Sequence[Any], result: Any) -> int:
 def to_uint64(number: int) -> int:
     """Return the number as an unsigned 64-bit integer; negative numbers wrap around."""
     return number % (LARGEST + 1)
+
+
+def charge_deep_traversal(value: Any) -> int:
+    """Return the cost of traversing a value with everything in it: strings by their bytes, rounded down; everything else 1 each."""
+    if type(value) is str:
+        return int(len(value.encode(errors="surrogatepass")) * TRAVERSAL_FACTOR)
+    if type(value) is bytes:
+        return int(len(value) * TRAVERSAL_FACTOR)
+    if isinstance(value, list):
+        return sum(map(charge_deep_traversal, value))
+    if isinstance(value, dict):
+        return sum(charge_deep_traversal(from_key(key)) + charge_deep_traversal(item) for key, item in value.items())
+    return 1

@@ -217,7 +217,7 @@ def matches_scope(
     spec = obj["spec"]
     match scope:
         case "Terminating" | "NotTerminating":
-            return is_terminating(obj) is (scope == "Terminating")
+            return has_terminating_scope(obj) is (scope == "Terminating")
         case "BestEffort" | "NotBestEffort":
             return (compute_pod_qos(spec, caps) == "BestEffort") == (scope == "BestEffort")
         case "PriorityClass":
@@ -230,7 +230,7 @@ def matches_scope(
     return False
 
 
-def is_terminating(pod: ReadOnlyObject) -> bool:
+def has_terminating_scope(pod: ReadOnlyObject) -> bool:
     """Return whether the pod has a deadline."""
     deadline: int | None = pod["spec"].get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0

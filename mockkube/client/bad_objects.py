@@ -53,10 +53,10 @@ class BadObjects:
         if not known:
             self._hot_loops.signal.notify()
 
-    def attempt(self, reader: str, kind: str, key: object, act: Callable[[], T], otherwise: T) -> T:
-        """Return the result of `act`; if it raises, record the failure and return `otherwise`."""
+    def attempt(self, reader: str, kind: str, key: object, call: Callable[[], T], otherwise: T) -> T:
+        """Return the result of `call`; if it raises, record the failure and return `otherwise`."""
         try:
-            return act()
+            return call()
         # A malformed object can raise anything, from KeyError to RecursionError.
         except Exception as error:
             self.record_failure(reader, kind, key, error)

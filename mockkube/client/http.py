@@ -37,7 +37,7 @@ class HttpClient:
 
     def __init__(
         self,
-        access: RestConfig,
+        config: RestConfig,
         user_agent: str,
         *,
         decoder: VersionedDecoder | None = None,
@@ -45,18 +45,18 @@ class HttpClient:
         rate_limiter: BucketRateLimiter | None = None,
     ) -> None:
         assert rate_limiter is None or clock is not None, "a client with a rate limit needs a clock"
-        self._access, self._decoder, self._clock, self._rate_limiter = access, decoder, clock, rate_limiter
+        self._config, self._decoder, self._clock, self._rate_limiter = config, decoder, clock, rate_limiter
         self._manager = user_agent.partition("/")[0]
         self._headers = {"User-Agent": user_agent, "Accept": _JSON}
-        if access.token:
-            self._headers["Authorization"] = f"Bearer {access.token}"
+        if config.token:
+            self._headers["Authorization"] = f"Bearer {config.token}"
         self._kinds: dict[str, ServedResource] = {}
         self._group = asyncio.TaskGroup()
         self._watches: dict[HttpWatch, None] = {}
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        tls = self._access.tls()
+        tls = self._config.tls()
         # No limit on connections: each open watch holds one, and a pool limit would let watches block requests.
         connector = aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls)
         self._session = aiohttp.ClientSession(connector=connector, headers=self._headers, auto_decompress=True)
@@ -184,15 +184,15 @@ class HttpClient:
         if self._rate_limiter is not None and self._clock is not None:
             await self._clock.sleep(self._rate_limiter.when(None))
         # Paths are quoted already; without `encoded` yarl would quote them a second time.
-        url = URL(self._access.server + path, encoded=True).with_query(query or {})
+        url = URL(self._config.server + path, encoded=True).with_query(query or {})
         data = None if body is None else orjson.dumps(body)
-        name = self._access.server_name or None
+        name = self._config.server_name or None
         try:
             return await self._session.request(
                 method, url, data=data, headers=headers, timeout=client_timeout, server_hostname=name
             )
         except _CONNECTION_ERRORS as error:
-            raise Unavailable(f"{self._access.server}: {error or type(error).__name__}") from error
+            raise Unavailable(f"{self._config.server}: {error or type(error).__name__}") from error
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> Any:

@@ -21,14 +21,8 @@ from mockkube.controllers.framework.owner_index import OwnedObjectHandler, find_
 from mockkube.controllers.framework.slow_start import slow_start_batch
 from mockkube.controllers.pods.deletion_order import select_pods_to_delete
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
-from mockkube.controllers.pods.readiness import (
-    is_active,
-    is_available,
-    is_ready,
-    is_terminating,
-    min_ready_delay,
-    seconds_to_next_availability,
-)
+from mockkube.controllers.pods.readiness import is_available, min_ready_delay, seconds_to_next_availability
+from mockkube.matching.pods import is_active, is_ready, is_terminating
 
 # Most pods that one reconciliation creates or deletes (upstream: BurstReplicas).
 BURST_MAX: Final = 500

@@ -96,7 +96,7 @@ class ResourceQuotaController(Controller):
         if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
             return False
         # A scope of the quota depends on it: a pod with a deadline moves from NotTerminating to Terminating.
-        if kind.plural == "pods" and quota_usage.is_terminating(change.object) != quota_usage.is_terminating(
+        if kind.plural == "pods" and quota_usage.has_terminating_scope(change.object) != quota_usage.has_terminating_scope(
             change.old
         ):
             return True

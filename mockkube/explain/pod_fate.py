@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.controllers.pods.pod_disruption_writer import DISRUPTION_TARGET
 from mockkube.explain.components import ClusterComponents
 from mockkube.explain.pod_history import PodHistory
 from mockkube.explain.scheduling import describe_state
+from mockkube.matching.pods import DISRUPTION_TARGET
 
 
 class PodFate(StrEnum):

@@ -12,6 +12,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.pods import is_finished
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals import kep_5500, scheduling_fields
 from mockkube.proposals.component_extensions import make_device_taint_rules, make_selector_operators, make_taint_rules
@@ -19,7 +20,6 @@ from mockkube.proposals.component_view import ComponentView, find_lost_paths
 from mockkube.proposals.scheduling_fields import LocatedValue
 from mockkube.proposals.server_impact import ScanFinding, make_finding
 
-_FINISHED: Final = ("Succeeded", "Failed")
 _EVICTING_EFFECTS: Final = ("NoExecute",)
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
@@ -43,7 +43,7 @@ class PlacementImpact:
         now = self.before.decode(obj)
         then = self.after.decode(now)
         # A finished pod is neither scheduled nor evicted any more.
-        if (now.get("status") or {}).get("phase") in _FINISHED and now["kind"] == "Pod":
+        if now["kind"] == "Pod" and is_finished(now):
             return
         yield from self._find_weaker_tolerations(now, then)
         yield from self._find_dead_affinity(now)

@@ -23,7 +23,7 @@ NAME = "kube-scheduler"
 
 
 async def serve(
-    access: RestConfig, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
+    config: RestConfig, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
 ) -> None:
     """Schedule until `stop` is set. Raises SchedulerConfigurationError for an invalid configuration.
 
@@ -31,7 +31,7 @@ async def serve(
     """
     clock = RealClock()
     agent, decoder = user_agent(NAME, caps.version), VersionedDecoder(make_schema(caps.version, trains_for(caps)))
-    async with HttpClient(access, agent, decoder=decoder, clock=clock) as client:
+    async with HttpClient(config, agent, decoder=decoder, clock=clock) as client:
         typed_client: Client = client
         # Node ownership matters to kubelets only; a scheduler is responsible for all nodes.
         dependencies = ComponentDependencies(

@@ -142,9 +142,9 @@ class Watch:
         "prefix",
     )
 
-    def __init__(self, fan_out: WatchHub, history: History, prefix: str, *, after: int, events_max: int) -> None:
+    def __init__(self, hub: WatchHub, history: History, prefix: str, *, after: int, events_max: int) -> None:
         self.prefix = prefix
-        self._hub = fan_out
+        self._hub = hub
         self._history = history
         self._delivered_revision = after
         self._events_max = events_max

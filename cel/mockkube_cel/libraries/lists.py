@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from mockkube_cel import types, values
+from mockkube_cel.costs import charge_deep_traversal
 from mockkube_cel.declarations import (
     CallEstimate,
     Charge,
@@ -20,7 +21,6 @@ from mockkube_cel.declarations import (
     member_overload,
 )
 from mockkube_cel.interpreter import arithmetic
-from mockkube_cel.interpreter.traversal import charge_deep_traversal
 from mockkube_cel.sizes import LARGEST, LIST_COST, ONE, TRAVERSAL_FACTOR, Size, fixed
 from mockkube_cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, CelType, Kind
 from mockkube_cel.values import (

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mockkube_cel import costs, types
+from mockkube_cel.costs import charge_deep_traversal
 from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, SizedOperand, member_overload
 from mockkube_cel.interpreter.formatting import format_string
-from mockkube_cel.interpreter.traversal import charge_deep_traversal
 from mockkube_cel.sizes import LARGEST, TRAVERSAL_FACTOR, ZERO, Interval, Size
 from mockkube_cel.types import DYN, INT, STRING
 from mockkube_cel.values import CelError, check_length, size_of

@@ -21,9 +21,9 @@ from mockkube.api.schema import TypeNode
 class CustomResourceCodec(Codec):
     """Codec of one CRD; other types are decoded by the server's codec."""
 
-    def __init__(self, definition: Crd, plain: Codec) -> None:
+    def __init__(self, crd: Crd, plain: Codec) -> None:
         super().__init__(plain.schema)
-        self.crd = definition
+        self.crd = crd
         self._server_codec = plain
         self._nodes: dict[str, TypeNode] = {}
 

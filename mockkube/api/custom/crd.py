@@ -4,6 +4,7 @@ What a version declares is compiled when first used: most versions of most CRDs 
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
@@ -11,12 +12,26 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.catalogue import SCALE, STATUS, KindInfo, Subresource
-from mockkube.api.custom.kind import CrdKind
 from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation_schema import ValidationSchema, ValidationSchemaReader
 from mockkube.api.custom.version_order import rank_version, sort_by_preference
 from mockkube.api.json_objects import ReadOnlyObject
+
+
+@dataclass(frozen=True, slots=True)
+class CrdKind(KindInfo):
+    """Kind of a CRD; list kind and discovered verbs are the CRD's."""
+
+    custom_list_kind: str = ""
+    # Verbs in discovery, in its order.
+    listed_verbs: tuple[str, ...] = ()
+
+    @property
+    def list_kind(self) -> str:
+        """Kind of a list of the objects."""
+        return self.custom_list_kind or f"{self.kind}List"
+
 
 # In the order in which discovery lists them.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

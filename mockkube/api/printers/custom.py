@@ -115,13 +115,3 @@ def _format_float(value: float) -> str:
     if value == 0 or 1e-4 <= abs(value) < 1e21:
         return f"{Decimal(shortest):f}".removesuffix(".0")
     return shortest
-
-
-# Printer for the scale of a custom resource.
-CUSTOM_SCALE_PRINTER: Final = make_custom_printer(
-    [
-        {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
-        {"name": "Available", "type": "integer", "jsonPath": ".status.replicas"},
-        _AGE,
-    ]
-)

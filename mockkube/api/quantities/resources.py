@@ -65,14 +65,6 @@ class Resources:
         for name, amount in other.scalars.items():
             self.scalars[name] = self.scalars.get(name, 0) + sign * amount
 
-    def set_maximum(self, other: "Resources") -> None:
-        """Raise each amount to another's if that is greater."""
-        self.cpu_milli = max(self.cpu_milli, other.cpu_milli)
-        self.memory = max(self.memory, other.memory)
-        self.ephemeral_storage = max(self.ephemeral_storage, other.ephemeral_storage)
-        for name, amount in other.scalars.items():
-            self.scalars[name] = max(self.scalars.get(name, 0), amount)
-
     def copy(self) -> "Resources":
         """Return a copy that can be changed independently."""
         return Resources(self.cpu_milli, self.memory, self.ephemeral_storage, self.pods, dict(self.scalars))
@@ -81,16 +73,6 @@ class Resources:
 def parse_amounts(amounts: Mapping[str, Any] | None) -> dict[str, Decimal]:
     """Return the exact amounts of a resource list."""
     return {name: parse(str(text)).amount for name, text in amounts.items()} if amounts else {}
-
-
-def to_milli(text: str | int | float) -> int:
-    """Return a quantity in thousandths, rounded up, at most what 64 bits hold."""
-    return _round_up_to_int64(parse(str(text)).amount * 1000)
-
-
-def to_units(text: str | int | float) -> int:
-    """Return a quantity in whole units, rounded up, at most what 64 bits hold."""
-    return _round_up_to_int64(parse(str(text)).amount)
 
 
 def _round_up_to_int64(amount: Decimal) -> int:

@@ -53,6 +53,7 @@ def sort_labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
     return dict(sorted(labels.items())) if labels else None
 
 
+_DRIVER_BYTES_MAX: Final = 63
 _URL_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _URL_PATH_FORM: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
@@ -74,5 +75,5 @@ def validate_csi_driver_name(value: str, at: str) -> list[FieldError]:
     """Validate the name of a CSI driver; uppercase letters are allowed."""
     if not value:
         return [required(at)]
-    errors = [too_long(at, 63)] if len(value) > 63 else []
+    errors = [too_long(at, _DRIVER_BYTES_MAX)] if names.byte_length(value) > _DRIVER_BYTES_MAX else []
     return errors + [invalid(at, value, message) for message in names.check_dns_subdomain(value.lower())]

@@ -120,3 +120,22 @@ def get_node_selector_term_warnings(term: ReadOnlyObject, at: str, *, check_valu
         for j, value in enumerate(requirement.get("values", ())):
             for text in names.check_label_value(value):
                 yield f"{at}.matchExpressions[{i}].values[{j}]: {value} is invalid, {text}"
+
+
+def get_label_deprecation(label: str) -> str | None:
+    """Return the deprecation message of a label; None if it is not deprecated."""
+    return DEPRECATED_LABELS.get(label)
+
+
+def get_node_label_warnings(selector: ReadOnlyObject | None, at: str) -> list[str]:
+    """Return warnings about deprecated labels in a label selector that selects nodes."""
+    if not selector:
+        return []
+    expressions = enumerate(selector.get("matchExpressions") or [])
+    warnings = [
+        f"{at}.matchExpressions[{index}].key: {each.get('key')} is {message}"
+        for index, each in expressions
+        if (message := get_label_deprecation(each.get("key", "")))
+    ]
+    found = ((label, get_label_deprecation(label)) for label in selector.get("matchLabels") or {})
+    return warnings + [f"{at}.matchLabels.{label}: {message}" for label, message in found if message]

@@ -19,11 +19,6 @@ def validate_nonnegative_fields(obj: ReadOnlyObject, at: str, *fields: str) -> l
     return [invalid(f"{at}.{name}", obj[name], NOT_NEGATIVE) for name in fields if (obj.get(name) or 0) < 0]
 
 
-def validate_positive(value: int | None, at: str) -> list[FieldError]:
-    """Validate a number that must be positive; a missing one counts as 0."""
-    return [] if value is not None and value > 0 else [invalid(at, value or 0, "must be greater than 0")]
-
-
 def validate_port(value: int | None, at: str) -> list[FieldError]:
     """Validate a port number; a missing one counts as 0."""
     return validate_in_range(value or 0, at, 1, 65535)

@@ -1,4 +1,4 @@
-"""Validation of references: CSI drivers, signers, trust bundles, annotations for signers."""
+"""Validation of references: signers, trust bundles, annotations for signers."""
 
 # upstream 1.36: pkg/apis/core/validation/names.go
 
@@ -9,16 +9,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, quote, required, too_long
 from mockkube.api.validation.metadata import validate_annotations_size
 
-_DRIVER_BYTES_MAX: Final = 63
 _SIGNER_BYTES_MAX: Final = 2 * names.SUBDOMAIN_LENGTH_MAX + names.LABEL_LENGTH_MAX + 2
-
-
-def validate_csi_driver_name(name: str, at: str) -> list[FieldError]:
-    """Validate the name of a CSI driver."""
-    if not name:
-        return [required(at)]
-    found = [too_long(at, _DRIVER_BYTES_MAX)] if names.byte_length(name) > _DRIVER_BYTES_MAX else []
-    return found + [invalid(at, name, text) for text in names.check_dns_subdomain(name.lower())]
 
 
 def is_kubernetes_signer(name: str) -> bool:

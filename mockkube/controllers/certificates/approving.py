@@ -10,7 +10,7 @@ from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
-from mockkube.controllers.certificates.rate_limits import csr_rate_limiter
+from mockkube.controllers.certificates.requests import csr_rate_limiter
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.runtime.rate_limiters import RateLimiter
 

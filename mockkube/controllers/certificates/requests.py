@@ -1,12 +1,20 @@
-"""CertificateSigningRequests: state, rules of the built-in signers, retention."""
+"""CertificateSigningRequests: state, rules of the built-in signers, retention, rate limits."""
 
-# upstream 1.36: pkg/apis/certificates/helpers.go, pkg/controller/certificates/signer, .../cleaner
+# upstream 1.36: pkg/apis/certificates/helpers.go, pkg/controller/certificates/signer, .../cleaner,
+# .../certificate_controller.go
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -22,6 +30,8 @@ _SERVING_USAGES: Final = ("digital signature", "key encipherment", "server auth"
 _CLIENT_USAGES: Final = ("client auth", "digital signature", "key encipherment")
 _RETENTION: Final = timedelta(hours=1)
 _RETENTION_PENDING: Final = timedelta(hours=24)
+# First delay after a failure.
+_FIRST_SECONDS: Final = 0.2
 
 
 def conditions(csr: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
@@ -168,3 +178,8 @@ def _certificate_expiry(certificate: str) -> Iterator[datetime]:
         yield x509.load_pem_x509_certificates(b64decode(certificate))[0].not_valid_after_utc
     except ValueError:
         return
+
+
+def csr_rate_limiter(clock: Clock) -> RateLimiter:
+    """Return the rate limiter for failed requests."""
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(_FIRST_SECONDS), BucketRateLimiter(clock))

@@ -15,7 +15,7 @@ from mockkube.api.times import render_time
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
 from mockkube.controllers.certificates.authority import CertificateAuthority, SigningPolicy, signing_duration
-from mockkube.controllers.certificates.rate_limits import csr_rate_limiter
+from mockkube.controllers.certificates.requests import csr_rate_limiter
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.runtime.rate_limiters import RateLimiter
 

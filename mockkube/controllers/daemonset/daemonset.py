@@ -40,7 +40,8 @@ from mockkube.controllers.framework.slow_start import slow_start_batch
 from mockkube.controllers.history.controller_history import RevisionHistory, revision_hash
 from mockkube.controllers.pods.by_node import pods_by_node
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
-from mockkube.controllers.pods.readiness import is_finished, is_ready, min_ready_delay
+from mockkube.controllers.pods.readiness import min_ready_delay
+from mockkube.matching.pods import is_finished, is_ready
 from mockkube.proposals.component_extensions import make_selector_operators
 
 # Most pods that one reconciliation creates, and most that it deletes.

@@ -11,8 +11,9 @@ from datetime import datetime
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.controllers.daemonset.placement import GENERATION_LABEL, NodeFit, template_generation
 from mockkube.controllers.deployment.scaling import resolve_int_or_percent
-from mockkube.controllers.pods.readiness import is_available, is_ready
+from mockkube.controllers.pods.readiness import is_available
 from mockkube.controllers.pods.template_hash import HASH_LABEL
+from mockkube.matching.pods import is_ready
 
 # The pods of a set by the node they are bound or pinned to.
 Daemons = Mapping[str, Sequence[ReadOnlyObject]]

@@ -48,7 +48,7 @@ from mockkube.controllers.framework.owner_index import (
     selector_of,
 )
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
-from mockkube.controllers.pods.readiness import is_finished
+from mockkube.matching.pods import is_finished
 
 RETRIES_MAX: Final = 15
 _CREATE_ERROR: Final = "ReplicaSetCreateError"

@@ -11,7 +11,7 @@ from typing import Final
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
-from mockkube.controllers.pods.readiness import is_ready
+from mockkube.matching.pods import is_ready
 
 # A pod that was evicted and is not terminating after this long counts as present again.
 DELETION_TIMEOUT: Final = timedelta(minutes=2)

@@ -30,7 +30,8 @@ from mockkube.controllers.framework.controller import DONE, Controller, Controll
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.selector_text import format_selector
 from mockkube.controllers.framework.served_kinds import CRD_KIND
-from mockkube.controllers.pods.pod_disruption_writer import DISRUPTION_TARGET, FINISHED, PodDisruptionWriter
+from mockkube.controllers.pods.pod_disruption_writer import PodDisruptionWriter
+from mockkube.matching.pods import DISRUPTION_TARGET, FINISHED
 
 # A pod with condition DisruptionTarget that is not deleted within this time is no longer about to be disrupted.
 STALE: Final = timedelta(minutes=2)

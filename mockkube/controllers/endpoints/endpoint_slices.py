@@ -36,8 +36,8 @@ from mockkube.controllers.framework.controller import DONE, Controller, Controll
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp, new_controller_ref
 from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
-from mockkube.controllers.pods.readiness import is_ready
 from mockkube.matching.node_selectors import aggregate_errors
+from mockkube.matching.pods import is_ready
 from mockkube.runtime.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,

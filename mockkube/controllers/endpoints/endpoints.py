@@ -27,7 +27,7 @@ from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTime
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.write_through_cache import WriteThroughCache
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
-from mockkube.controllers.pods.readiness import is_ready
+from mockkube.matching.pods import is_ready
 
 MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 HEADLESS: Final = "service.kubernetes.io/headless"

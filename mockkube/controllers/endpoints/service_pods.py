@@ -10,8 +10,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
-from mockkube.controllers.pods.readiness import is_ready
+from mockkube.matching.pods import FINISHED, is_ready
 
 Address = IPv4Address | IPv6Address
 

@@ -17,7 +17,7 @@ from mockkube.controllers.job.job_properties import (
 )
 from mockkube.controllers.job.pod_counts import JobPodCounts
 from mockkube.controllers.job.pods import is_tracked, phase_of
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
+from mockkube.matching.pods import FINISHED
 
 _SUBSYSTEM: Final = "job_controller"
 _RESULTS: Final = ("succeeded", "failed")

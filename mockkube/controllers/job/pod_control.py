@@ -27,7 +27,7 @@ from mockkube.controllers.job.pods import (
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating
-from mockkube.controllers.pods.readiness import is_ready
+from mockkube.matching.pods import is_ready
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.work_queue import WorkQueue
 

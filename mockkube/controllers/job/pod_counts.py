@@ -23,7 +23,7 @@ from mockkube.controllers.job.pods import (
     valid_index_of,
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
-from mockkube.controllers.pods.readiness import is_active, is_ready, is_terminating
+from mockkube.matching.pods import is_active, is_ready, is_terminating
 
 # Most uids of uncounted pods in a status (upstream: MaxUncountedPods).
 UNCOUNTED_MAX: Final = 500

@@ -11,7 +11,8 @@ from mockkube.api.times import parse_time
 from mockkube.controllers.job.indexes import parse_integer
 from mockkube.controllers.job.job_properties import API_VERSION, KIND, completions_of, is_indexed
 from mockkube.controllers.pods.pod_control import pod_from_template
-from mockkube.controllers.pods.readiness import is_ready, ready_since
+from mockkube.controllers.pods.readiness import ready_since
+from mockkube.matching.pods import is_ready
 
 # The finalizer that keeps a pod until its job has counted it.
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"

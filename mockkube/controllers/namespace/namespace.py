@@ -15,7 +15,7 @@ from mockkube.controllers.framework.controller import DONE, Controller, Controll
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.framework.served_kinds import BUILT_IN, CRD_KIND, ServedKind, custom_kinds
 from mockkube.controllers.namespace.conditions import RemainingContent, updated_conditions
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
+from mockkube.matching.pods import is_finished
 from mockkube.runtime.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -151,7 +151,7 @@ class NamespaceController(Controller):
 
     def _estimate_grace_seconds(self, namespace: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> int:
         """Return the longest grace period of running pods; zero if the deletion has lasted longer."""
-        running = [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
+        running = [pod for pod in pods if not is_finished(pod)]
         longest = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
         since = self.clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
         return 0 if since.total_seconds() >= longest else longest

@@ -21,7 +21,8 @@ from mockkube.controllers.framework.controller import (
 )
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.nodelifecycle.node_health import is_ready
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED, PodDisruptionWriter
+from mockkube.controllers.pods.pod_disruption_writer import PodDisruptionWriter
+from mockkube.matching.pods import FINISHED
 
 SWEEP_SECONDS: Final = 20.0
 # A node must be missing this long before its pods are orphaned.

@@ -12,7 +12,8 @@ from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
-from mockkube.controllers.pods.readiness import is_ready, ready_since
+from mockkube.controllers.pods.readiness import ready_since
+from mockkube.matching.pods import is_ready
 
 COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}

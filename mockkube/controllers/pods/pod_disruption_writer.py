@@ -5,16 +5,13 @@ upstream 1.36: pkg/api/v1/pod/util.go, pkg/util/pod/pod.go
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from mockkube.api.conditions import TRACKING_GATE, calculate_observed_generation, find_condition, with_condition
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
 from mockkube.client.protocol import Client, key_of
 from mockkube.features.capabilities import Capabilities
-
-DISRUPTION_TARGET: Final = "DisruptionTarget"
-FINISHED: Final = ("Succeeded", "Failed")
+from mockkube.matching.pods import DISRUPTION_TARGET
 
 
 @dataclass(frozen=True, slots=True)

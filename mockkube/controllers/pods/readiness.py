@@ -9,7 +9,7 @@ from datetime import datetime
 from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
+from mockkube.matching.pods import is_ready
 
 
 def ready_since(pod: ReadOnlyObject) -> datetime | None:
@@ -19,12 +19,6 @@ def ready_since(pod: ReadOnlyObject) -> datetime | None:
         return None
     text = condition.get("lastTransitionTime")
     return parse_time(text) if text else datetime.min.replace(tzinfo=parse_time("1970-01-01T00:00:00Z").tzinfo)
-
-
-def is_ready(pod: ReadOnlyObject) -> bool:
-    """Return whether a pod's condition Ready is True."""
-    condition = find_condition(pod.get("status", {}).get("conditions") or (), "Ready")
-    return condition is not None and condition.get("status") == "True"
 
 
 def is_available(pod: ReadOnlyObject, min_ready_seconds: int, now: datetime) -> bool:
@@ -51,18 +45,3 @@ def seconds_to_next_availability(pods: Iterable[ReadOnlyObject], min_ready_secon
         if (since := ready_since(pod)) is not None and not is_available(pod, min_ready_seconds, now)
     ]
     return min(left, default=None)
-
-
-def is_finished(pod: ReadOnlyObject) -> bool:
-    """Return whether a pod's phase is Succeeded or Failed."""
-    return pod.get("status", {}).get("phase") in FINISHED
-
-
-def is_active(pod: ReadOnlyObject) -> bool:
-    """Return whether a pod is neither finished nor terminating."""
-    return not is_finished(pod) and not pod["metadata"].get("deletionTimestamp")
-
-
-def is_terminating(pod: ReadOnlyObject) -> bool:
-    """Return whether a pod is terminating and not finished."""
-    return not is_finished(pod) and bool(pod["metadata"].get("deletionTimestamp"))

@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import controller_of, has_deletion_timestamp
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
+from mockkube.matching.pods import is_finished
 
 RESERVED_MAX: Final = 256
 # Longest generateName that leaves room for a hyphen and five characters in a name of 63.
@@ -24,7 +24,7 @@ def claim_name_prefix(pod: str, claim: str) -> str:
 
 def is_pod_done(pod: ReadOnlyObject) -> bool:
     """Return whether a pod needs its claims no more: finished, or deleted before it was bound."""
-    if pod.get("status", {}).get("phase") in FINISHED:
+    if is_finished(pod):
         return True
     # A terminating pod on a node may still run, and the kubelet needs its devices until it ends.
     return has_deletion_timestamp(pod) and not pod["spec"].get("nodeName")

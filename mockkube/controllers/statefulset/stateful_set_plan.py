@@ -14,10 +14,11 @@ from typing import Final
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.deployment.scaling import desired_replicas, resolve_int_or_percent, status_number
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
-from mockkube.controllers.pods.readiness import is_available, is_finished, is_ready
+from mockkube.controllers.pods.readiness import is_available
 from mockkube.controllers.statefulset.identity import new_stateful_pod, ordinal_of, ordinals, pod_revision
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.matching.pods import is_finished, is_ready
 
 # Most pods that one reconciliation creates. Upstream plans all of them, however many.
 BURST_MAX: Final = 500

@@ -158,15 +158,15 @@ class StatefulSetController(Controller):
         self,
         plan: StatefulSetPlan,
         pods: Sequence[ReadOnlyObject],
-        act: Callable[[StatefulSetPlan, ReadOnlyObject], Awaitable[bool]],
+        call: Callable[[StatefulSetPlan, ReadOnlyObject], Awaitable[bool]],
     ) -> bool:
         """Process pods; return whether an ordered set must wait for one, at which it stops."""
         if plan.is_ordered:
             for pod in pods:
-                if await act(plan, pod):
+                if await call(plan, pod):
                     return True
             return False
-        done = await slow_start_batch(len(pods), lambda index: act(plan, pods[index]))
+        done = await slow_start_batch(len(pods), lambda index: call(plan, pods[index]))
         if done.error is not None:
             raise done.error
         return False

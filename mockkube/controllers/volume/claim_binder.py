@@ -19,7 +19,6 @@ from mockkube.controllers.framework.controller import (
     Requeue,
 )
 from mockkube.controllers.pods.by_claim import pods_by_claim
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME, VolumeBindings
 from mockkube.controllers.volume.volume_choice import (
     find_best_match,
@@ -29,6 +28,7 @@ from mockkube.controllers.volume.volume_choice import (
 )
 from mockkube.controllers.volume.volume_controller import VolumeController
 from mockkube.matching.csi_migration import migration_of_plugin
+from mockkube.matching.pods import is_finished
 from mockkube.matching.volumes import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -212,7 +212,7 @@ class ClaimBinder(Controller):
 
 
 def _is_unscheduled(pod: ReadOnlyObject) -> bool:
-    return not pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in FINISHED
+    return not pod["spec"].get("nodeName") and not is_finished(pod)
 
 
 def build(dependencies: ControllerDependencies) -> Iterable[Controller]:

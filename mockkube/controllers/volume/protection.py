@@ -13,9 +13,9 @@ from mockkube.client.protocol import Key, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
 from mockkube.controllers.pods.by_claim import pods_by_claim, uses_claim
-from mockkube.controllers.pods.pod_disruption_writer import FINISHED
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME
 from mockkube.matching.pod_claims import volume_claims
+from mockkube.matching.pods import is_finished
 
 CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
@@ -67,7 +67,7 @@ class PVCProtectionController(Controller):
         # A pod that was replaced under its name while the watch was interrupted no longer uses its claims.
         if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
             self._enqueue(old)
-        has_ended = change.type is WatchEventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
+        has_ended = change.type is WatchEventType.DELETED or is_finished(pod)
         if has_ended or self._tracks_use or not pod["spec"].get("nodeName"):
             self._enqueue(pod)
 
@@ -119,7 +119,7 @@ class PVCProtectionController(Controller):
 
 
 def _is_finished(pod: ReadOnlyObject) -> bool:
-    return pod.get("status", {}).get("phase") in FINISHED
+    return is_finished(pod)
 
 
 def _keeps_claim(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:

@@ -11,6 +11,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, InformerFactory, ObjectChange
 from mockkube.client.protocol import WatchEventType
 from mockkube.features.capabilities import Capabilities
+from mockkube.matching.pods import is_finished
 from mockkube.scheduler.cycle.binding_cycle import BindingCycle
 from mockkube.scheduler.framework import scheduling_properties
 from mockkube.scheduler.framework.cache import Cache
@@ -203,9 +204,7 @@ def _is_assigned(pod: ReadOnlyObject) -> bool:
 
 def _unless_finished(pod: ReadOnlyObject | None) -> ReadOnlyObject | None:
     """Return a pod unless it has finished: to the scheduler a finished pod does not exist."""
-    if pod is None or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-        return None
-    return pod
+    return None if pod is None or is_finished(pod) else pod
 
 
 def pending_pod_lister(informers: InformerFactory) -> PendingPodLister:

@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Final
 
 from mockkube.api.times import parse_time
+from mockkube.matching.pods import DISRUPTION_TARGET
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.preemption.pod_disruption_budgets import DisruptionBudget
 
-DISRUPTION_TARGET: Final = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 _PRIORITY_SPAN: Final = 2**31
 

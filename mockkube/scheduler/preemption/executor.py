@@ -15,11 +15,12 @@ from mockkube.client.events import NORMAL
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, DeleteOptions
 from mockkube.client.series_recorder import SeriesRecorder
+from mockkube.matching.pods import DISRUPTION_TARGET
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.metrics import SchedulerMetrics
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_status_writer import PodCondition, PodStatusWriter
-from mockkube.scheduler.preemption.candidates import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from mockkube.scheduler.preemption.candidates import PREEMPTION_BY_SCHEDULER
 from mockkube.scheduler.queue.nominator import Nominator
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")

@@ -317,8 +317,8 @@ def _code_of(answer: object) -> Code:
     return Code.SUCCESS
 
 
-def _attribute_status(status: Status, plugin: str, doing: str) -> Status:
-    return status.with_plugin(plugin) if status.is_rejected else Status.error(f"{doing}: {status.message}")
+def _attribute_status(status: Status, plugin: str, action: str) -> Status:
+    return status.with_plugin(plugin) if status.is_rejected else Status.error(f"{action}: {status.message}")
 
 
 def _no_nodes_left_message(plugins: Iterable[str]) -> str:

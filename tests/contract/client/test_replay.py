@@ -18,10 +18,10 @@ from mockkube.client.protocol import Key, Selection, key_of
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.random import Random
 from mockkube.runtime.rate_limiters import ItemExponentialFailureRateLimiter
-from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.steps import SeededChooser, Worker
 from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
+from tests.simulation import Simulation
 
 NAMES = ("a", "b", "c")
 COUNTED = Selection("default", labels="count=yes")

@@ -23,9 +23,9 @@ from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.runtime.component import ComponentDependencies
 from mockkube.runtime.random import Random
-from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.scheduler import Scheduler, build
+from tests.simulation import Simulation
 
 JSON = dict[str, Any]
 

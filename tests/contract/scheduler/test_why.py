@@ -38,7 +38,7 @@ async def test_each_node_is_told_with_its_first_refusal_and_the_facts(lab) -> No
     }
     assert [answer.detail for answer in found.refused] == [
         "taint sla=950:NoSchedule",
-        "cpu: 2 asked for, 0 of 1 used",
+        "cpu: 2 requested, 0 of 1 allocated",
     ]
     assert answers["n1"].facts["taint"]["value"] == "950"
     assert answers["n2"].facts["shortages"][0]["requested"] == 2000

@@ -1,8 +1,8 @@
 """A simulation goes as far as it is told, and no further."""
 
-from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
+from tests.simulation import Simulation
 
 
 class Echo:

@@ -18,7 +18,7 @@ from mockkube.api.kinds.core.persistent_volume_validation import (
     volume_validation_options,
 )
 from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
-from mockkube.api.kinds.core.volume_columns import format_access_modes, format_phase, storage_class_of
+from mockkube.api.kinds.core.volume_columns import format_access_modes, format_phase, format_storage_class
 from mockkube.api.printers.accessors import name_of, string, value_at
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column, wide_column
@@ -114,7 +114,7 @@ def persistent_volume_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "persistentVolumeReclaimPolicy"),
         format_phase(obj),
         "" if value_at(obj, "spec", "claimRef") is None else "/".join(claim),
-        storage_class_of(obj),
+        format_storage_class(obj),
         string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
         string(obj, "status", "reason"),
         format_age(obj, now),

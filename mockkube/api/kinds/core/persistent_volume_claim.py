@@ -17,7 +17,7 @@ from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     validate_claim_update,
 )
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
-from mockkube.api.kinds.core.volume_columns import format_access_modes, format_phase, storage_class_of
+from mockkube.api.kinds.core.volume_columns import format_access_modes, format_phase, format_storage_class
 from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, UNSET, Cell, Printer, text_column, wide_column
@@ -139,7 +139,7 @@ def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Ce
         volume,
         string(obj, "status", "capacity", "storage", missing="0") if volume else "",
         format_access_modes(obj, "status") if volume else "",
-        storage_class_of(obj),
+        format_storage_class(obj),
         string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
         format_age(obj, now),
         string(obj, "spec", "volumeMode", missing=UNSET),

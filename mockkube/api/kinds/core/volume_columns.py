@@ -24,7 +24,7 @@ def format_access_modes(obj: ReadOnlyObject, part: str) -> str:
     return ",".join(short for mode, short in _ACCESS_MODE_ABBREVIATIONS.items() if mode in modes)
 
 
-def storage_class_of(obj: ReadOnlyObject) -> str:
+def format_storage_class(obj: ReadOnlyObject) -> str:
     """Return the storage class; the beta annotation takes precedence over the field."""
     annotated = value_at(obj, "metadata", "annotations", STORAGE_CLASS_ANNOTATION)
     return string(obj, "spec", "storageClassName") if annotated is None else str(annotated)

@@ -18,7 +18,7 @@ from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensio
 from mockkube.api.validation.formats import validate_format, validate_immutable_field
 from mockkube.api.validation.internal_form import InternalShape, to_internal
 from mockkube.api.validation.labels import validate_labels
-from mockkube.api.validation.node_labels import get_label_deprecation
+from mockkube.api.validation.node_selector import get_label_deprecation
 
 _TOLERATION: Final[InternalShape] = (
     ("Key", "key", ""),

@@ -9,7 +9,7 @@ from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.validation.formats import validate_immutable_field, validate_subdomain
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
-from mockkube.api.validation.node_labels import get_node_label_warnings
+from mockkube.api.validation.node_selector import get_node_label_warnings
 
 
 class CSIStorageCapacityStrategy(Strategy):

@@ -22,7 +22,7 @@ from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.validation.formats import sort_labels, validate_immutable_field, validate_qualified_name
-from mockkube.api.validation.node_labels import get_label_deprecation
+from mockkube.api.validation.node_selector import get_label_deprecation
 from mockkube.features.capabilities import Capabilities
 
 

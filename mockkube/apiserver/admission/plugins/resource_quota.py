@@ -84,7 +84,7 @@ def _pod_update_changes_usage(request: AdmissionAttributes) -> bool:
     # Resizing changes requests; other updates only matter if the pod starts or stops to be terminating.
     if request.scope.subresource == "resize":
         return True
-    changed = quota_usage.is_terminating(request.old) != quota_usage.is_terminating(request.new)
+    changed = quota_usage.has_terminating_scope(request.old) != quota_usage.has_terminating_scope(request.new)
     return not request.scope.subresource and changed
 
 

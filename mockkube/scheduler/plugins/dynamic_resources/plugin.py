@@ -42,10 +42,14 @@ from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import 
 from mockkube.scheduler.plugins.dynamic_resources.device_preparation import DevicePreparation
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
 from mockkube.scheduler.plugins.dynamic_resources.node_filter import NodeFilter
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import ClaimNotUsable, is_reserved_for, pod_resource_claims
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import (
+    ClaimNotUsable,
+    allocation_of,
+    is_reserved_for,
+    pod_resource_claims,
+)
 from mockkube.scheduler.plugins.dynamic_resources.pools import PoolCache
 from mockkube.scheduler.plugins.dynamic_resources.resource_slice_tracker import ResourceSliceTracker
-from mockkube.scheduler.plugins.dynamic_resources.scoring import score_alternatives
 from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
 from mockkube.scheduler.plugins.dynamic_resources.state import STATE, DynamicResourcesState
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses
@@ -55,6 +59,8 @@ NO_STATE: Final = DynamicResourcesState()
 NO_CLAIMS: Final = PreFilterResult(SKIP)
 
 _BINDING_SECONDS: Final = 600.0
+# Alternatives of one request.
+_ALTERNATIVES_MAX: Final = 8
 
 
 class DynamicResources(
@@ -147,7 +153,7 @@ class DynamicResources(
         claim_state = state.get(STATE)
         if claim_state is None or not self._features.prioritized_lists or node.name not in claim_state.node_allocations:
             return 0
-        return score_alternatives(claim_state, node.name)
+        return _score_alternatives(claim_state, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the best node to the highest score."""
@@ -268,3 +274,20 @@ def _shared_claim_tracker(dependencies: PluginDependencies, features: DynamicRes
 def _parse_seconds(text: str | None, default: float) -> float:
     span = parse_duration(text) if text else None
     return default if span is None else span.nanos / 1e9
+
+
+def _score_alternatives(claim_state: DynamicResourcesState, node_name: str) -> int:
+    """Return more points the earlier the chosen alternatives are listed."""
+    # upstream 1.36: computeScore
+    allocations = iter(claim_state.node_allocations[node_name].allocations)
+    score = 0
+    for claim in claim_state.claims:
+        allocation = allocation_of(claim)
+        if allocation is None:
+            allocation = next(allocations, None) or {}
+        allocated_requests = {result["request"] for result in (allocation.get("devices") or {}).get("results") or ()}
+        for request in (claim["spec"].get("devices") or {}).get("requests") or ():
+            for index, alternative in enumerate(request.get("firstAvailable") or ()):
+                if f"{request['name']}/{alternative['name']}" in allocated_requests:
+                    score += _ALTERNATIVES_MAX - index
+    return score

@@ -25,13 +25,12 @@ from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.domain_counts import Counts
-from mockkube.scheduler.plugins.inter_pod_affinity.counts import AffinityCounts, terms_or_none
+from mockkube.scheduler.plugins.inter_pod_affinity.counts import AffinityCounts, TopologyCounts, terms_or_none
 from mockkube.scheduler.plugins.inter_pod_affinity.hints import (
     is_schedulable_after_node_change,
     is_schedulable_after_pod_change,
 )
 from mockkube.scheduler.plugins.inter_pod_affinity.terms import Labels, NamespaceResolver, Term, matches_all, terms_of
-from mockkube.scheduler.plugins.inter_pod_affinity.topology_counts import TopologyCounts
 
 _NAME: Final = "InterPodAffinity"
 _AFFINITY_MISMATCH: Final = "node(s) didn't match pod affinity rules"

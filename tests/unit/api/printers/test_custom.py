@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.json_objects import Object
-from mockkube.api.printers.custom import CUSTOM_SCALE_PRINTER, make_custom_printer
+from mockkube.api.printers.custom import make_custom_printer
 from mockkube.api.printers.table import Cell, Column
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
@@ -84,12 +84,3 @@ def test_columns_end_before_one_that_cannot_be_read() -> None:
         {"name": name, "type": "string", "jsonPath": path} for name, path in [("A", ".a"), ("B", ".b["), ("C", ".c")]
     ]
     assert [column.name for column in make_custom_printer(columns).columns] == ["Name", "A"]
-
-
-def test_the_scale_of_a_custom_resource() -> None:
-    obj = {
-        "metadata": {"name": "x", "creationTimestamp": "2026-03-14T11:59:00Z"},
-        "spec": {"replicas": 2},
-        "status": {"replicas": 1},
-    }
-    assert CUSTOM_SCALE_PRINTER.row(obj, NOW).cells == ["x", 2, 1, "60s"]

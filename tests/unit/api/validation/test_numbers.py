@@ -8,14 +8,12 @@ from mockkube.api.validation.numbers import (
     validate_nonnegative_fields,
     validate_port,
     validate_port_or_name,
-    validate_positive,
 )
 
 
-def test_zero_is_not_negative_but_not_positive_either():
+def test_zero_is_not_negative():
     assert validate_nonnegative(0, "n") == []
     assert str(validate_nonnegative(-1, "n")[0]) == "n: Invalid value: -1: must be greater than or equal to 0"
-    assert str(validate_positive(0, "n")[0]) == "n: Invalid value: 0: must be greater than 0"
 
 
 def test_absent_fields_are_zero():

@@ -5,7 +5,6 @@ import pytest
 from mockkube.api.validation.references import (
     check_trust_bundle_name,
     is_kubernetes_signer,
-    validate_csi_driver_name,
     validate_signer_name,
     validate_user_annotations,
 )
@@ -41,11 +40,6 @@ def test_signers(name, says):
 )
 def test_kubernetes_has_signers_of_its_own(name, own):
     assert is_kubernetes_signer(name) is own
-
-
-def test_a_csi_driver_may_have_capitals():
-    assert validate_csi_driver_name("Disk.CSI.example.com", "d") == []
-    assert [error.message for error in validate_csi_driver_name("", "d")] == ["Required value"]
 
 
 def test_a_bundle_is_named_for_its_signer():

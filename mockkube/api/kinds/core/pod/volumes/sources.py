@@ -13,13 +13,13 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.validation.formats import validate_csi_driver_name
 from mockkube.api.validation.paths import (
     validate_file_mode,
     validate_local_descending_path,
     validate_local_non_reserved_path,
     validate_path_no_backsteps,
 )
-from mockkube.api.validation.references import validate_csi_driver_name
 
 SourceCheck = Callable[[ReadOnlyObject, str], list[FieldError]]
 _HOST_PATH_TYPES: Final = (
