@@ -96,8 +96,16 @@ def build_environment(pod: ReadOnlyObject, container: ReadOnlyObject, start: Con
             one["name"].replace("/", "."): one.get("value", "")
             for one in (pod["spec"].get("securityContext") or {}).get("sysctls") or ()
         },
+        has_network_capability=_has_capability(container, "NET_ADMIN"),
         seed=f"{metadata.get('uid', '')}/{container['name']}/{start.run}",
     )
+
+
+def _has_capability(container: ReadOnlyObject, name: str) -> bool:
+    """Return whether a container has a capability that container runtimes do not give by default."""
+    security: ReadOnlyObject = container.get("securityContext") or {}
+    added = (security.get("capabilities") or {}).get("add") or ()
+    return bool(security.get("privileged")) or any(one.upper() in ("ALL", name, f"CAP_{name}") for one in added)
 
 
 def _read_env_from(source: ReadOnlyObject, namespace: str, lookup: Lookup | None) -> dict[str, str] | None:

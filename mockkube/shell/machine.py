@@ -52,6 +52,8 @@ class ContainerEnvironment:
     """True if a person may sit at a terminal."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """Sysctls of the pod by name, with dots as separators."""
+    has_network_capability: bool = False
+    """Whether root may change the interfaces of the pod (CAP_NET_ADMIN)."""
     seed: str = ""
     """Seed of its random numbers."""
 

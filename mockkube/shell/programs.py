@@ -9,7 +9,7 @@ from mockkube.shell.arithmetic import divide, remainder, to_int64
 from mockkube.shell.entrypoints import PAUSE
 from mockkube.shell.expansion import require_known
 from mockkube.shell.file_programs import FILE_PROGRAMS
-from mockkube.shell.file_system import UNKNOWN, FileError, check_length
+from mockkube.shell.file_system import ROOT_UID, UNKNOWN, FileError, check_length
 from mockkube.shell.machine import ENDLESS, Endless, PastHorizon
 from mockkube.shell.parser import parse
 from mockkube.shell.shell import Program, Shell
@@ -298,6 +298,17 @@ def _run_basename(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
+def _run_ip(shell: Shell, words: Sequence[str]) -> int:
+    """Add a network interface, which needs a capability; what the interfaces are is not known."""
+    if list(words[:2]) != ["link", "add"]:
+        raise Unsupported
+    machine = shell.machine
+    if machine.environment.has_network_capability and machine.files.user.uid == ROOT_UID:
+        return 0
+    shell.print("ip: RTNETLINK answers: Operation not permitted\n", 2)
+    return 2
+
+
 _PROGRAMS: Final[Mapping[str, Program]] = {
     **FILE_PROGRAMS,
     **TEXT_PROGRAMS,
@@ -313,6 +324,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "env": _run_env,
     "printenv": _run_printenv,
     "hostname": _run_hostname,
+    "ip": _run_ip,
     "expr": _run_expr,
     "test": conditions.run_test,
     "[": lambda shell, words: builtins.evaluate_bracket(shell, words),

@@ -335,6 +335,7 @@ def test_an_image_can_be_mounted_as_a_volume() -> None:
     assert result.end is ContainerEnd.UNKNOWN
 
 
+NOT_PERMITTED = "ip: RTNETLINK answers: Operation not permitted\n"
 GROUP = ("cpu.max", "cpu.weight", "memory.max")
 
 
@@ -367,3 +368,18 @@ def test_control_groups_are_mounted():
     log, code = run(make_pod([{"command": ["sh", "-c", "mount -t cgroup2"]}]))
     assert "on /sys/fs/cgroup type cgroup2" in log
     assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("security", "outcome"),
+    [
+        pytest.param({}, (NOT_PERMITTED, 2), id="by default"),
+        pytest.param({"privileged": True}, ("", 0), id="privileged"),
+        pytest.param({"capabilities": {"add": ["NET_ADMIN"]}}, ("", 0), id="with the capability"),
+        pytest.param({"capabilities": {"add": ["CHOWN"]}}, (NOT_PERMITTED, 2), id="with another"),
+        pytest.param({"privileged": True, "runAsUser": 1}, (NOT_PERMITTED, 2), id="no root"),
+    ],
+)
+def test_interfaces_are_added_with_a_capability(security, outcome):
+    command = ["sh", "-c", "ip link add dummy0 type dummy"]
+    assert run(make_pod([{"command": command, "securityContext": security}])) == outcome
