@@ -60,6 +60,7 @@ _IMAGES: Final = {
     ),
     "kitten": _picture_server("kitten"),
     "nautilus": _picture_server("nautilus"),
+    "nonewprivs": ImageConfig(("nnp",), is_user_known=True, working_directory="/"),
     "nonroot": ImageConfig(uid=1234, is_user_known=True),
 }
 

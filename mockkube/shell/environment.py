@@ -96,6 +96,7 @@ def build_environment(pod: ReadOnlyObject, container: ReadOnlyObject, start: Con
             one["name"].replace("/", "."): one.get("value", "")
             for one in (pod["spec"].get("securityContext") or {}).get("sysctls") or ()
         },
+        may_escalate=(container.get("securityContext") or {}).get("allowPrivilegeEscalation") is not False,
         has_network_capability=_has_capability(container, "NET_ADMIN"),
         seed=f"{metadata.get('uid', '')}/{container['name']}/{start.run}",
     )

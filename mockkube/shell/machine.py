@@ -54,6 +54,8 @@ class ContainerEnvironment:
     """Sysctls of the pod by name, with dots as separators."""
     has_network_capability: bool = False
     """Whether root may change the interfaces of the pod (CAP_NET_ADMIN)."""
+    may_escalate: bool = True
+    """Whether a program with the setuid bit runs as its owner."""
     seed: str = ""
     """Seed of its random numbers."""
 

@@ -309,6 +309,14 @@ def _run_ip(shell: Shell, words: Sequence[str]) -> int:
     return 2
 
 
+def _run_nnp(shell: Shell, words: Sequence[str]) -> int:
+    """Print the effective user of the program of the image `nonewprivs`, which is setuid root."""
+    machine = shell.machine
+    uid = ROOT_UID if machine.environment.may_escalate else machine.files.user.uid
+    shell.print(f"Effective uid: {uid}\n")
+    return 0
+
+
 _PROGRAMS: Final[Mapping[str, Program]] = {
     **FILE_PROGRAMS,
     **TEXT_PROGRAMS,
@@ -337,5 +345,6 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "basename": _run_basename,
     "yes": _run_for_ever,
     "sync": lambda shell, words: 0,
+    "nnp": _run_nnp,
     "nohup": lambda shell, words: shell.run(words) if words else 125,
 }

@@ -383,3 +383,16 @@ def test_control_groups_are_mounted():
 def test_interfaces_are_added_with_a_capability(security, outcome):
     command = ["sh", "-c", "ip link add dummy0 type dummy"]
     assert run(make_pod([{"command": command, "securityContext": security}])) == outcome
+
+
+@pytest.mark.parametrize(
+    ("security", "uid"),
+    [
+        pytest.param({"runAsUser": 1000}, 0, id="by default"),
+        pytest.param({"runAsUser": 1000, "allowPrivilegeEscalation": True}, 0, id="allowed"),
+        pytest.param({"runAsUser": 1000, "allowPrivilegeEscalation": False}, 1000, id="not allowed"),
+    ],
+)
+def test_a_setuid_program_gains_privileges(security, uid):
+    image = "registry.k8s.io/e2e-test-images/nonewprivs:1.4"
+    assert run(make_pod([{"image": image, "securityContext": security}])) == (f"Effective uid: {uid}\n", 0)
