@@ -1,4 +1,4 @@
 """DynamicResources plugin: allocate devices to the resource claims of pods. Start with `plugin.py`.
 
-`allocator.py` is the search for devices on one node.
+`devices/` is what nodes offer, `claims/` what pods request; `allocation/allocator.py` searches one node.
 """

@@ -14,19 +14,23 @@ from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compil
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.status import Status
-from mockkube.scheduler.plugins.dynamic_resources.allocator import AllocatorDependencies
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import AllocationError, ClaimCompiler
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
-from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import DeviceClassSelection
-from mockkube.scheduler.plugins.dynamic_resources.extended_resources import (
+from mockkube.scheduler.plugins.dynamic_resources.allocation.allocator import AllocatorDependencies
+from mockkube.scheduler.plugins.dynamic_resources.allocation.counters import AvailableCounters
+from mockkube.scheduler.plugins.dynamic_resources.allocation.selectors import DeviceSelectors
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import AllocationError, ClaimCompiler
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.claims.device_class_selection import DeviceClassSelection
+from mockkube.scheduler.plugins.dynamic_resources.claims.extended_resources import (
     IMPLICIT_RESOURCE_PREFIX,
     build_extended_resource_claim,
     is_extended_resource_claim_of,
 )
+from mockkube.scheduler.plugins.dynamic_resources.claims.pod_claims import (
+    ClaimNotUsable,
+    allocation_of,
+    pod_resource_claims,
+)
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import ClaimNotUsable, allocation_of, pod_resource_claims
-from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
 from mockkube.scheduler.plugins.dynamic_resources.state import DynamicResourcesState
 
 

@@ -13,9 +13,9 @@ from mockkube.api.times import render_time
 from mockkube.client.protocol import Client, key_of
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.claims.pod_claims import allocation_of, is_reserved_for
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of, is_reserved_for
 from mockkube.scheduler.plugins.dynamic_resources.state import DynamicResourcesState
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"

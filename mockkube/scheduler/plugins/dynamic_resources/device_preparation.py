@@ -10,8 +10,12 @@ from mockkube.client.protocol import Key, key_of
 from mockkube.features.versions import Version
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.plugins.dynamic_resources.binding_conditions import DevicePreparationError, is_overdue, is_ready
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.devices.binding_conditions import (
+    DevicePreparationError,
+    is_overdue,
+    is_ready,
+)
 from mockkube.scheduler.plugins.dynamic_resources.state import DynamicResourcesState
 
 

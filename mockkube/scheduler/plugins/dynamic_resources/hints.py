@@ -9,8 +9,12 @@ from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assume_cache import AssumeCache
+from mockkube.scheduler.plugins.dynamic_resources.claims.pod_claims import (
+    ClaimNotUsable,
+    allocation_of,
+    pod_resource_claims,
+)
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import ClaimNotUsable, allocation_of, pod_resource_claims
 
 _ADD_OR_UPDATE = ActionType.ADD | ActionType.UPDATE
 

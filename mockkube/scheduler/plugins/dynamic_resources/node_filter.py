@@ -12,15 +12,19 @@ from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.plugins.dynamic_resources.allocation_result import build_allocation
-from mockkube.scheduler.plugins.dynamic_resources.allocator import Allocator, SearchTimeout
-from mockkube.scheduler.plugins.dynamic_resources.binding_conditions import DevicePreparationError, is_overdue, is_ready
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import AllocationError, ClaimRequests
-from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import DeviceClassSelection
-from mockkube.scheduler.plugins.dynamic_resources.extended_resources import build_requests
+from mockkube.scheduler.plugins.dynamic_resources.allocation.allocation_result import build_allocation
+from mockkube.scheduler.plugins.dynamic_resources.allocation.allocator import Allocator, SearchTimeout
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import AllocationError, ClaimRequests
+from mockkube.scheduler.plugins.dynamic_resources.claims.device_class_selection import DeviceClassSelection
+from mockkube.scheduler.plugins.dynamic_resources.claims.extended_resources import build_requests
+from mockkube.scheduler.plugins.dynamic_resources.claims.pod_claims import allocation_of
+from mockkube.scheduler.plugins.dynamic_resources.devices.binding_conditions import (
+    DevicePreparationError,
+    is_overdue,
+    is_ready,
+)
+from mockkube.scheduler.plugins.dynamic_resources.devices.pools import PoolCache
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
-from mockkube.scheduler.plugins.dynamic_resources.pools import PoolCache
 from mockkube.scheduler.plugins.dynamic_resources.state import DynamicResourcesState, NodeAllocation
 
 _NOT_AVAILABLE: Final = "resourceclaim not available on the node"

@@ -33,24 +33,24 @@ from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources import hints
-from mockkube.scheduler.plugins.dynamic_resources.binding_conditions import needs_preparation
+from mockkube.scheduler.plugins.dynamic_resources.allocation.selectors import DeviceSelectors
 from mockkube.scheduler.plugins.dynamic_resources.claim_collector import ClaimCollector
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimCompiler
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from mockkube.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriteError, ClaimWriter
-from mockkube.scheduler.plugins.dynamic_resources.device_class_selection import DeviceClassSelection
-from mockkube.scheduler.plugins.dynamic_resources.device_preparation import DevicePreparation
-from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.node_filter import NodeFilter
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import (
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import ClaimCompiler
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.claims.device_class_selection import DeviceClassSelection
+from mockkube.scheduler.plugins.dynamic_resources.claims.pod_claims import (
     ClaimNotUsable,
     allocation_of,
     is_reserved_for,
     pod_resource_claims,
 )
-from mockkube.scheduler.plugins.dynamic_resources.pools import PoolCache
-from mockkube.scheduler.plugins.dynamic_resources.resource_slice_tracker import ResourceSliceTracker
-from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
+from mockkube.scheduler.plugins.dynamic_resources.device_preparation import DevicePreparation
+from mockkube.scheduler.plugins.dynamic_resources.devices.binding_conditions import needs_preparation
+from mockkube.scheduler.plugins.dynamic_resources.devices.pools import PoolCache
+from mockkube.scheduler.plugins.dynamic_resources.devices.resource_slice_tracker import ResourceSliceTracker
+from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
+from mockkube.scheduler.plugins.dynamic_resources.node_filter import NodeFilter
 from mockkube.scheduler.plugins.dynamic_resources.state import STATE, DynamicResourcesState
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses
 

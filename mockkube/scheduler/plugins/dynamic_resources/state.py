@@ -7,10 +7,10 @@ from typing import Final
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.matching.node_selectors import NodeSelector
 from mockkube.scheduler.framework.interface import StateKey
-from mockkube.scheduler.plugins.dynamic_resources.allocator import AllocatorDependencies
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimRequests
-from mockkube.scheduler.plugins.dynamic_resources.extended_resources import UNWRITTEN_CLAIM_NAME
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
+from mockkube.scheduler.plugins.dynamic_resources.allocation.allocator import AllocatorDependencies
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import ClaimRequests
+from mockkube.scheduler.plugins.dynamic_resources.claims.extended_resources import UNWRITTEN_CLAIM_NAME
+from mockkube.scheduler.plugins.dynamic_resources.claims.pod_claims import allocation_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from mockkube.api.quantities.quantity import parse
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations
-from mockkube.scheduler.plugins.dynamic_resources.constraints import (
+from mockkube.scheduler.plugins.dynamic_resources.devices.constraints import (
     DeviceConstraint,
     DistinctAttributeConstraint,
     MatchAttributeConstraint,
 )
-from mockkube.scheduler.plugins.dynamic_resources.consumable_capacity import ConsumedCapacity
+from mockkube.scheduler.plugins.dynamic_resources.devices.consumable_capacity import ConsumedCapacity
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
 
 # Devices per claim. upstream: AllocationResultsMaxSize

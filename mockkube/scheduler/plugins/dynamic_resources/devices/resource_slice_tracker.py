@@ -9,7 +9,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import key_of
 from mockkube.matching.node_selectors import LabelOperator
-from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, PoolTaints, ResourceSlice
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import PoolId, PoolTaints, ResourceSlice
 
 
 class ResourceSliceTracker:

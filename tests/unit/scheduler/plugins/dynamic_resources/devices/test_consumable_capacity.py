@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.quantities.quantity import parse
-from mockkube.scheduler.plugins.dynamic_resources.consumable_capacity import ConsumableCapacity
+from mockkube.scheduler.plugins.dynamic_resources.devices.consumable_capacity import ConsumableCapacity
 
 RANGE = {"default": "1Gi", "validRange": {"min": "1Gi", "max": "16Gi", "step": "1Gi"}}
 VALUES = {"default": "1Gi", "validValues": ["1Gi", "2Gi", "8Gi"]}

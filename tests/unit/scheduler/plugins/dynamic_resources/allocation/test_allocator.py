@@ -8,7 +8,7 @@ import pytest
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.kep_5471 import COMPARISONS
 from mockkube.scheduler.framework.interface import CycleState
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimCompiler
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import ClaimCompiler
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from mockkube.scheduler.plugins.dynamic_resources.state import STATE

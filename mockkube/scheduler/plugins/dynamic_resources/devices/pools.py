@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from mockkube.scheduler.framework.node_info import NodeInfo
-from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, ResourceSlice
-from mockkube.scheduler.plugins.dynamic_resources.resource_slice_tracker import ResourceSliceTracker
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import PoolId, ResourceSlice
+from mockkube.scheduler.plugins.dynamic_resources.devices.resource_slice_tracker import ResourceSliceTracker
 
 Counters = Mapping[str, Mapping[str, Decimal]]
 

@@ -6,9 +6,9 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 
 from decimal import Decimal
 
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import AllocatedDevices
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device, PoolId
-from mockkube.scheduler.plugins.dynamic_resources.pools import ResourcePool
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import AllocatedDevices
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import Device, PoolId
+from mockkube.scheduler.plugins.dynamic_resources.devices.pools import ResourcePool
 
 Amounts = dict[str, dict[str, Decimal]]
 """Amounts by counter set and counter."""

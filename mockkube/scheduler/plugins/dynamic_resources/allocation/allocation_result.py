@@ -8,9 +8,9 @@ from typing import Any
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.runtime.random import new_uid, random_for
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import ClaimRequests, DeviceRequest
+from mockkube.scheduler.plugins.dynamic_resources.allocation.tentative_allocation import ChosenDevice
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import ClaimRequests, DeviceRequest
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.tentative_allocation import ChosenDevice
 
 
 def build_allocation(

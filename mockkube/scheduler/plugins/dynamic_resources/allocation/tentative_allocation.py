@@ -7,14 +7,17 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import DeviceRequest
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import AllocatedDevices
-from mockkube.scheduler.plugins.dynamic_resources.constraints import DeviceConstraint
-from mockkube.scheduler.plugins.dynamic_resources.consumable_capacity import ConsumableCapacity, ConsumedCapacity
-from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, ConsumedCounters
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, ResourceSlice
+from mockkube.scheduler.plugins.dynamic_resources.allocation.counters import AvailableCounters, ConsumedCounters
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import DeviceRequest
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import AllocatedDevices
+from mockkube.scheduler.plugins.dynamic_resources.devices.constraints import DeviceConstraint
+from mockkube.scheduler.plugins.dynamic_resources.devices.consumable_capacity import (
+    ConsumableCapacity,
+    ConsumedCapacity,
+)
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import Device, DeviceId, ResourceSlice
+from mockkube.scheduler.plugins.dynamic_resources.devices.pools import ResourcePool
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.pools import ResourcePool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import Device, DeviceId
 
 AttributeValues = tuple[str, frozenset[Any]]
 """Type of an attribute and its values: one value, or several if lists are supported."""

@@ -15,7 +15,7 @@ from mockkube.api.quantities.quantity import parse
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key, key_of
 from mockkube.scheduler.plugins.assume_cache import AssumeCache
-from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import DeviceId
 
 
 @dataclass(slots=True)

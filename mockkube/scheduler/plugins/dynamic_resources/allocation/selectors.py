@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from mockkube.features.versions import Version
 from mockkube.matching.cel.device_selection import compile_device_selector, device_matches
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import AllocationError, DeviceRequest
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device, SelectorVerdict
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import AllocationError, DeviceRequest
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import Device, SelectorVerdict
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
 
 

@@ -14,24 +14,24 @@ from typing import Final
 from mockkube_cel.recursion import raised_recursion_limit
 
 from mockkube.scheduler.framework.node_info import NodeInfo
-from mockkube.scheduler.plugins.dynamic_resources.claim_requests import (
+from mockkube.scheduler.plugins.dynamic_resources.allocation.counters import AvailableCounters
+from mockkube.scheduler.plugins.dynamic_resources.allocation.selectors import DeviceSelectors
+from mockkube.scheduler.plugins.dynamic_resources.allocation.tentative_allocation import (
+    DeviceCandidate,
+    TentativeAllocation,
+    is_tainted,
+)
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import (
     DEVICES_MAX,
     AllocationError,
     ClaimCompiler,
     ClaimRequests,
     DeviceRequest,
 )
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import AllocatedDevices
-from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import AllocatedDevices
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import Device
+from mockkube.scheduler.plugins.dynamic_resources.devices.pools import ResourcePool
 from mockkube.scheduler.plugins.dynamic_resources.features import DynamicResourcesFeatures
-from mockkube.scheduler.plugins.dynamic_resources.pools import ResourcePool
-from mockkube.scheduler.plugins.dynamic_resources.selectors import DeviceSelectors
-from mockkube.scheduler.plugins.dynamic_resources.tentative_allocation import (
-    DeviceCandidate,
-    TentativeAllocation,
-    is_tainted,
-)
 
 # Limit of the search on one node. differs: upstream stops after ten seconds, which would not give the same result each
 # time.

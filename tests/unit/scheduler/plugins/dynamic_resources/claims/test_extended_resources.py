@@ -7,7 +7,7 @@ import pytest
 from mockkube.scheduler.framework.interface import CycleState, NodeToStatus
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
-from mockkube.scheduler.plugins.dynamic_resources.extended_resources import build_requests
+from mockkube.scheduler.plugins.dynamic_resources.claims.extended_resources import build_requests
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from mockkube.scheduler.plugins.dynamic_resources.state import STATE
 

@@ -7,8 +7,8 @@ import pytest
 
 from mockkube.client.informer import EventHandler, ObjectChange
 from mockkube.client.protocol import Key, WatchEventType, key_of
-from mockkube.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
+from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker
+from mockkube.scheduler.plugins.dynamic_resources.devices.devices import DeviceId
 
 KEY = Key("a", "c")
 

@@ -1,0 +1,1 @@
+"""Search for devices that serve all claims of a pod on one node."""
