@@ -1,5 +1,6 @@
 """Copy of a store that is kept elsewhere: its current entries, and the hub of this process's watchers."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from mockkube_storage.current import CurrentEntries
@@ -24,7 +25,7 @@ class Replica:
         self.generation = 0  # how often it has been loaded
         self.server_problem = ""  # why the server did not keep the last write
 
-    def load(self, store_id: bytes, entries: list[Entry], revision: int) -> None:
+    def load(self, store_id: bytes, entries: Iterable[Entry], revision: int) -> None:
         """Replace everything; the watchers end, because events are missing."""
         self.current = CurrentEntries(entries)
         if not self.store_id:

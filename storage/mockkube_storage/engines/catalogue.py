@@ -52,12 +52,19 @@ def _open_remote(url: str) -> Store:
     return RemoteStore(url)
 
 
+def _open_etcd(url: str) -> Store:
+    from mockkube_storage.engines.etcd import EtcdStore
+
+    return EtcdStore(url)
+
+
 ENGINES: Final = (
     Engine("memory", ("memory:",), "memory:", _open_memory),
     Engine("sqlite", ("sqlite:///",), "sqlite:///path", _open_sqlite),
     Engine("log", ("log:///",), "log:///directory", _open_log),
     Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _open_postgresql),
     Engine("remote", ("mockkube-store://",), "mockkube-store://host:2379", _open_remote),
+    Engine("etcd", ("etcd://",), "etcd://host:2379", _open_etcd),
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 

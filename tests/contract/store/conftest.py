@@ -1,5 +1,6 @@
 """Every test that takes `store` or `url` runs once per engine.
 
+etcd takes part where its executable is found; every test has one of its own, so that revisions begin anew.
 PostgreSQL takes part when MOCKKUBE_TEST_POSTGRES holds the URL of a database that may be emptied. Of several pytest
 workers each has a database of its own on that server, so none empties another's.
 """
@@ -17,6 +18,8 @@ from mockkube_storage.engines.catalogue import ENGINES, open_store
 from mockkube_storage.engines.log import LogStore
 from mockkube_storage.remote.server import DEFAULT_LIMITS, ServedStore, ServerLimits, StoreServer
 from mockkube_storage.store import Store
+
+from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 SHARED = "shared"  # remote, beside another client
@@ -143,6 +146,10 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[s
             # With a second client, the server sends events, and promises nobody to be alone.
             async with LogStore(str(tmp_path), fsync=False) as served, _serve(served) as address, open_store(address):
                 yield address
+        case "etcd":
+            skip_without_etcd()
+            async with run_etcd(tmp_path / "etcd") as member:
+                yield member.url
         case name:
             raise AssertionError(f"no way to test engine {name}")
 

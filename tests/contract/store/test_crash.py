@@ -17,6 +17,8 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.engines.log import LogStore
 from mockkube_storage.store import Store
 
+from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
+
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
 
@@ -71,6 +73,18 @@ async def test_postgresql_keeps_every_acknowledged_write_when_the_writer_is_kill
         acknowledged |= _write_and_die(url, number)
         async with open_store(url) as store:
             await _check(store, acknowledged)
+    assert len(acknowledged) >= ROUNDS
+
+
+@pytest.mark.timeout(60 + 5 * ROUNDS)
+async def test_etcd_keeps_every_acknowledged_write_when_the_writer_is_killed(tmp_path: Path) -> None:
+    skip_without_etcd()
+    acknowledged: dict[str, tuple[str, int]] = {}
+    async with run_etcd(tmp_path / "etcd") as member:
+        for number in range(ROUNDS):
+            acknowledged |= await asyncio.to_thread(_write_and_die, member.url, number)
+            async with open_store(member.url) as store:
+                await _check(store, acknowledged)
     assert len(acknowledged) >= ROUNDS
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from itertools import cycle
 from pathlib import Path
@@ -17,6 +18,8 @@ from mockkube_storage.engines.log import LogStore
 from mockkube_storage.errors import StoreError
 from mockkube_storage.model import Event
 from mockkube_storage.store import Store
+
+from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
 
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
@@ -59,6 +62,9 @@ class Comparison(RuleBasedStateMachine):
     def run(self, work: Any) -> Any:
         return self.runner.run(work)
 
+    async def run_together(self, writes: list[Awaitable[Any]]) -> list[Any]:
+        return await asyncio.gather(*writes)
+
     def compare(self, command: str, *args: Any, **named: Any) -> None:
         outcomes = [self.run(_outcome(store, command, args, named)) for store in (self.model, self.engine)]
         assert outcomes[0] == outcomes[1]
@@ -99,7 +105,7 @@ class Comparison(RuleBasedStateMachine):
                 else _outcome(store, "update", (key, b"together"), {"expected": current.revision})
                 for key, current in zip(keys, currents, strict=True)
             ]
-            return await asyncio.gather(*writes)
+            return await self.run_together(writes)
 
         assert self.run(together(self.model)) == self.run(together(self.engine))
 
@@ -206,6 +212,31 @@ def test_any_commands_give_the_same_on_postgresql(empty_postgres: Any) -> None:
             return str(self.run(empty_postgres()))
 
     _play(PostgresqlComparison)
+
+
+def test_any_commands_give_the_same_on_etcd() -> None:
+    skip_without_etcd()
+    with tempfile.TemporaryDirectory() as folder:
+        directories = iter(range(1_000_000))
+
+        class EtcdComparison(Comparison):
+            """Each example has an etcd of its own: revisions never begin anew."""
+
+            def fresh_url(self) -> str:
+                self.stack = AsyncExitStack()
+                run = run_etcd(Path(folder) / str(next(directories)))
+                member = self.run(self.stack.enter_async_context(run))
+                return f"{member.url}?prefix=/prefix"
+
+            async def run_together(self, writes: list[Awaitable[Any]]) -> list[Any]:
+                # etcd handles the requests of a connection in any order, so it chooses another winner.
+                return [await write for write in writes]
+
+            async def close_engine(self) -> None:
+                await super().close_engine()
+                await self.stack.aclose()
+
+        _play(EtcdComparison)
 
 
 def _play(machine: type[Comparison]) -> None:

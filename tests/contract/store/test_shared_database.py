@@ -15,15 +15,22 @@ from mockkube_storage.model import REVISION_FIRST, Entry, Event
 from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
 
+from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
+
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
 
 
-@pytest.fixture(params=["postgresql", "remote"])
+@pytest.fixture(params=["postgresql", "remote", "etcd"])
 async def database(request: pytest.FixtureRequest, tmp_path: Path, serve: "Serve") -> AsyncIterator[str]:
     """The URL of an empty database or server."""
     if request.param == "postgresql":
         yield await request.getfixturevalue("empty_postgres")()
+        return
+    if request.param == "etcd":
+        skip_without_etcd()
+        async with run_etcd(tmp_path / "etcd") as member:
+            yield member.url
         return
     async with LogStore(str(tmp_path)) as served, serve(served) as url:
         yield url
