@@ -1,7 +1,8 @@
-"""A cluster in real or virtual time: lock, socket, stores and control plane, started in an order that leaves no traces.
+"""A cluster in real or virtual time: lock, socket, stores and control plane, started in order.
 
-What can fail for reasons of the machine (lock, port) comes before anything is written; everything started is stopped in
-reverse order, within a second. Modules that a mode does not need are imported late.
+What can fail for reasons of the machine (lock, port) comes before anything is written, so a failed start changes
+nothing. Everything started is stopped in reverse order, within a second. Modules that a mode does not need are imported
+late.
 """
 
 import asyncio

@@ -23,7 +23,7 @@ from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.api_servers.listeners import NoListener
 from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.api_servers.store_templates import get_store_templates
-from mockkube.cluster.components.component_flags import validate_flags as judge_flags
+from mockkube.cluster.components.component_flags import validate_flags
 from mockkube.cluster.components.component_runner import ComponentFlags
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import validate_settings
@@ -97,7 +97,7 @@ class SimulatedCluster:
         # No socket means no TLS, and so no certificates to generate.
         configuration = replace(self.config.configuration, clock=VIRTUAL_CLOCK, db=MEMORY, tls=False)
         validate_settings(configuration)
-        judge_flags(self.config.flags)
+        validate_flags(self.config.flags)
         random = Random.from_seed(self.config.seed, "cluster")
         dependencies = ControlPlaneDependencies(
             self.store,
@@ -210,7 +210,7 @@ class SimulatedCluster:
             await self.advance(moment - self.clock.monotonic())
         return True
 
-    # People
+    # Users
 
     def client(
         self,
@@ -280,8 +280,8 @@ class SimulatedCluster:
 
     def find_failed_components(self) -> dict[str, str]:
         """Return components that stopped because of a bug, with the error."""
-        doings = {name: self._control_plane.component_controller.get_state(name) for name in self.get_component_specs()}
-        return {name: doing.message for name, doing in doings.items() if doing.reason == "Failed"}
+        states = {name: self._control_plane.component_controller.get_state(name) for name in self.get_component_specs()}
+        return {name: state.message for name, state in states.items() if state.reason == "Failed"}
 
     def find_mutated_objects(self) -> list[str]:
         """Return keys of cached objects that were modified in place, which is a bug: caches share them."""

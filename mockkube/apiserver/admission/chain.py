@@ -1,12 +1,7 @@
 """Admission chain: run the plugins in upstream's order on a request before it is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 
@@ -46,11 +41,12 @@ class AdmissionChain:
     async def admit_async(self, request: AdmissionAttributes) -> None:
         """Call mutating webhooks and policies; if they changed the object, admit it again and reinvoke them."""
         # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating, pkg/admission/reinvocation.go
-        changed = [await amend(request, reinvocation=False) for amend in self._admit_async[request.operation]]
+        hooks = self._admit_async[request.operation]
+        changed = [await admit(request, reinvocation=False) for admit in hooks]
         if any(changed):
             self.admit(request)
-            for amend in self._admit_async[request.operation]:
-                await amend(request, reinvocation=True)
+            for admit in hooks:
+                await admit(request, reinvocation=True)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Call `validate` of every plugin, in order."""
@@ -59,5 +55,5 @@ class AdmissionChain:
 
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Call the awaited validations of every plugin. If the write fails, quota stays charged, as upstream."""
-        for settle in self._validate_async[request.operation]:
-            await settle(request)
+        for validate in self._validate_async[request.operation]:
+            await validate(request)

@@ -91,8 +91,8 @@ class AvailabilityController:
 
     def _enqueue_by_service(self, namespace: str, name: str) -> None:
         """Enqueue the APIServices of a service."""
-        for (group, version), backend in self.aggregated_apis.items():
-            service = backend.spec["service"]
+        for (group, version), aggregated_api in self.aggregated_apis.items():
+            service = aggregated_api.spec["service"]
             if (service["namespace"], service["name"]) == (namespace, name):
                 self.queue.add(f"{version}.{group}")
 
@@ -126,14 +126,14 @@ class AvailabilityController:
     async def _sync(self, name: str) -> None:
         """Check the server of an APIService and write the result."""
         version, _, group = name.partition(".")
-        backend = self.aggregated_apis.get((group, version))
-        if backend is None:
+        aggregated_api = self.aggregated_apis.get((group, version))
+        if aggregated_api is None:
             return
-        availability = await check_availability(self._registry, self.transport, backend.spec)
+        availability = await check_availability(self._registry, self.transport, aggregated_api.spec)
         await self._update_condition(name, availability)
         present = self.aggregated_apis.get((group, version))
         # The APIService may have changed during the check, whose result is then outdated.
-        if present is not None and present.spec == backend.spec and present.resources != availability.resources:
+        if present is not None and present.spec == aggregated_api.spec and present.resources != availability.resources:
             self.aggregated_apis[group, version] = replace(present, resources=availability.resources)
             self._registry.generation += 1
         # Other reasons end with a change of a service or slice, which enqueues the APIService; a server that does not

@@ -53,27 +53,27 @@ class Impersonator:
         # hot: per request, nearly always without such headers
         if not any(name[:12].lower() == "impersonate-" for name in headers):
             return attributes
-        wanted = _parse_headers(headers)
-        if not wanted.name:
-            if wanted == User(""):
+        impersonated = _parse_headers(headers)
+        if not impersonated.name:
+            if impersonated == User(""):
                 return attributes
-            raise BadRequest(_missing_name_text(wanted, constrained=self._constrained))
-        return replace(attributes, user=self._impersonate(wanted, attributes))
+            raise BadRequest(_missing_name_text(impersonated, constrained=self._constrained))
+        return replace(attributes, user=self._impersonate(impersonated, attributes))
 
-    def _impersonate(self, wanted: User, attributes: AuthorizationAttributes) -> User:
+    def _impersonate(self, impersonated: User, attributes: AuthorizationAttributes) -> User:
         refused: Forbidden | None = None
         for mode in self._modes:
-            if not mode.applies(wanted, attributes.user):
+            if not mode.applies(impersonated, attributes.user):
                 continue
             try:
                 self._require(
                     mode.attributes_to_check(replace(attributes, verb=f"impersonate-on:{mode.name}:{attributes.verb}"))
                 )
-                return self._check_user(wanted, attributes.user, mode)
+                return self._check_user(impersonated, attributes.user, mode)
             except Forbidden as error:
                 refused = refused or error
         try:
-            return self._check_user(wanted, attributes.user, None)
+            return self._check_user(impersonated, attributes.user, None)
         except Forbidden as error:
             # The first mode that applies explains best why the request is denied.
             raise refused or error from None
@@ -83,42 +83,46 @@ class Impersonator:
         if not decision.allowed:
             raise new_forbidden_request(attributes, decision.reason)
 
-    def _check_user(self, wanted: User, requester: User, mode: _ImpersonationMode | None) -> User:
+    def _check_user(self, impersonated: User, requester: User, mode: _ImpersonationMode | None) -> User:
         """Return the complete impersonated user, if the requester may impersonate all its parts."""
         verb = "impersonate" if mode is None else f"impersonate:{mode.name}"
         group = "" if mode is None else _AUTHENTICATION
         name = _name_attributes(
-            wanted, AuthorizationAttributes(requester, verb, group, "users", name=wanted.name), nodes=mode is not None
+            impersonated,
+            AuthorizationAttributes(requester, verb, group, "users", name=impersonated.name),
+            nodes=mode is not None,
         )
         self._require(name if mode is None else mode.attributes_to_check(name, named=True))
-        if wanted.uid:
-            self._require(AuthorizationAttributes(requester, verb, _AUTHENTICATION, "uids", name=wanted.uid))
-        self._require_groups(wanted, AuthorizationAttributes(requester, verb, group, "groups"), strict=mode is not None)
+        if impersonated.uid:
+            self._require(AuthorizationAttributes(requester, verb, _AUTHENTICATION, "uids", name=impersonated.uid))
+        self._require_groups(
+            impersonated, AuthorizationAttributes(requester, verb, group, "groups"), strict=mode is not None
+        )
         extra = AuthorizationAttributes(requester, verb, _AUTHENTICATION, "userextras")
-        self._require_extra(wanted, extra, strict=mode is not None)
-        return _with_implied_groups(wanted, nodes=mode is not None)
+        self._require_extra(impersonated, extra, strict=mode is not None)
+        return _with_implied_groups(impersonated, nodes=mode is not None)
 
-    def _require_groups(self, wanted: User, attributes: AuthorizationAttributes, *, strict: bool) -> None:
-        if strict and "" in wanted.groups:
+    def _require_groups(self, impersonated: User, attributes: AuthorizationAttributes, *, strict: bool) -> None:
+        if strict and "" in impersonated.groups:
             raise new_forbidden_request(attributes, "impersonating the empty string group is not allowed")
-        if strict and MASTERS_GROUP in wanted.groups:
+        if strict and MASTERS_GROUP in impersonated.groups:
             raise new_forbidden_request(
                 replace(attributes, name=MASTERS_GROUP), "impersonating the system:masters group is not allowed"
             )
         if (
             strict
-            and len(wanted.groups) >= WILDCARD_CHECK_MIN
+            and len(impersonated.groups) >= WILDCARD_CHECK_MIN
             and self._authorizer.authorize(replace(attributes, name=ALL)).allowed
         ):
             return
-        for group in wanted.groups:
+        for group in impersonated.groups:
             self._require(replace(attributes, name=group))
 
-    def _require_extra(self, wanted: User, attributes: AuthorizationAttributes, *, strict: bool) -> None:
-        values = [(key, value) for key, some in wanted.extra.items() for value in some]
-        if strict and (why := find_extra_error(wanted.extra)):
+    def _require_extra(self, impersonated: User, attributes: AuthorizationAttributes, *, strict: bool) -> None:
+        values = [(key, value) for key, some in impersonated.extra.items() for value in some]
+        if strict and (why := find_extra_error(impersonated.extra)):
             raise new_forbidden_request(attributes, why)
-        if strict and max(len(values), len(wanted.extra)) >= WILDCARD_CHECK_MIN:
+        if strict and max(len(values), len(impersonated.extra)) >= WILDCARD_CHECK_MIN:
             wildcard = replace(attributes, subresource=ALL, name=ALL)
             if self._authorizer.authorize(wildcard).allowed:
                 return
@@ -146,14 +150,14 @@ class _ImpersonationMode:
 _ASSOCIATED_NODE: Final = "associated-node"
 
 
-def _has_only_name(wanted: User) -> bool:
-    return not (wanted.uid or wanted.groups or wanted.extra)
+def _has_only_name(impersonated: User) -> bool:
+    return not (impersonated.uid or impersonated.groups or impersonated.extra)
 
 
-def _is_associated_node(wanted: User, requester: User) -> bool:
-    node = _node_name(wanted.name)
+def _is_associated_node(impersonated: User, requester: User) -> bool:
+    node = _node_name(impersonated.name)
     known = requester.extra.get(_NODE_NAME_EXTRA, ()) == (node,)
-    return bool(node) and known and _has_only_name(wanted) and _service_account(requester.name) is not None
+    return bool(node) and known and _has_only_name(impersonated) and _service_account(requester.name) is not None
 
 
 _CONSTRAINED_MODES: Final = (
@@ -182,26 +186,28 @@ def _service_account(username: str) -> tuple[str, str] | None:
     return None if names.check_dns_label(parts[0]) or names.check_dns_subdomain(parts[1]) else (parts[0], parts[1])
 
 
-def _name_attributes(wanted: User, attributes: AuthorizationAttributes, *, nodes: bool) -> AuthorizationAttributes:
+def _name_attributes(
+    impersonated: User, attributes: AuthorizationAttributes, *, nodes: bool
+) -> AuthorizationAttributes:
     """Return the attributes to check for the user name."""
-    if nodes and (node := _node_name(wanted.name)):
+    if nodes and (node := _node_name(impersonated.name)):
         return replace(attributes, resource="nodes", name=node)
-    if (account := _service_account(wanted.name)) is not None:
+    if (account := _service_account(impersonated.name)) is not None:
         return replace(attributes, resource="serviceaccounts", namespace=account[0], name=account[1])
     return attributes
 
 
-def _with_implied_groups(wanted: User, *, nodes: bool) -> User:
+def _with_implied_groups(impersonated: User, *, nodes: bool) -> User:
     """Return the user with the groups that follow from its name."""
-    groups = wanted.groups
-    if nodes and _node_name(wanted.name):
+    groups = impersonated.groups
+    if nodes and _node_name(impersonated.name):
         groups = (NODES_GROUP,)
-    elif not groups and (account := _service_account(wanted.name)) is not None:
+    elif not groups and (account := _service_account(impersonated.name)) is not None:
         groups = (_SERVICE_ACCOUNTS_GROUP, f"{_SERVICE_ACCOUNTS_GROUP}:{account[0]}")
-    more = ALL_UNAUTHENTICATED if wanted.name == ANONYMOUS_USER.name else ALL_AUTHENTICATED
+    more = ALL_UNAUTHENTICATED if impersonated.name == ANONYMOUS_USER.name else ALL_AUTHENTICATED
     if more in groups or ALL_UNAUTHENTICATED in groups:
-        return replace(wanted, groups=groups)
-    return replace(wanted, groups=(*groups, more))
+        return replace(impersonated, groups=groups)
+    return replace(impersonated, groups=(*groups, more))
 
 
 def _parse_headers(headers: CIMultiDictProxy[str]) -> User:
@@ -216,30 +222,32 @@ def _parse_headers(headers: CIMultiDictProxy[str]) -> User:
     return User(name, uid=uid, groups=tuple(headers.getall(_GROUP, ())), extra=dict(sorted(extra.items())))
 
 
-def _missing_name_text(wanted: User, *, constrained: bool) -> str:
+def _missing_name_text(impersonated: User, *, constrained: bool) -> str:
     """Return the error text for headers that name no user."""
     if constrained:
-        groups = ", ".join(map(quote, wanted.groups))
-        shown = f"[]string{{{groups}}}" if wanted.groups else "[]string(nil)"
-        extra = ", ".join(f"{quote(key)}:[]string{{{_join_quoted(values)}}}" for key, values in wanted.extra.items())
+        groups = ", ".join(map(quote, impersonated.groups))
+        shown = f"[]string{{{groups}}}" if impersonated.groups else "[]string(nil)"
+        extra = ", ".join(
+            f"{quote(key)}:[]string{{{_join_quoted(values)}}}" for key, values in impersonated.extra.items()
+        )
         more = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
-        user = f'&user.DefaultInfo{{Name:"", UID:{quote(wanted.uid)}, Groups:{shown}, Extra:{more}}}'
+        user = f'&user.DefaultInfo{{Name:"", UID:{quote(impersonated.uid)}, Groups:{shown}, Extra:{more}}}'
         return f"requested {user} without impersonating a user name"
-    return f"requested [{' '.join(_format_references(wanted))}] without impersonating a user"
+    return f"requested [{' '.join(_format_references(impersonated))}] without impersonating a user"
 
 
 def _join_quoted(values: tuple[str, ...]) -> str:
     return ", ".join(map(quote, values))
 
 
-def _format_references(wanted: User) -> Iterator[str]:
+def _format_references(impersonated: User) -> Iterator[str]:
     """Yield the object references that older servers print in errors."""
     version = f"{_AUTHENTICATION}/v1"
-    yield from (f"{{Group  {group}    }}" for group in wanted.groups)
-    for key, values in wanted.extra.items():
+    yield from (f"{{Group  {group}    }}" for group in impersonated.groups)
+    for key, values in impersonated.extra.items():
         yield from (f"{{UserExtra  {value}  {version}  {key}}}" for value in values)
-    if wanted.uid:
-        yield f"{{UID  {wanted.uid}  {version}  }}"
+    if impersonated.uid:
+        yield f"{{UID  {impersonated.uid}  {version}  }}"
 
 
 def find_extra_error(extra: Mapping[str, tuple[str, ...]]) -> str:

@@ -73,9 +73,9 @@ class ConversionCache:
         while True:
             try:
                 return await decide()
-            except ConversionNeeded as asked:
-                (converted,) = await self.convert([asked.obj], asked.target)
-                self._objects.put((asked.target, orjson.dumps(asked.obj)), encoding.dumps(converted))
+            except ConversionNeeded as needed:
+                (converted,) = await self.convert([needed.obj], needed.target)
+                self._objects.put((needed.target, orjson.dumps(needed.obj)), encoding.dumps(converted))
 
 
 class WebhookFieldsUpdaters(CrdFieldsUpdaters):

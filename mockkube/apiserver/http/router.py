@@ -154,9 +154,9 @@ class Router:
     async def _dispatch(self, context: RequestContext, info: RequestInfo | None, path: str) -> web.StreamResponse:
         # An APIService also claims paths below its group that are no resources, like its discovery, so this comes
         # before the check for a resource path.
-        if (backend := self._proxy_handler.find_aggregated_api(path)) is not None:
+        if (aggregated_api := self._proxy_handler.find_aggregated_api(path)) is not None:
             self._authorize(context, _get_attributes(context, info, path))
-            return await self._proxy_handler.proxy(context, backend)
+            return await self._proxy_handler.proxy(context, aggregated_api)
         if info is None:
             self._authorize(context, get_path_attributes(context.user, context.request.method, path))
             return await self._non_resource_paths.respond(context, path)
@@ -172,7 +172,7 @@ class Router:
             return await review(context, info)
         resource = registry.resources.get((info.group, info.version, info.resource))
         if resource is None and (info.group, info.resource, info.subresource) in registry.kind_set.get_handlers:
-            return await self._respond_core_page(registry, info, context)
+            return await self._respond_extra_subresource(registry, info, context)
         if resource is None or info.has_empty_segment or _is_out_of_scope(info, resource):
             # upstream: inside an installed group the group's handler answers with a Status, elsewhere the mux with
             # plain text.
@@ -185,10 +185,10 @@ class Router:
         )
         if resource.kind.deprecation:
             scope.warn([resource.kind.deprecation])
-        choose = subresources.find_handler if info.subresource else resource_handlers.find_handler
-        return await choose(info, resource)(ResourceRequest(registry, resource, info, context, scope))
+        find_handler = subresources.find_handler if info.subresource else resource_handlers.find_handler
+        return await find_handler(info, resource)(ResourceRequest(registry, resource, info, context, scope))
 
-    async def _respond_core_page(
+    async def _respond_extra_subresource(
         self, registry: Registry, info: RequestInfo, context: RequestContext
     ) -> web.StreamResponse:
         """Answer a subresource that a group serves for an object of the core group (metrics, flagz, statusz)."""
@@ -205,8 +205,8 @@ class Router:
         if info.verb != "get":
             raise MethodNotAllowed
         scope = RequestScope(context.user, info.namespace, info.name, info.subresource, context.user_agent)
-        page = registry.kind_set.get_handlers[info.group, info.resource, info.subresource]
-        response: web.StreamResponse = await page(ResourceRequest(registry, resource, info, context, scope))
+        handler = registry.kind_set.get_handlers[info.group, info.resource, info.subresource]
+        response: web.StreamResponse = await handler(ResourceRequest(registry, resource, info, context, scope))
         return response
 
     def _record_metrics(self, info: RequestInfo | None, *, query: Query, code: int, seconds: float) -> None:

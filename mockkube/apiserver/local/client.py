@@ -54,8 +54,8 @@ _LARGE_BYTES: Final = 8 * 1024
 class LocalClient:
     """Client of the API server at a local endpoint; it outlives restarts of the server.
 
-    `sight` decodes objects as the component's version does, None for the server's version. `writes` are the options of
-    its writes; `heard` receives the warnings of each response, errors included.
+    `decoder` decodes objects as the component's version does (None: as the server's). `write_options` are the options
+    of its writes; `handle_warnings` receives the warnings of each response, errors included.
     """
 
     def __init__(

@@ -17,11 +17,13 @@ _BINDING: Final = "io.k8s.api.core.v1.Binding"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 
-async def create_subresource(resource: Resource, scope: RequestScope, given: Object, wanted: WriteOptions) -> Object:
+async def create_subresource(
+    resource: Resource, scope: RequestScope, given: Object, write_options: WriteOptions
+) -> Object:
     """Bind or evict a pod."""
     match scope.subresource:
         case "binding":
-            await binding.bind(resource, scope, _decode(resource, _BINDING, given), wanted)
+            await binding.bind(resource, scope, _decode(resource, _BINDING, given), write_options)
         case "eviction":
             delete_options = _decode(resource, _EVICTION, given).get("deleteOptions") or {}
             await eviction.evict(resource, scope, options.parse_delete_options({}, delete_options))
@@ -30,18 +32,18 @@ async def create_subresource(resource: Resource, scope: RequestScope, given: Obj
     return status_success(code=201)
 
 
-async def update_scale(resource: Resource, scope: RequestScope, given: Object, wanted: WriteOptions) -> Object:
+async def update_scale(resource: Resource, scope: RequestScope, given: Object, write_options: WriteOptions) -> Object:
     """Set the replicas of a workload."""
-    return await scale.replace_scale(resource, scope, _decode(resource, scale.SCALE_SCHEMA, given), wanted)
+    return await scale.replace_scale(resource, scope, _decode(resource, scale.SCALE_SCHEMA, given), write_options)
 
 
-async def patch_scale(resource: Resource, scope: RequestScope, given: Patch, wanted: WriteOptions) -> Object:
+async def patch_scale(resource: Resource, scope: RequestScope, patch: Patch, write_options: WriteOptions) -> Object:
     """Apply a patch to the Scale of a workload."""
 
     def decode(value: Any) -> Object:
         return _decode(resource, scale.SCALE_SCHEMA, value)
 
-    return await scale.patch_scale(resource, scope, given, wanted, decode)
+    return await scale.patch_scale(resource, scope, patch, write_options, decode)
 
 
 def _decode(resource: Resource, definition: str, value: Any) -> Object:

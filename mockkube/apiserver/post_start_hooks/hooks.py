@@ -13,7 +13,7 @@ from mockkube.apiserver.registry.registry import Registry
 
 
 class PostStartHooks:
-    """Post-start hooks of one server. The owner of the server's tasks runs the coroutines of `workers`."""
+    """Post-start hooks of one server. The owner of the server's tasks runs `coroutines`."""
 
     def __init__(self, registry: Registry, authority: str, identity: str, trust: Mapping[str, str]) -> None:
         """Build the hooks; `authority` is the PEM certificate that signs the API, or empty. No `identity`, no lease."""
@@ -44,15 +44,15 @@ class PostStartHooks:
             tokens.use_queue,
         )
 
-    def workers(self) -> list[Coroutine[Any, Any, None]]:
+    def coroutines(self) -> list[Coroutine[Any, Any, None]]:
         """Return coroutines that run until they are cancelled."""
         leasing = [] if self._lease is None else [self._lease.run_renewal(), self._lease.run_garbage_collection()]
-        return [*(rounds.run() for rounds in self._queues), *leasing]
+        return [*(queue.run() for queue in self._queues), *leasing]
 
     @property
     def is_busy(self) -> bool:
         """True if a stored change is still to be processed."""
-        return any(rounds.is_busy for rounds in self._queues)
+        return any(queue.is_busy for queue in self._queues)
 
     def stop(self) -> None:
         """Stop following stored objects."""

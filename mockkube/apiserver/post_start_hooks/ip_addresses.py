@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.api.kinds.core.service import allocation as wants
+from mockkube.api.kinds.core.service import allocation
 from mockkube.api.times import parse_time
 from mockkube.api.validation.addresses import parse_ip
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
@@ -130,7 +130,7 @@ class IPAddressController:
         clock = self._registry.dependencies.clock
         left = parse_time(present["metadata"]["creationTimestamp"]) + GRACE_PERIOD - clock.now()
         # Allocation creates the IPAddress before the service is stored, so a missing service may still follow.
-        coming = of_service and (service is None or not wants.needs_cluster_ip(service))
+        coming = of_service and (service is None or not allocation.needs_cluster_ip(service))
         if coming and left > timedelta():
             self.address_queue.add_after(left.total_seconds(), address)
         else:
@@ -158,7 +158,7 @@ class IPAddressController:
 
 def _cluster_ips(service: ReadOnlyObject | None) -> list[str]:
     """Return the cluster IPs of a service in canonical form."""
-    if service is None or not wants.needs_cluster_ip(service):
+    if service is None or not allocation.needs_cluster_ip(service):
         return []
     found = [parse_ip(ip) for ip in service["spec"].get("clusterIPs") or () if ip != "None"]
     return [str(ip) for ip in found if ip is not None]

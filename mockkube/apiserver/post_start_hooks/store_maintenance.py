@@ -21,7 +21,7 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class StoreMaintenance:
-    """Maintenance of one store. The owner of the server's tasks runs the coroutines of `workers`."""
+    """Maintenance of one store. The owner of the server's tasks runs `coroutines`."""
 
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/storage/etcd3/compact.go
 
@@ -35,7 +35,7 @@ class StoreMaintenance:
         self._written = 0
         self._needs_compaction = asyncio.Event()
 
-    def workers(self) -> list[Coroutine[Any, Any, None]]:
+    def coroutines(self) -> list[Coroutine[Any, Any, None]]:
         """Return coroutines that run until they are cancelled."""
         return [
             self._run_every(COMPACT_SECONDS, self.compact),

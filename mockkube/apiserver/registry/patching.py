@@ -64,34 +64,34 @@ class Patch:
         return cls(PatchType.APPLY, text, read.value, read.duplicates)
 
 
-async def patch(resource: Resource, scope: RequestScope, given: Patch, options: WriteOptions) -> UpdateResult:
+async def patch(resource: Resource, scope: RequestScope, patch: Patch, options: WriteOptions) -> UpdateResult:
     """Apply a patch to the stored object."""
     # The body is checked once, before the loop of `update`, which may call `change` several times.
-    given = await resource.dependencies.heavy_work.run(scope.body_bytes, partial(_check_patch, given, options))
+    patch = await resource.dependencies.heavy_work.run(scope.body_bytes, partial(_check_patch, patch, options))
 
     def change(old: Object) -> Object:
-        new = _decode_patched(resource, scope, given, apply_patch(resource.node, given, old), options)
+        new = _decode_patched(resource, scope, patch, apply_patch(resource.node, patch, old), options)
         updating.check_identity(resource, scope, new["metadata"])
         return new
 
     return await updating.update(resource, scope, change, options)
 
 
-def _check_patch(given: Patch, options: WriteOptions) -> Patch:
+def _check_patch(patch: Patch, options: WriteOptions) -> Patch:
     """Return the patch with its JSON patch operations checked and its duplicate keys found."""
-    if given.type is PatchType.JSON:
-        given = replace(given, document=read_json_patch(given, typed=options.field_validation != "Ignore"))
+    if patch.type is PatchType.JSON:
+        patch = replace(patch, document=read_json_patch(patch, typed=options.field_validation != "Ignore"))
     if options.field_validation != "Ignore":
-        given = replace(given, duplicates=documents.find_duplicate_fields(given.text, given.document))
-    return given
+        patch = replace(patch, duplicates=documents.find_duplicate_fields(patch.text, patch.document))
+    return patch
 
 
-async def apply(resource: Resource, scope: RequestScope, given: Patch, options: WriteOptions) -> UpdateResult:
+async def apply(resource: Resource, scope: RequestScope, patch: Patch, options: WriteOptions) -> UpdateResult:
     """Apply an object server-side: update the stored object, or create it if there is none."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher
 
     def change(old: Object) -> Object:
-        return _apply_document(resource, scope, old, given, options)
+        return _apply_document(resource, scope, old, patch, options)
 
     # A stale cache would make this a creation that fails with AlreadyExists instead of an update.
     await resource.dependencies.watch_cache.wait_until_fresh()
@@ -101,7 +101,7 @@ async def apply(resource: Resource, scope: RequestScope, given: Patch, options: 
     if scope.subresource:
         raise NotFound.for_object(resource.group, resource.plural, scope.name)
     new = await resource.run_with_conversions(
-        partial(_apply_document, resource, scope, None, given, options), scope.body_bytes
+        partial(_apply_document, resource, scope, None, patch, options), scope.body_bytes
     )
     if uid := new["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -113,44 +113,44 @@ async def apply(resource: Resource, scope: RequestScope, given: Patch, options: 
 
 
 def _apply_document(
-    resource: Resource, scope: RequestScope, old: Object | None, given: Patch, options: WriteOptions
+    resource: Resource, scope: RequestScope, old: Object | None, patch: Patch, options: WriteOptions
 ) -> Object:
     """Merge the applied document into the object and decode the result."""
-    merged = managed_fields.apply_object(resource, scope, old, given.document, options)
+    merged = managed_fields.apply_object(resource, scope, old, patch.document, options)
     # Unknown fields were reported while the document was merged, by the typed conversion.
     new = resource.decode(merged, scope, "Ignore")
     updating.check_identity(resource, scope, new["metadata"])
-    if given.duplicates and options.field_validation == "Strict":
-        why = f"error converting YAML to JSON: {given.duplicates.join_errors()}"
+    if patch.duplicates and options.field_validation == "Strict":
+        why = f"error converting YAML to JSON: {patch.duplicates.join_errors()}"
         raise BadRequest(f"error strict decoding YAML: {why}")
     if options.field_validation == "Warn":
-        scope.warn(given.duplicates.list_errors())
+        scope.warn(patch.duplicates.list_errors())
     return new
 
 
-def read_json_patch(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
+def read_json_patch(patch: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
     """Return the operations of a JSON patch; raise BadRequest or TooLarge before any object is read."""
     try:
-        return json_patch.parse_operations(given.document, typed=typed)
+        return json_patch.parse_operations(patch.document, typed=typed)
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
     except patch_errors.TooManyOperations as error:
         raise TooLarge(f"Request entity too large: {error}") from error
 
 
-def apply_patch(node: TypeNode, given: Patch, old: Object) -> Any:
+def apply_patch(node: TypeNode, patch: Patch, old: Object) -> Any:
     """Return the patched object; raise upstream's error if the patch does not apply.
 
     The document of a JSON patch must have been checked by `read_json_patch`.
     """
     try:
-        match given.type:
+        match patch.type:
             case PatchType.JSON:
-                return json_patch.apply(old, given.document)
+                return json_patch.apply(old, patch.document)
             case PatchType.MERGE:
-                return merge_patch.apply(old, given.document)
+                return merge_patch.apply(old, patch.document)
             case _:
-                return strategic.apply(old, given.document, node)
+                return strategic.apply(old, patch.document, node)
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
     except patch_errors.PatchRejected as error:
@@ -162,30 +162,30 @@ def apply_patch(node: TypeNode, given: Patch, old: Object) -> Any:
 
 
 def _decode_patched(
-    resource: Resource, scope: RequestScope, given: Patch, patched: Any, options: WriteOptions
+    resource: Resource, scope: RequestScope, patch: Patch, patched: Any, options: WriteOptions
 ) -> Object:
     """Decode the patched object; errors are field errors of `patch`, as upstream words them."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = DecodingState()
     # A strategic patch is applied to the typed object, so kind and apiVersion of the patch have no effect.
-    if given.type is not PatchType.STRATEGIC and (why := _find_kind_error(resource, patched)) is not None:
-        raise _patch_error(given, patched, why)
+    if patch.type is not PatchType.STRATEGIC and (why := _find_kind_error(resource, patched)) is not None:
+        raise _patch_error(patch, patched, why)
     try:
         obj = resource.dependencies.codec.decode(resource.node, patched, found)
     except DecodingError as error:
-        raise _patch_error(given, patched, _decoding_error_text(resource, given, patched)) from error
+        raise _patch_error(patch, patched, _decoding_error_text(resource, patch, patched)) from error
     if resource.accepts_other_kinds and (version := obj.get("apiVersion", "")) != resource.api_version:
         # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/validator.go, ValidateTypeMeta
         wrong = [invalid("apiVersion", version, f"must be {resource.api_version}")]
         raise Invalid(resource.group, resource.kind.kind, scope.name, wrong)
-    texts = given.duplicates.list_errors()
-    if given.type is PatchType.JSON:
-        texts = [f"json patch {text}" for text in texts] + json_patch.find_unknown_fields(given.document)
+    texts = patch.duplicates.list_errors()
+    if patch.type is PatchType.JSON:
+        texts = [f"json patch {text}" for text in texts] + json_patch.find_unknown_fields(patch.document)
     # Finding the paths walks the whole object again, so it is only done when decoding met unknown fields.
     if found.has_unknown_fields:
         texts += [f'unknown field "{path}"' for path in resource.find_unknown_fields(patched)]
     if texts and options.field_validation == "Strict":
-        raise _patch_error(given, patched, f"strict decoding error: {', '.join(texts)}")
+        raise _patch_error(patch, patched, f"strict decoding error: {', '.join(texts)}")
     if options.field_validation == "Warn":
         scope.warn(texts)
     scope.resets_managed_fields, scope.decoded_from = resets_managed_fields(patched), patched
@@ -206,16 +206,16 @@ def _find_kind_error(resource: Resource, patched: Any) -> str | None:
     return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 
-def _decoding_error_text(resource: Resource, given: Patch, patched: Any) -> str:
+def _decoding_error_text(resource: Resource, patch: Patch, patched: Any) -> str:
     """Return the decoding error in the words of the patch type."""
-    if given.type is PatchType.STRATEGIC:
+    if patch.type is PatchType.STRATEGIC:
         return decoding_errors.find_conversion_error(resource.node, patched)
     return decoding_errors.find_decoding_error(resource.node, patched)
 
 
-def _patch_error(given: Patch, patched: Any, why: str) -> Invalid:
+def _patch_error(patch: Patch, patched: Any, why: str) -> Invalid:
     shown = (
-        go_formatting.format_go_value(given.document) if given.type is PatchType.STRATEGIC else _render_json(patched)
+        go_formatting.format_go_value(patch.document) if patch.type is PatchType.STRATEGIC else _render_json(patched)
     )
     return Invalid("", "", "", [invalid("patch", shown, why)])
 

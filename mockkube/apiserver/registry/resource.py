@@ -115,7 +115,7 @@ class RegistryDependencies:
     """Hook that is awaited before the creation of a CRD is answered."""
     on_service_stored: Callable[[ReadOnlyObject | None, ReadOnlyObject | None], Awaitable[None]] | None = None
     """Hook that is awaited before the write of a service is answered, with its new and old state."""
-    authorize: Callable[[AuthorizationAttributes], Decision] = lambda asked: _DENIED
+    authorize: Callable[[AuthorizationAttributes], Decision] = lambda attributes: _DENIED
     """Authorizer for admission plugins; denies everything by default."""
     is_component_running: Callable[[str], bool] = lambda component: False
     """Return whether another component of the cluster runs, by its name."""

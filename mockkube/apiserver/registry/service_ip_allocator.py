@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from mockkube.api.errors import Internal, Invalid
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.api.kinds.core.service import allocation as wants
+from mockkube.api.kinds.core.service import allocation
 from mockkube.api.validation.addresses import Address, Network, parse_cidr, parse_ip
 from mockkube.runtime.random import Random
 
@@ -43,11 +43,11 @@ class ServiceAllocation:
     @classmethod
     def from_service(cls, service: ReadOnlyObject) -> ServiceAllocation:
         """Read what a service uses; its health check port is a node port, too."""
-        if not wants.needs_cluster_ip(service):
+        if not allocation.needs_cluster_ip(service):
             return cls()
         spec = service["spec"]
         found = [parse_ip(ip) for ip in spec.get("clusterIPs") or () if ip != "None"]
-        node_ports = sorted(wants.allocated_node_ports(service))
+        node_ports = sorted(allocation.allocated_node_ports(service))
         if spec.get("healthCheckNodePort"):
             node_ports.append(spec["healthCheckNodePort"])
         return cls(tuple(ip for ip in found if ip is not None), tuple(node_ports))
@@ -153,19 +153,19 @@ class ServiceIpAllocator:
         if storage_resource.plural != "services" or storage_resource.group:
             return self._no_reservation
         if old is None:
-            errors = wants.init_ip_families_for_create(new, self.families)
+            errors = allocation.init_ip_families_for_create(new, self.families)
         else:
-            errors = wants.init_ip_families_for_update(new, old, self.families)
+            errors = allocation.init_ip_families_for_update(new, old, self.families)
         if errors:
             raise _invalid_service(new, errors)
         self._allocations.follow(storage_resource.collection)
-        allocation = _AllocationAttempt(self, storage_resource, new, Reservation(self._allocations), dry_run=dry_run)
+        attempt = _AllocationAttempt(self, storage_resource, new, Reservation(self._allocations), dry_run=dry_run)
         try:
-            allocation.run(old)
+            attempt.run(old)
         except BaseException:
-            allocation.reservation.release()
+            attempt.reservation.release()
             raise
-        return allocation.reservation
+        return attempt.reservation
 
     def ranges_of_family(self, storage_resource: Resource, family: str) -> list[Network]:
         """Return the ranges of an IP family: those of the flags, then those of ServiceCIDR objects."""
@@ -231,13 +231,13 @@ class _AllocationAttempt:
 
     def run(self, old: ReadOnlyObject | None) -> None:
         """Fill in the service, or raise an error."""
-        for family, address in wants.required_cluster_ips(self.service, old).items():
+        for family, address in allocation.required_cluster_ips(self.service, old).items():
             self._set_address(
                 family, self._allocate_requested_address(address) if address else self._allocate_free_address(family)
             )
-        for wanted in wants.required_node_ports(self.service, old):
+        for wanted in allocation.required_node_ports(self.service, old):
             self._set_node_port(wanted)
-        if wants.needs_health_check_port(self.service) and not (old and wants.needs_health_check_port(old)):
+        if allocation.needs_health_check_port(self.service) and not (old and allocation.needs_health_check_port(old)):
             self._set_health_check_port()
 
     def _set_address(self, family: str, address: str) -> None:
@@ -249,20 +249,20 @@ class _AllocationAttempt:
         if place == 0:
             spec["clusterIP"] = address
 
-    def _allocate_requested_address(self, asked: str) -> str:
-        address = parse_ip(asked)
+    def _allocate_requested_address(self, requested: str) -> str:
+        address = parse_ip(requested)
         assert address is not None, "addresses are judged before they are allocated"
         family = "IPv4" if address.version == 4 else "IPv6"
         if not any(
             _is_allocatable(network, address) for network in self.allocators.ranges_of_family(self.home, family)
         ):
-            raise self._address_error(asked, "the provided network does not match the current range")
+            raise self._address_error(requested, "the provided network does not match the current range")
         # Upstream's dry-run allocator only checks the range.
         if not self.dry_run:
             if self._is_address_in_use(address):
-                raise self._address_error(asked, "provided IP is already allocated")
+                raise self._address_error(requested, "provided IP is already allocated")
             self.reservation.add(address)
-        return asked
+        return requested
 
     def _is_address_in_use(self, address: Address) -> bool:
         """Return whether an address is in use: by a service, or by an IPAddress object."""
@@ -271,8 +271,8 @@ class _AllocationAttempt:
             announced is not None and announced.get_cached("", str(address)) is not None
         )
 
-    def _address_error(self, asked: str, why: str) -> Invalid:
-        detail = f"failed to allocate IP {asked}: {why}"
+    def _address_error(self, requested: str, why: str) -> Invalid:
+        detail = f"failed to allocate IP {requested}: {why}"
         return _invalid_service(
             self.service, [invalid("spec.clusterIPs", self.service["spec"].get("clusterIPs"), detail)]
         )
@@ -293,7 +293,7 @@ class _AllocationAttempt:
         name = self.service["metadata"].get("name", "")
         raise Internal(f'failed to allocate a serviceIP for Service "{name}": range is full')
 
-    def _set_node_port(self, wanted: wants.NodePortRequest) -> None:
+    def _set_node_port(self, wanted: allocation.NodePortRequest) -> None:
         ports = self.service["spec"]["ports"]
         # The same port number for TCP and UDP shares one node port.
         if wanted.shared_with_index is not None:

@@ -96,7 +96,11 @@ class ListenerFactory:
 
 
 class SocketListener:
-    """Listener on a socket; behind it fault injection, behind that a request gate."""
+    """Listener on a socket.
+
+    A request passes the CrossSiteGuard (without TLS only), the FailedAuthenticationThrottle, the RequestGate and the
+    FaultInjectionMiddleware; then the Router of the server answers it.
+    """
 
     def __init__(self, listener: TcpListener, gate: RequestGate, middleware: FaultInjectionMiddleware) -> None:
         self._listener = listener

@@ -225,15 +225,15 @@ class ComponentController:
     def _get_replica(self, name: str) -> ApiServerReplica:
         """Return the API server of a name; create it if it is new."""
         if name not in self._replicas:
-            around = self._api_server_dependencies
+            dependencies = self._api_server_dependencies
 
             def build(spec: ComponentSpec) -> Server:
                 return self._dependencies.build_api_server(
-                    replace(around, settings=spec.settings, hot_loops=self.factory.reset_hot_loops(name))
+                    replace(dependencies, settings=spec.settings, hot_loops=self.factory.reset_hot_loops(name))
                 )
 
             self._replicas[name] = ApiServerReplica(
-                self._dependencies.make_listener(name), self.factory.get_endpoint(name), build, around.clock
+                self._dependencies.make_listener(name), self.factory.get_endpoint(name), build, dependencies.clock
             )
         return self._replicas[name]
 

@@ -49,7 +49,7 @@ class ComponentManager:
         if runner is None:
             owns = self._make_owns_node(name)
             runner = ComponentRunner(
-                lambda asked: self.factory.create_component(asked, owns),
+                lambda spec: self.factory.create_component(spec, owns),
                 self._executor,
                 on_failed=lambda: self._record_failure(name),
             )

@@ -78,21 +78,21 @@ def _make_cluster_components(component_controller: ComponentController) -> "Clus
 
 
 def _find_idle_reason(component_controller: ComponentController, name: str) -> str:
-    doing = component_controller.get_state(name)
+    state = component_controller.get_state(name)
     return (
         _find_unlisted_kinds(component_controller.factory.get_component(name))
-        if doing.is_running
-        else doing.message or doing.reason
+        if state.is_running
+        else state.message or state.reason
     )
 
 
-def _find_unlisted_kinds(part: object) -> str:
+def _find_unlisted_kinds(component: object) -> str:
     """Return which kinds a scheduler has not listed yet; empty if it has listed all."""
     from mockkube.scheduler.scheduler import Scheduler
 
-    if not isinstance(part, Scheduler):
+    if not isinstance(component, Scheduler):
         return ""
-    kinds = sorted(cache.kind for cache in part.informers.workers if not cache.has_synced)
+    kinds = sorted(cache.kind for cache in component.informers.workers if not cache.has_synced)
     return f"it waits until its API server has listed {', '.join(kinds)}" if kinds else ""
 
 

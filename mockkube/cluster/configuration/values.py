@@ -230,14 +230,14 @@ def parse_log_level(value: Any) -> str:
 
 
 def parse_without(value: Any) -> tuple[str, ...]:
-    """Parse the components to leave out; return them in the order of PARTS."""
+    """Parse the components to leave out; return them in the order of OPTIONAL_COMPONENTS."""
     given = _split_items(value)
-    for part in given:
-        if part not in OPTIONAL_COMPONENTS:
+    for name in given:
+        if name not in OPTIONAL_COMPONENTS:
             raise ValueError(
-                f"{_shorten(part)} cannot be left out: give one or more of {','.join(OPTIONAL_COMPONENTS)}"
+                f"{_shorten(name)} cannot be left out: give one or more of {','.join(OPTIONAL_COMPONENTS)}"
             )
-    return tuple(part for part in OPTIONAL_COMPONENTS if part in given)
+    return tuple(name for name in OPTIONAL_COMPONENTS if name in given)
 
 
 def parse_plugins(value: Any) -> tuple[str, ...]:

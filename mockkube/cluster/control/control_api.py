@@ -64,7 +64,7 @@ class ControlApi:
             capabilities=Capabilities(DEFAULT),
             schema=_make_schema(),
             admission=AdmissionChain([DeletionProtection(self.load_component_specs)]),
-            allocators=ServiceIpAllocator(),
+            service_ip_allocator=ServiceIpAllocator(),
             runtime_config=RuntimeConfig({API_VERSION: True}),
             kind_set=make_kind_set(
                 ControlKindDependencies(configuration, self.load_component_specs, revision), page_handlers
@@ -75,7 +75,7 @@ class ControlApi:
         cache = self.registry.dependencies.watch_cache
         await cache.start()
         await self._group.__aenter__()
-        self._tasks = [self._group.create_task(work) for work in (cache.run(), *self._store_maintenance.workers())]
+        self._tasks = [self._group.create_task(work) for work in (cache.run(), *self._store_maintenance.coroutines())]
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

@@ -49,7 +49,7 @@ class SnapshotContents:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Decode contents; Unreadable if they are invalid."""
+        """Decode contents; raise UnreadableSnapshotError if they are invalid."""
         try:
             first, *lines = content.splitlines()
             head = orjson.loads(first)

@@ -35,7 +35,7 @@ async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
         capabilities=caps,
         schema=Schema(caps.version),
         admission=AdmissionChain([]),
-        allocators=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
+        service_ip_allocator=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
         runtime_config=RuntimeConfig(),
     )
     await made.dependencies.watch_cache.start()

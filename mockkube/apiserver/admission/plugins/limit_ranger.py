@@ -47,8 +47,8 @@ class LimitRanger(AdmissionPlugin):
 
 def _is_enforced(request: AdmissionAttributes) -> bool:
     # Objects that are being deleted must be able to lose their finalizers whatever the limits are.
-    going = request.old is not None and "deletionTimestamp" in request.old["metadata"]
-    return not going
+    is_terminating = request.old is not None and "deletionTimestamp" in request.old["metadata"]
+    return not is_terminating
 
 
 def _sets_pod_resources(request: AdmissionAttributes) -> bool:
@@ -78,9 +78,9 @@ def _read_limits(cached: CachedObject) -> list[ReadOnlyObject]:
     return limits
 
 
-def _raise_errors(request: AdmissionAttributes, complaints: list[str]) -> None:
-    if complaints:
-        raise new_forbidden(request, join_reasons(complaints))
+def _raise_errors(request: AdmissionAttributes, errors: list[str]) -> None:
+    if errors:
+        raise new_forbidden(request, join_reasons(errors))
 
 
 def _set_defaults(pod: Object, limits: Iterable[ReadOnlyObject]) -> None:

@@ -139,16 +139,16 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
             for policy in policies
             for one in find_evaluations(request, policy.name, policy.spec, bindings)
         ]
-        complaints = [
+        errors = [
             PolicyError(policy.name, one.binding, one.message)
             for policy, one in selected
             if isinstance(one, PolicyMisconfiguration) and policy.fails_closed
         ]
         for policy, one in selected:
             if isinstance(one, PolicyEvaluation):
-                complaints += _apply_policy(request, policy, one, reinvocation=reinvocation)
-        if complaints:
-            raise _rejection(request, complaints)
+                errors += _apply_policy(request, policy, one, reinvocation=reinvocation)
+        if errors:
+            raise _rejection(request, errors)
         return bool(request.obj != before.obj)
 
 
@@ -176,10 +176,10 @@ def _apply_policy(
     key = _evaluation_key(policy, one)
     if reinvocation and key not in request.reinvocable:
         return []
-    complaints = [PolicyError(policy.name, one.binding, text, "Invalid") for text in policy.apply_mutations(one)]
+    errors = [PolicyError(policy.name, one.binding, text, "Invalid") for text in policy.apply_mutations(one)]
     if policy.is_reinvocable:
         request.reinvocable.add(key)
-    return complaints if policy.fails_closed else []
+    return errors if policy.fails_closed else []
 
 
 def _evaluation_key(policy: CompiledMutatingPolicy, one: PolicyEvaluation) -> tuple[str, ...]:
@@ -187,10 +187,10 @@ def _evaluation_key(policy: CompiledMutatingPolicy, one: PolicyEvaluation) -> tu
     return policy.name, one.binding["metadata"]["name"], params.get("namespace", ""), params.get("name", "")
 
 
-def _rejection(request: AdmissionAttributes, complaints: Sequence[PolicyError]) -> ApiError:
+def _rejection(request: AdmissionAttributes, errors: Sequence[PolicyError]) -> ApiError:
     """Return an error with all causes; the first is its message."""
-    error = new_forbidden(request, str(complaints[0]))
-    error.message = str(complaints[0])
-    error.reason = complaints[0].reason or error.reason
-    error.details = {**(error.details or {}), "causes": [{"message": str(one)} for one in complaints]}
+    error = new_forbidden(request, str(errors[0]))
+    error.message = str(errors[0])
+    error.reason = errors[0].reason or error.reason
+    error.details = {**(error.details or {}), "causes": [{"message": str(one)} for one in errors]}
     return error

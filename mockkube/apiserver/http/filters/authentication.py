@@ -31,32 +31,32 @@ _CERTIFICATES_MAX: Final = 256
 class Authenticator:
     """Authenticates requests: client certificate first, then bearer token, then `anonymous`.
 
-    `reviewers` authenticate tokens that are not in the fixed table, like those of service accounts; the first that
-    knows a token decides. With `anonymous=None` a request without credentials is refused.
+    `token_authenticators` authenticate tokens that are not in the fixed table, as those of service accounts are; the
+    first that knows a token decides. With `anonymous=None` a request without credentials is refused.
     """
 
     def __init__(
         self,
         tokens: Mapping[str, User],
         *,
-        reviewers: Iterable[TokenAuthenticatorFunction] = (),
+        token_authenticators: Iterable[TokenAuthenticatorFunction] = (),
         anonymous: User | None = ANONYMOUS_USER,
         audiences: Iterable[str] = (DEFAULT_AUDIENCE,),
         request_header: RequestHeaderAuthenticator | None = None,
         webhook: TokenWebhook | None = None,
     ) -> None:
         self._tokens = [(_encode_token(token), with_authenticated_group(user)) for token, user in tokens.items()]
-        self._reviewers = tuple(reviewers)
+        self._token_authenticators = tuple(token_authenticators)
         self._anonymous = anonymous
         self._audiences = tuple(audiences)
         self._request_header = request_header
         # Asked, without blocking the event loop, about tokens that no other authenticator knows.
         self.webhook = webhook
 
-    def with_reviewers(self, *reviewers: TokenAuthenticatorFunction) -> "Authenticator":
-        """Return a copy with further reviewers."""
+    def with_token_authenticators(self, *token_authenticators: TokenAuthenticatorFunction) -> "Authenticator":
+        """Return a copy with further token authenticators."""
         more = copy(self)
-        more._reviewers = (*self._reviewers, *reviewers)
+        more._token_authenticators = (*self._token_authenticators, *token_authenticators)
         return more
 
     def authenticate(self, request: BaseRequest) -> User | None:
@@ -85,11 +85,11 @@ class Authenticator:
         own = tuple(audience for audience in self._audiences if audience in requested)
         if found is not None and own:
             return AuthenticatedUser(found, own)
-        # Reviewers that reject the token add their reason, as upstream aggregates the errors of all authenticators.
+        # Authenticators that reject the token add their reason, as upstream aggregates all errors.
         errors = ["invalid bearer token"]
-        for reviewer in self._reviewers:
+        for authenticate in self._token_authenticators:
             try:
-                authenticated = reviewer(token, requested)
+                authenticated = authenticate(token, requested)
             except InvalidCredentials as error:
                 errors.append(str(error))
             else:

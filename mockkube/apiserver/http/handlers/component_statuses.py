@@ -47,8 +47,8 @@ async def get_component_status(request: ResourceRequest) -> web.StreamResponse:
 async def list_component_statuses(request: ResourceRequest) -> web.StreamResponse:
     """Answer with the selected component statuses."""
     representation = request.representation
-    wanted = options.parse_list_options(request.context.query)
-    chosen = listing.build_filter(request.resource, wanted)
+    list_options = options.parse_list_options(request.context.query)
+    chosen = listing.build_filter(request.resource, list_options)
     cached_objects = [_encode_status(request.resource, obj) for obj in _build_statuses(request.resource)]
     found = ListResult([cached for cached in cached_objects if chosen is None or chosen(cached)], 0)
     body = rendering.render_list(request.resource, found, representation, request.context.output_options())

@@ -29,9 +29,9 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 class ProxyHandler:
     """Answers requests for aggregated APIs (upstream: proxyHandler)."""
 
-    def __init__(self, registry: Registry, backends: AvailabilityController) -> None:
+    def __init__(self, registry: Registry, availability_controller: AvailabilityController) -> None:
         self._registry = registry
-        self._availability = backends
+        self._availability = availability_controller
 
     def find_aggregated_api(self, path: str) -> AggregatedApi | None:
         """Return the aggregated API of a path; None if this server serves it."""
@@ -44,14 +44,14 @@ class ProxyHandler:
             return known.get(("", parts[2])) if len(parts) > 2 and parts[1] == "api" else None
         return known.get((parts[2], parts[3]))
 
-    async def proxy(self, context: RequestContext, backend: AggregatedApi) -> web.StreamResponse:
+    async def proxy(self, context: RequestContext, aggregated_api: AggregatedApi) -> web.StreamResponse:
         """Send the request to the server and stream its response back."""
-        if not backend.is_available:
+        if not aggregated_api.is_available:
             return _respond_text(context, _UNAVAILABLE, 503)
         try:
-            where = resolve_endpoint(self._registry, backend.spec["service"])
+            where = resolve_endpoint(self._registry, aggregated_api.spec["service"])
         except NoEndpoint as error:
-            _LOG.warning("%s: %s", backend.spec["service"]["name"], error)
+            _LOG.warning("%s: %s", aggregated_api.spec["service"]["name"], error)
             return _respond_text(context, _UNAVAILABLE, 503)
         request = context.request
         if "upgrade" in request.headers.get("Connection", "").lower():
@@ -60,18 +60,20 @@ class ProxyHandler:
                 b"connection upgrades are not supported for aggregated APIs\n", status=501, media=TEXT
             )
         try:
-            return await self._forward(context, backend, where)
+            return await self._forward(context, aggregated_api, where)
         except ServerUnreachable as error:
             return context.respond(f"error trying to reach service: {error}".encode(), status=503, media=TEXT)
 
-    async def _forward(self, context: RequestContext, backend: AggregatedApi, where: Endpoint) -> web.StreamResponse:
+    async def _forward(
+        self, context: RequestContext, aggregated_api: AggregatedApi, where: Endpoint
+    ) -> web.StreamResponse:
         request = context.request
         # Only discovery has a timeout, as it must be quick; any other request may be a watch.
         discovering = request.path.strip("/").count("/") == 2
         sent = self._availability.transport.send(
             request.method,
             URL(where.url + request.raw_path, encoded=True),
-            backend.spec,
+            aggregated_api.spec,
             headers=_forwarded_headers(context, where),
             body=context.read_parts() if request.body_exists else None,
             seconds=DISCOVERY_SECONDS if discovering else None,

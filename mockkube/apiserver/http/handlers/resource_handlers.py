@@ -41,9 +41,9 @@ async def get(request: ResourceRequest) -> web.StreamResponse:
 async def list_objects(request: ResourceRequest) -> web.StreamResponse:
     """Answer with a collection."""
     representation = request.representation
-    wanted = options.parse_list_options(request.context.query)
-    options.validate_list_options(wanted)
-    listed = await listing.list_page(request.resource, request.scope.namespace, wanted)
+    list_options = options.parse_list_options(request.context.query)
+    options.validate_list_options(list_options)
+    listed = await listing.list_page(request.resource, request.scope.namespace, list_options)
     show = partial(rendering.render_list, request.resource, listed, representation, request.context.output_options())
     # A large list is rendered in a thread so that the event loop can answer other requests meanwhile.
     body = await request.run_heavy_work(
@@ -55,28 +55,32 @@ async def list_objects(request: ResourceRequest) -> web.StreamResponse:
 async def watch(request: ResourceRequest) -> web.StreamResponse:
     """Stream the changes of a collection or of one object."""
     representation = request.representation
-    wanted = options.parse_list_options({**request.context.query, "watch": ["true"]})
-    options.validate_list_options(wanted)
-    return await watch_server.serve_watch(request.resource, request.scope, wanted, representation, request.context)
+    list_options = options.parse_list_options({**request.context.query, "watch": ["true"]})
+    options.validate_list_options(list_options)
+    return await watch_server.serve_watch(
+        request.resource, request.scope, list_options, representation, request.context
+    )
 
 
 async def create(request: ResourceRequest) -> web.StreamResponse:
     """Create the object of the body."""
     # As upstream, an Accept header that cannot be satisfied is refused before the body is read.
     _ = request.representation
-    given = await request.context.read_body()
-    wanted = options.parse_write_options(request.context.query, "CreateOptions")
-    obj = await request_bodies.decode_body(request, given, wanted)
-    return await request.respond_object(await creation.create(request.resource, request.scope, obj, wanted), status=201)
+    body = await request.context.read_body()
+    write_options = options.parse_write_options(request.context.query, "CreateOptions")
+    obj = await request_bodies.decode_body(request, body, write_options)
+    return await request.respond_object(
+        await creation.create(request.resource, request.scope, obj, write_options), status=201
+    )
 
 
 async def update(request: ResourceRequest) -> web.StreamResponse:
     """Replace the object with the one of the body."""
     _ = request.representation
-    given = await request.context.read_body()
-    wanted = options.parse_write_options(request.context.query, "UpdateOptions")
-    obj = await request_bodies.decode_body(request, given, wanted)
-    updated = await updating.replace(request.resource, request.scope, obj, wanted)
+    body = await request.context.read_body()
+    write_options = options.parse_write_options(request.context.query, "UpdateOptions")
+    obj = await request_bodies.decode_body(request, body, write_options)
+    updated = await updating.replace(request.resource, request.scope, obj, write_options)
     return await request.respond_object(updated.object, status=201 if updated.is_created else 200)
 
 
@@ -84,11 +88,11 @@ async def patch(request: ResourceRequest) -> web.StreamResponse:
     """Apply a patch to the object."""
     _ = request.representation
     kind = get_patch_type(request)
-    given = await request.context.read_body()
-    wanted = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
+    body = await request.context.read_body()
+    write_options = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
     write = patching.apply if kind is PatchType.APPLY else patching.patch
     updated = await write(
-        request.resource, request.scope, await request_bodies.decode_patch(request, kind, given), wanted
+        request.resource, request.scope, await request_bodies.decode_patch(request, kind, body), write_options
     )
     return await request.respond_object(updated.object, status=201 if updated.is_created else 200)
 
@@ -109,11 +113,13 @@ def get_patch_type(request: ResourceRequest) -> PatchType:
 
 async def delete(request: ResourceRequest) -> web.StreamResponse:
     """Delete one object."""
-    wanted = options.parse_delete_options(request.context.query, await request_bodies.read_delete_options(request))
-    deleted = await deletion.delete(request.resource, request.scope, wanted)
+    delete_options = options.parse_delete_options(
+        request.context.query, await request_bodies.read_delete_options(request)
+    )
+    deleted = await deletion.delete(request.resource, request.scope, delete_options)
     # upstream: 202 only if orphanDependents=false was given. Any object that stays for its dependents would deserve it,
     # but that would break clients.
-    status = 202 if not deleted.is_gone and wanted.orphan_dependents is False else 200
+    status = 202 if not deleted.is_gone and delete_options.orphan_dependents is False else 200
     if deleted.object is not None:
         return await request.respond_object(deleted.object, status=status)
     return request.respond_unstored(deleted.status or {}, status=status)
@@ -124,13 +130,15 @@ async def delete_collection(request: ResourceRequest) -> web.StreamResponse:
     resource, scope = request.resource, request.scope
     selected = options.parse_list_options(request.context.query)
     options.validate_list_options(selected)
-    wanted = options.parse_delete_options(request.context.query, await request_bodies.read_delete_options(request))
+    delete_options = options.parse_delete_options(
+        request.context.query, await request_bodies.read_delete_options(request)
+    )
     listed = await listing.list_page(resource, scope.namespace, selected)
     for cached in listed.items:
         # The scope names one object, so each deletion gets one of its own.
         one = RequestScope(scope.user, cached.namespace, cached.name, user_agent=scope.user_agent)
         try:
-            await deletion.delete(resource, one, wanted)
+            await deletion.delete(resource, one, delete_options)
         except NotFound:
             continue
     representation = request.representation

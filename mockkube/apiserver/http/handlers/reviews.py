@@ -70,13 +70,13 @@ def _make_review_handler(registry: Registry, kind: KindInfo, answer: ReviewFunct
         request = _make_request(registry, resource, context, info)
         _ = request.representation
         text = await context.read_body()
-        wanted = options.parse_write_options(context.query, "CreateOptions")
-        given = await request_bodies.decode_body(request, text, wanted)
+        write_options = options.parse_write_options(context.query, "CreateOptions")
+        given = await request_bodies.decode_body(request, text, write_options)
         _normalize_metadata(given["metadata"], info.namespace)
 
         def build_review() -> CachedObject:
             # upstream stores nothing, but managedFields of a review come back as for a stored object.
-            question = managed_fields.update_managed_fields(resource, request.scope, None, given, wanted)
+            question = managed_fields.update_managed_fields(resource, request.scope, None, given, write_options)
             return _encode_review(resource, answer(question, context.user))
 
         return await request.respond_object(await request.run_heavy_work(len(text), build_review), status=201)

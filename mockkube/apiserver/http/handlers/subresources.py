@@ -33,21 +33,23 @@ async def read_scale(request: ResourceRequest) -> web.StreamResponse:
 
 async def update_scale(request: ResourceRequest) -> web.StreamResponse:
     """Set the replicas of a workload."""
-    wanted = options.parse_write_options(request.context.query, "UpdateOptions")
-    given = await request_bodies.read_body_as(request, scale.SCALE_SCHEMA, "Scale", ("autoscaling/v1",))
-    return _respond_scale(request, await scale.replace_scale(request.resource, request.scope, given, wanted))
+    write_options = options.parse_write_options(request.context.query, "UpdateOptions")
+    body = await request_bodies.read_body_as(request, scale.SCALE_SCHEMA, "Scale", ("autoscaling/v1",))
+    return _respond_scale(request, await scale.replace_scale(request.resource, request.scope, body, write_options))
 
 
 async def patch_scale(request: ResourceRequest) -> web.StreamResponse:
     """Apply a patch to the Scale of a workload."""
     kind = resource_handlers.get_patch_type(request)
-    given = await request_bodies.decode_patch(request, kind, await request.context.read_body())
-    wanted = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
+    patch = await request_bodies.decode_patch(request, kind, await request.context.read_body())
+    write_options = options.parse_write_options(request.context.query, "PatchOptions", apply=kind is PatchType.APPLY)
 
     def decode(value: Any) -> Object:
         return request_bodies.decode_as(request, scale.SCALE_SCHEMA, value)
 
-    return _respond_scale(request, await scale.patch_scale(request.resource, request.scope, given, wanted, decode))
+    return _respond_scale(
+        request, await scale.patch_scale(request.resource, request.scope, patch, write_options, decode)
+    )
 
 
 def _respond_scale(request: ResourceRequest, shown: Object) -> web.Response:
@@ -62,28 +64,30 @@ def _respond_scale(request: ResourceRequest, shown: Object) -> web.Response:
 
 async def create_binding(request: ResourceRequest) -> web.StreamResponse:
     """Bind a pod to a node."""
-    wanted = options.parse_write_options(request.context.query, "CreateOptions")
-    given = await request_bodies.read_body_as(request, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
-    name = given["metadata"].get("name", "")
+    write_options = options.parse_write_options(request.context.query, "CreateOptions")
+    body = await request_bodies.read_body_as(
+        request, _BINDING, "Binding", ("v1",), validation=write_options.field_validation
+    )
+    name = body["metadata"].get("name", "")
     # A Binding posted to the namespace's `bindings` has no name in its path.
     if request.scope.name and name != request.scope.name:
         raise BadRequest("name in URL does not match name in Binding object")
     scope = RequestScope(request.scope.user, request.scope.namespace, name, "binding", request.scope.user_agent)
-    await binding.bind(request.resource, scope, given, wanted)
+    await binding.bind(request.resource, scope, body, write_options)
     return request.respond_unstored(status_success(code=201), status=201)
 
 
 async def create_eviction(request: ResourceRequest) -> web.StreamResponse:
     """Delete a pod if its disruption budgets allow it."""
     write = options.parse_write_options(request.context.query, "CreateOptions")
-    given = await request_bodies.read_body_as(request, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
-    if given["metadata"].get("name", "") != request.scope.name:
+    body = await request_bodies.read_body_as(request, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
+    if body["metadata"].get("name", "") != request.scope.name:
         raise BadRequest("name in URL does not match name in Eviction object")
-    body = dict(given.get("deleteOptions") or {})
+    delete_options = dict(body.get("deleteOptions") or {})
     # The query's dryRun is the Eviction's; the deletion behind it has options of its own, which must say the same.
     if write.dry_run:
-        body["dryRun"] = ["All"]
-    await eviction.evict(request.resource, request.scope, options.parse_delete_options({}, body))
+        delete_options["dryRun"] = ["All"]
+    await eviction.evict(request.resource, request.scope, options.parse_delete_options({}, delete_options))
     return request.respond_unstored(status_success(code=201), status=201)
 
 

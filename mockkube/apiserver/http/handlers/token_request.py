@@ -39,9 +39,9 @@ class _BoundObject:
 async def create_token(resource_request: ResourceRequest) -> web.StreamResponse:
     """Issue a token for the service account."""
     # upstream 1.36: pkg/registry/core/serviceaccount/storage/token.go
-    wanted = options.parse_write_options(resource_request.context.query, "CreateOptions")
+    write_options = options.parse_write_options(resource_request.context.query, "CreateOptions")
     request = await request_bodies.read_body_as(
-        resource_request, _DEFINITION, "TokenRequest", (f"{_GROUP}/v1",), validation=wanted.field_validation
+        resource_request, _DEFINITION, "TokenRequest", (f"{_GROUP}/v1",), validation=write_options.field_validation
     )
     return resource_request.respond_unstored(_issue_token(resource_request, request), status=201)
 

@@ -68,11 +68,11 @@ def _quote(text: Any) -> str:
     return f'"{text}"'
 
 
-async def decode_body(request: ResourceRequest, text: bytes, wanted: WriteOptions) -> Object:
+async def decode_body(request: ResourceRequest, text: bytes, options: WriteOptions) -> Object:
     """Return the object of the body in the version of the resource; raise BadRequest for any other."""
     # The size of the text decides later whether the write's own work is worth a thread.
     request.scope.body_bytes = len(text)
-    return await request.run_heavy_work(len(text), partial(_decode_object, request, text, wanted))
+    return await request.run_heavy_work(len(text), partial(_decode_object, request, text, options))
 
 
 async def decode_patch(request: ResourceRequest, kind: PatchType, text: bytes) -> Patch:
@@ -81,7 +81,7 @@ async def decode_patch(request: ResourceRequest, kind: PatchType, text: bytes) -
     return await request.run_heavy_work(len(text), partial(Patch.parse, kind, text))
 
 
-def _decode_object(request: ResourceRequest, text: bytes, wanted: WriteOptions) -> Object:
+def _decode_object(request: ResourceRequest, text: bytes, options: WriteOptions) -> Object:
     resource, expected = request.resource, request.resource.kind.kind
     try:
         document = _parse_document(request, text, GroupVersionKind(resource.group, resource.version, expected))
@@ -104,8 +104,8 @@ def _decode_object(request: ResourceRequest, text: bytes, wanted: WriteOptions) 
         )
     check_kind(request, value)
     # Searching for repeated fields parses the text again, so it is left out where the result is ignored.
-    repeats = documents.NO_DUPLICATES if wanted.field_validation == "Ignore" else document.find_repeats()
-    return resource.decode(value, request.scope, wanted.field_validation, repeats)
+    repeats = documents.NO_DUPLICATES if options.field_validation == "Ignore" else document.find_repeats()
+    return resource.decode(value, request.scope, options.field_validation, repeats)
 
 
 def _type_meta_error(request: ResourceRequest, value: Mapping[str, Any], text: bytes) -> str:

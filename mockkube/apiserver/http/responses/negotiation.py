@@ -81,7 +81,7 @@ def negotiate_output(
 ) -> Representation:
     """Choose the format of a response; raise NotAcceptable if the client accepts none.
 
-    `listing`: the path can be watched, too. `protobuf`: the objects have protobuf messages (metadata always has).
+    `watch`, `is_list`: what the request is. `protobuf`: the objects have protobuf messages (metadata always has).
     `tabular`: the objects can be shown as a table.
     """
     if accept in ("", JSON):

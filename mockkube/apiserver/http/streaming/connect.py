@@ -125,8 +125,8 @@ async def _admit(request: ResourceRequest) -> ReadOnlyObject:
     await dependencies.admission.validate_async(attributes)
     if dependencies.capabilities.enabled(_CREATE_GATE) and request.info.verb != "create":
         # A WebSocket opens with GET, which is the verb get; policies were written for POST, which is create.
-        asked = replace(get_resource_attributes(context.user, request.info), verb="create")
-        decision = dependencies.authorize(asked)
+        create_attributes = replace(get_resource_attributes(context.user, request.info), verb="create")
+        decision = dependencies.authorize(create_attributes)
         if not decision.allowed:
             raise Forbidden.for_object(resource.group, resource.plural, scope.name, decision.reason)
     return attributes.new

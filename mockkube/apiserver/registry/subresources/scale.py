@@ -72,22 +72,22 @@ async def replace_scale(resource: Resource, scope: RequestScope, given: Object, 
 
 
 async def patch_scale(
-    resource: Resource, scope: RequestScope, given: Patch, options: WriteOptions, decode: Callable[[Any], Object]
+    resource: Resource, scope: RequestScope, patch: Patch, options: WriteOptions, decode: Callable[[Any], Object]
 ) -> Object:
     """Patch the Scale of a stored object; `decode` decodes the patched Scale."""
     node = resource.dependencies.codec.schema.get_type(SCALE_SCHEMA)
-    if given.type is PatchType.JSON:
+    if patch.type is PatchType.JSON:
         typed = options.field_validation != "Ignore"
-        given = replace(given, document=patching.read_json_patch(given, typed=typed))
+        patch = replace(patch, document=patching.read_json_patch(patch, typed=typed))
 
     def apply_patch(current: Object) -> Object:
-        return decode(patching.apply_patch(node, given, current))
+        return decode(patching.apply_patch(node, patch, current))
 
     def apply_document(current: Object) -> Object:
-        return decode(_apply_document(resource, scope, given.document, options)(current))
+        return decode(_apply_document(resource, scope, patch.document, options)(current))
 
     change = (
-        apply_document if given.type is PatchType.APPLY else _with_managed_fields(resource, scope, apply_patch, options)
+        apply_document if patch.type is PatchType.APPLY else _with_managed_fields(resource, scope, apply_patch, options)
     )
     return await update_scale(resource, scope, change, options)
 

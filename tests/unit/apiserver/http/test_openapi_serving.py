@@ -48,7 +48,7 @@ def registry() -> Registry:
         capabilities=caps,
         schema=Schema(caps.version),
         admission=AdmissionChain([]),
-        allocators=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
+        service_ip_allocator=ServiceIpAllocator(random=Random.from_seed(1, "allocators")),
         runtime_config=RuntimeConfig(),
     )
 

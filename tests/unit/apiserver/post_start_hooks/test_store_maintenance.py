@@ -56,7 +56,7 @@ async def test_a_store_that_grows_fast_forgets_sooner() -> None:
         first = await store.create("/a", b"1")
         keeper = StoreMaintenance(store, StoppedClock())
         second = await store.update("/a", b"2", expected=first.revision)
-        work = [asyncio.ensure_future(one) for one in keeper.workers()]
+        work = [asyncio.ensure_future(one) for one in keeper.coroutines()]
         for _ in range(2):  # what was replaced before the last time is forgotten
             keeper.count_written(COMPACT_BYTES - 1)
             await asyncio.sleep(0)
@@ -85,7 +85,7 @@ class Broken(MemoryStore):
 async def test_a_store_that_fails_is_asked_again_in_the_next_round() -> None:
     clock = StoppedClock()
     async with Broken() as store:
-        work = [asyncio.ensure_future(one) for one in StoreMaintenance(store, clock).workers()]
+        work = [asyncio.ensure_future(one) for one in StoreMaintenance(store, clock).coroutines()]
         for _ in range(3):
             await clock.move(0)
             await clock.move(COMPACT_SECONDS)

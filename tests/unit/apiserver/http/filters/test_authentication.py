@@ -128,7 +128,7 @@ def issued_only(token: str, audiences: Sequence[str]) -> AuthenticatedUser | Non
 
 
 def test_a_reviewer_is_asked_for_tokens_that_are_in_no_table() -> None:
-    authenticator = Authenticator({"secret": ADMIN}).with_reviewers(issued_only)
+    authenticator = Authenticator({"secret": ADMIN}).with_token_authenticators(issued_only)
     user = authenticator.authenticate(request("Bearer issued"))
     assert user is not None
     assert user.name == "system:serviceaccount:ns:sa"
@@ -139,7 +139,7 @@ def test_a_reviewer_is_asked_for_tokens_that_are_in_no_table() -> None:
 
 def test_what_a_reviewer_objects_to_is_told_besides_that_the_token_is_bad() -> None:
     with pytest.raises(InvalidCredentials) as refused:
-        Authenticator({}, reviewers=[issued_only]).authenticate_token("expired")
+        Authenticator({}, token_authenticators=[issued_only]).authenticate_token("expired")
     assert str(refused.value) == "[invalid bearer token, service account token has expired]"
 
 
