@@ -16,7 +16,9 @@ _BOOLEANS: Final = {
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[0-9][0-9_]*)")
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?")
 _PORT_RANGE: Final = re.compile(r"(\d+)(?:([-+])(\d+))?")
+_PORT_MAX: Final = 65535
 _INT64: Final = (-(1 << 63), (1 << 63) - 1)
 _INT32: Final = (-(1 << 31), (1 << 31) - 1)
 
@@ -167,7 +169,8 @@ def _parse_float(_: Any, text: str) -> float:
 def _parse_duration(_: Any, text: str) -> float:
     span = gotime.parse_duration(text)
     if span is None:
-        raise ValueError(f"time: invalid duration {quote(text)}")
+        problem = "missing unit in" if _NUMBER.fullmatch(text) else "invalid"
+        raise ValueError(f"time: {problem} duration {quote(text)}")
     return float(span.nanos / 1_000_000_000)
 
 
@@ -196,6 +199,18 @@ def _parse_map(before: Mapping[str, str] | None, text: str) -> dict[str, str]:
     return {**(before or {}), **{key.strip(): value.strip() if equals else "" for key, equals, value in pairs}}
 
 
+def _parse_string_map(before: Mapping[str, str] | None, text: str) -> dict[str, str]:
+    # pflag's string_to_string.go: with one equals sign, commas belong to the key or the value.
+    pairs = [text.strip('"')] if text.count("=") == 1 else _parse_strings(None, text) or [text]
+    values = dict(before or {})
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"{pair} must be formatted as key=value")
+        values[key] = value
+    return values
+
+
 def _append_text(before: tuple[str, ...] | None, text: str) -> tuple[str, ...]:
     return (*(before or ()), text)
 
@@ -204,11 +219,16 @@ def _parse_port_range(_: Any, text: str) -> tuple[int, int]:
     # upstream 1.36: apimachinery/pkg/util/net/port_range.go
     found = _PORT_RANGE.fullmatch(text.strip())
     if found is None:
+        for part in re.split("[-+]", text.strip(), maxsplit=1):
+            if not part.isdecimal():
+                raise ValueError(f"strconv.Atoi: parsing {quote(part)}: invalid syntax")
         raise ValueError(f"unable to parse port range: {text}")
     low = int(found[1])
     high = low if found[2] is None else int(found[3]) if found[2] == "-" else low + int(found[3])
-    if high > 65535 or low > high:
+    if low > _PORT_MAX or high > _PORT_MAX:
         raise ValueError(f"the port range cannot be greater than 65535: {text}")
+    if high < low:
+        raise ValueError(f"end port cannot be less than start port: {text}")
     return low, high
 
 
@@ -223,7 +243,7 @@ _PARSERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "int": _make_integer_parser(_INT64),
     "int64": _make_integer_parser(_INT64),
     "uint": _make_integer_parser((0, (1 << 64) - 1), "ParseUint"),
-    "Level": _make_integer_parser(_INT32),
+    "Level": _make_integer_parser((0, _INT32[1]), "ParseUint"),
     "int32Slice": _parse_integers,
     "float": _parse_float,
     "float32": _parse_float,
@@ -232,7 +252,7 @@ _PARSERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "strings": _parse_strings,
     "stringArray": _append_text,
     "mapStringString": _parse_map,
-    "stringToString": _parse_map,
+    "stringToString": _parse_string_map,
     "mapStringBool": _append_text,
     "portRange": _parse_port_range,
     "namedCertKey": _append_text,

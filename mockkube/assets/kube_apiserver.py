@@ -25,7 +25,6 @@ from mockkube.assets.command_line import CommandLineError, format_flags
 from mockkube.assets.kube_apiserver_options import (
     PROGRAM,
     SHORTHANDS,
-    FlagError,
     KubeApiserverOptions,
     OptionsError,
     has_pem_block,
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str], settings: AssetSettings) -> int:
     """Run the executable; return its exit code."""
     try:
         options = KubeApiserverOptions.parse(arguments, settings.version)
-    except (CommandLineError, FlagError) as error:
+    except CommandLineError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     if options.values["help"]:

@@ -2,10 +2,11 @@
 
 # upstream 1.36: pkg/controlplane/apiserver/options, pkg/kubeapiserver/options, apiserver/pkg/server/options
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self
@@ -49,7 +50,13 @@ _NOT_NEGATIVE: Final = (
 )
 _PORT_MAX: Final = 65535
 _GOAWAY_CHANCE_MAX: Final = 0.02
-_CIDR_BITS_MAX: Final = 20
+_SERVICE_ADDRESSES_MIN: Final = 8
+_TOKEN_SECONDS_MIN: Final = 3600
+_TOKEN_SECONDS_MAX: Final = 1 << 32
+_SIZE: Final = re.compile(r"[+-]?\d+")
+_STORAGE_MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
+_AUDIT_MODES: Final = ("batch", "blocking", "blocking-strict")
+_AUDIT_FORMATS: Final = ("legacy", "json")
 
 
 class OptionsError(ValueError):
@@ -66,22 +73,23 @@ class KubeApiserverOptions:
 
     @classmethod
     def parse(cls, arguments: Sequence[str], binary_version: Version) -> Self:
-        """Parse a command line; raise CommandLineError or, from the gate flags, FlagError."""
+        """Parse a command line. Raises CommandLineError."""
         flags = load_flags()
         given = parse_command_line(PROGRAM, arguments, flags, SHORTHANDS)
-        options = cls({**_default_values(flags), **given}, frozenset(given), binary_version)
-        _ = options.effective_flags
-        return options
+        return cls({**_default_values(flags), **given}, frozenset(given), binary_version)
 
     @cached_property
     def effective_flags(self) -> ParsedFlags:
-        """Effective version and feature gates."""
+        """Effective version and feature gates; OptionsError if they are invalid."""
         flags: dict[str, Sequence[str]] = {}
         for name in _VERSION_FLAGS:
             if name in self.given:
                 value = self.values[name]
                 flags[name] = [str(value).lower()] if isinstance(value, bool) else value
-        return parse_flags(API_SERVER, self.binary_version, flags)
+        try:
+            return parse_flags(API_SERVER, self.binary_version, flags)
+        except FlagError as error:
+            raise OptionsError(str(error)) from None
 
     @property
     def version(self) -> Version:
@@ -154,6 +162,10 @@ class KubeApiserverOptions:
 
     def validate(self) -> None:
         """Raise OptionsError with all that upstream finds wrong before it starts anything."""
+        _ = self.effective_flags
+        for complete in _COMPLETIONS:
+            for error in complete(self):
+                raise OptionsError(error)
         errors = list(dict.fromkeys(chain(*(check(self) for check in _CHECKS))))
         if errors:
             raise OptionsError(aggregate_messages(errors))
@@ -194,6 +206,52 @@ def _read_token_file(path: str) -> Mapping[str, User]:
     return tokens
 
 
+def _complete_cluster_ips(options: KubeApiserverOptions) -> Iterator[str]:
+    texts = options.service_cidrs
+    primary = _parse_network(texts[0])
+    if primary is None:
+        yield "service-cluster-ip-range[0] is not a valid cidr"
+    elif primary.num_addresses < _SERVICE_ADDRESSES_MIN:
+        yield (
+            "error determining service IP ranges for primary service cidr: "
+            f"the service cluster IP range must be at least {_SERVICE_ADDRESSES_MIN} IP addresses"
+        )
+    if len(texts) > 1 and _parse_network(texts[1]) is None:
+        yield "service-cluster-ip-range[1] is not an ip net"
+
+
+def _complete_token_expiration(options: KubeApiserverOptions) -> Iterator[str]:
+    expiration = options.values["service-account-max-token-expiration"]
+    if expiration and not _TOKEN_SECONDS_MIN <= expiration <= _TOKEN_SECONDS_MAX:
+        yield "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
+
+
+def _complete_watch_cache(options: KubeApiserverOptions) -> Iterator[str]:
+    for text in options.values["watch-cache-sizes"]:
+        _, separator, size = text.partition("#")
+        if not separator or "#" in size:
+            yield f"invalid value of watch cache size: {text}"
+        elif not _SIZE.fullmatch(size):
+            yield f"invalid size of watch cache size: {text}"
+        elif size.startswith("-"):
+            yield f"watch cache size cannot be negative: {text}"
+
+
+# In upstream's order: it ends at the first error.
+_COMPLETIONS: Final[Sequence[Callable[[KubeApiserverOptions], Iterator[str]]]] = (
+    _complete_cluster_ips,
+    _complete_token_expiration,
+    _complete_watch_cache,
+)
+
+
+def _parse_network(text: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
 def _check_server(options: KubeApiserverOptions) -> Iterator[str]:
     for name, error in _NOT_NEGATIVE:
         if options.values[name] and options.values[name] < 0:
@@ -207,6 +265,10 @@ def _check_etcd(options: KubeApiserverOptions) -> Iterator[str]:
         yield "--etcd-servers must be specified"
     if options.values["storage-backend"] not in ("", "etcd3"):
         yield "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
+    media_type = options.values["storage-media-type"]
+    if media_type and media_type not in _STORAGE_MEDIA_TYPES:
+        allowed = ", ".join(_STORAGE_MEDIA_TYPES)
+        yield f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}"
 
 
 def _check_serving(options: KubeApiserverOptions) -> Iterator[str]:
@@ -226,6 +288,9 @@ def _check_authentication(options: KubeApiserverOptions) -> Iterator[str]:
         yield "service-account-issuer is a required flag"
     if not options.values["service-account-key-file"] and not options.values["service-account-signing-endpoint"]:
         yield "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set"
+    keys_url = options.values["service-account-jwks-uri"]
+    if keys_url and not keys_url.lower().startswith("https:"):
+        yield f"service-account-jwks-uri requires https scheme, parsed as: {keys_url}"
 
 
 def _check_authorization(options: KubeApiserverOptions) -> Iterator[str]:
@@ -264,18 +329,41 @@ def _check_service_accounts(options: KubeApiserverOptions) -> Iterator[str]:
 
 def _check_cluster_ips(options: KubeApiserverOptions) -> Iterator[str]:
     texts = options.service_cidrs
+    networks = [network for network in map(_parse_network, texts) if network is not None]
     if len(texts) > 2:
         yield "--service-cluster-ip-range must not contain more than two entries"
-        return
-    networks = []
-    for text in texts:
-        try:
-            networks.append(ip_network(text, strict=False))
-        except ValueError:
-            yield "--service-cluster-ip-range must contain at least one valid cidr"
-            return
-    if len(networks) == 2 and networks[0].version == networks[1].version:
+    elif len(networks) == 2 and networks[0].version == networks[1].version:
         yield "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
+
+
+def _check_node_port(options: KubeApiserverOptions) -> Iterator[str]:
+    port, (low, high) = options.values["kubernetes-service-node-port"], options.values["service-node-port-range"]
+    if not 0 <= port <= _PORT_MAX:
+        limits = "must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP"
+        yield f"--kubernetes-service-node-port {port} {limits}"
+    if port > 0 and not low <= port <= high:
+        yield f"kubernetes service node port range {low}-{high} doesn't contain {port}"
+    count = options.values["apiserver-count"]
+    if count <= 0:
+        yield f"--apiserver-count should be a positive number, but value '{count}' provided"
+
+
+def _check_audit(options: KubeApiserverOptions) -> Iterator[str]:
+    # upstream 1.36: apiserver/pkg/server/options/audit.go, Validate
+    values = options.values
+    if not values["audit-log-path"]:
+        return
+    mode, size = values["audit-log-mode"], values["audit-log-batch-buffer-size"]
+    if mode not in _AUDIT_MODES:
+        yield f'invalid audit log mode {mode}, allowed modes are "{",".join(_AUDIT_MODES)}"'
+    elif mode == "batch" and size <= 0:
+        yield f"invalid audit batch log buffer size {size}, must be a positive number"
+    if values["audit-log-format"] not in _AUDIT_FORMATS:
+        allowed = ",".join(_AUDIT_FORMATS)
+        yield f'invalid audit log format {values["audit-log-format"]}, allowed formats are "{allowed}"'
+    for name in ("audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"):
+        if values[name] < 0:
+            yield f"--{name} {values[name]} can't be a negative number"
 
 
 def _check_not_simulated(options: KubeApiserverOptions) -> Iterator[str]:
@@ -291,11 +379,13 @@ _CHECKS: Final[Sequence[Callable[[KubeApiserverOptions], Iterator[str]]]] = (
     _check_serving,
     _check_authentication,
     _check_authorization,
+    _check_audit,
     _check_admission,
     _check_apis,
     _check_service_accounts,
     _check_cluster_ips,
+    _check_node_port,
     _check_not_simulated,
 )
 
-__all__ = ["PROGRAM", "SHORTHANDS", "FlagError", "KubeApiserverOptions", "OptionsError", "has_pem_block", "load_flags"]
+__all__ = ["PROGRAM", "SHORTHANDS", "KubeApiserverOptions", "OptionsError", "has_pem_block", "load_flags"]

@@ -166,6 +166,7 @@ def test_warnings_are_logged(tmp_path: Path) -> None:
 
 def test_the_log_may_go_to_a_file(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with etcd(tmp_path / "data", f"--log-outputs=stderr,{log}"):
-        pass
+    with etcd(tmp_path / "data", f"--log-outputs=stderr,{log}") as process:
+        process.terminate()
+        process.wait(timeout=30)
     assert "ready to serve client requests" in log.read_text()
