@@ -10,7 +10,8 @@ from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.apiserver.http.requests import request_info
-from mockkube.apiserver.http.requests.observed_request import ObservedRequest, observing
+from mockkube.apiserver.http.requests.body_observers import add_body_observer
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.apiserver.http.requests.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.responses import negotiation, rendering
@@ -55,7 +56,7 @@ class FaultInjectionMiddleware:
             injection = None if self._is_exempt(request.path) else self._faults.find_injection(fault_request)
             if injection is not None and injection.delay_seconds:
                 await self._clock.sleep(injection.delay_seconds)
-            with self._track_watch(fault_request, request), observing(observed):
+            with self._track_watch(fault_request, request):
                 response = await self._answer(request, injection, target, registry, handler)
             if observed is not None:
                 observed.status = response.status
@@ -88,6 +89,7 @@ class FaultInjectionMiddleware:
             namespace=fault_request.namespace,
             name=fault_request.name,
         )
+        add_body_observer(request, observed.set_body)
         self._faults.on_request(observed)
         return observed
 

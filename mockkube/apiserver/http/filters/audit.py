@@ -10,6 +10,7 @@ from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.apiserver.audit.auditor import AuditEvent, Auditor, RequestMetadata, decode_json_body
 from mockkube.apiserver.http.filters.authorization import get_path_attributes, get_resource_attributes
 from mockkube.apiserver.http.requests import request_info
+from mockkube.apiserver.http.requests.body_observers import add_body_observer
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.responses.large_bodies import LargeBody
@@ -32,7 +33,10 @@ class RequestAuditor:
             attributes = get_path_attributes(context.user, context.request.method, path)
         else:
             attributes = get_resource_attributes(context.user, info, context.query)
-        return self._auditor.begin(attributes, _make_metadata(context, info))
+        event = self._auditor.begin(attributes, _make_metadata(context, info))
+        if event is not None:
+            add_body_observer(context.request, event.set_request_body)
+        return event
 
     def record_failed_authentication(self, context: RequestContext, path: str) -> None:
         """Write that a request had invalid credentials."""

@@ -1,13 +1,7 @@
 """A request and its answer, as an observer of a cluster sees them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
-
-from aiohttp import web
 
 
 @dataclass(slots=True)
@@ -35,22 +29,6 @@ class ObservedRequest:
     body: bytes = b""
     content_type: str = ""
 
-
-_CURRENT: Final[ContextVar[ObservedRequest | None]] = ContextVar("observed_request", default=None)
-
-
-@contextmanager
-def observing(observed: ObservedRequest | None) -> Iterator[None]:
-    """Let the code that reads the body of a request find its observation."""
-    token = _CURRENT.set(observed)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
-def set_body(request: web.BaseRequest, body: bytes) -> None:
-    """Record the body of a request, if it is observed."""
-    observed = _CURRENT.get()
-    if observed is not None:
-        observed.body, observed.content_type = body, request.headers.get("Content-Type", "")
+    def set_body(self, body: bytes, content_type: str) -> None:
+        """Record the body."""
+        self.body, self.content_type = body, content_type

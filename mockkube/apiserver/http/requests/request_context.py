@@ -16,7 +16,7 @@ from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.apiserver.audit.auditor import AuditEvent
-from mockkube.apiserver.http.requests import observed_request
+from mockkube.apiserver.http.requests.body_observers import notify_body_observers
 from mockkube.apiserver.http.requests.open_watches import OpenWatches
 from mockkube.apiserver.http.responses import negotiation, rendering, warning_headers
 from mockkube.apiserver.http.responses.large_bodies import CompressedBody, LargeBody, total_size
@@ -90,9 +90,7 @@ class RequestContext:
                     raise _too_large()
                 parts.append(part)
         body = b"".join(parts)
-        observed_request.set_body(request, body)
-        if self.audit_event is not None:
-            self.audit_event.set_request_body(body, request.headers.get("Content-Type", ""))
+        notify_body_observers(request, body)
         return body
 
     async def read_parts(self) -> AsyncGenerator[bytes, None]:
