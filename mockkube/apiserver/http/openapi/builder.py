@@ -11,7 +11,7 @@ import orjson
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.apiserver.http.openapi import parameters
-from mockkube.apiserver.http.openapi.operations import TEXT, Operation
+from mockkube.apiserver.http.openapi.operations import TEXT, OpenApiOperation
 from mockkube.apiserver.http.openapi.schemas import Schemas
 
 _DESCRIPTIONS: Final = {200: "OK", 201: "Created", 202: "Accepted"}
@@ -31,7 +31,9 @@ def _build_info(schemas: Schemas) -> Object:
     return {"title": "Kubernetes", "version": str(schemas.version)}
 
 
-def build_v3(operations: Iterable[Operation], schemas: Schemas, group_version: tuple[str, str] | None = None) -> Object:
+def build_v3(
+    operations: Iterable[OpenApiOperation], schemas: Schemas, group_version: tuple[str, str] | None = None
+) -> Object:
     """Return the OpenAPI 3.0 document of the operations.
 
     With `about`, types shared by all groups (like DeleteOptions) list only kinds of that group and version.
@@ -48,7 +50,7 @@ def build_v3(operations: Iterable[Operation], schemas: Schemas, group_version: t
     return {"openapi": "3.0.0", "info": _build_info(schemas), "paths": paths, "components": components}
 
 
-def build_v2(operations: Iterable[Operation], schemas: Schemas) -> Object:
+def build_v2(operations: Iterable[OpenApiOperation], schemas: Schemas) -> Object:
     """Return the swagger 2.0 document of the whole server."""
     chosen = list(operations)
     pool = _SharedParameters()
@@ -64,13 +66,13 @@ def build_v2(operations: Iterable[Operation], schemas: Schemas) -> Object:
     }
 
 
-def _group_by_path(operations: Sequence[Operation]) -> Iterator[tuple[str, list[Operation]]]:
+def _group_by_path(operations: Sequence[OpenApiOperation]) -> Iterator[tuple[str, list[OpenApiOperation]]]:
     ordered = sorted(operations, key=lambda operation: (operation.path, operation.method))
     for path, methods in groupby(ordered, key=lambda operation: operation.path):
         yield path, list(methods)
 
 
-def _referenced_types(operations: Iterable[Operation]) -> Iterator[str]:
+def _referenced_types(operations: Iterable[OpenApiOperation]) -> Iterator[str]:
     for operation in operations:
         yield from (definition for _, definition in operation.responses if definition != TEXT)
         if operation.body:
@@ -88,7 +90,7 @@ def _restrict_shared_kinds(schemas: Mapping[str, Object], group_versions: set[tu
     return restricted
 
 
-def _describe_operation(operation: Operation) -> Object:
+def _describe_operation(operation: OpenApiOperation) -> Object:
     described: Object = {
         "description": operation.description,
         "operationId": operation.identifier,
@@ -109,7 +111,7 @@ def _reference_schema(definition: str, schemas: Schemas) -> Object:
     return {"type": "string"} if definition == TEXT else schemas.reference(definition)
 
 
-def _v3_path_item(operations: Sequence[Operation], schemas: Schemas) -> Object:
+def _v3_path_item(operations: Sequence[OpenApiOperation], schemas: Schemas) -> Object:
     item: Object = {
         one.method: _v3_operation(one, parameters.shared_query_parameters(operations), schemas) for one in operations
     }
@@ -118,7 +120,7 @@ def _v3_path_item(operations: Sequence[Operation], schemas: Schemas) -> Object:
     return item
 
 
-def _v3_operation(operation: Operation, shared: frozenset[str], schemas: Schemas) -> Object:
+def _v3_operation(operation: OpenApiOperation, shared: frozenset[str], schemas: Schemas) -> Object:
     shown = _describe_operation(operation)
     if own := [name for name in operation.query if name not in shared]:
         shown["parameters"] = [_v3_parameter(parameter) for parameter in parameters.query_parameters(own)]
@@ -160,7 +162,7 @@ class _SharedParameters:
         return {"$ref": f"#/parameters/{name}"}
 
 
-def _v2_path_item(operations: Sequence[Operation], schemas: Schemas, pool: _SharedParameters) -> Object:
+def _v2_path_item(operations: Sequence[OpenApiOperation], schemas: Schemas, pool: _SharedParameters) -> Object:
     shared = parameters.shared_query_parameters(operations)
     item: Object = {one.method: _v2_operation(one, shared, schemas, pool) for one in operations}
     if beside := parameters.path_item_parameters(operations):
@@ -168,7 +170,9 @@ def _v2_path_item(operations: Sequence[Operation], schemas: Schemas, pool: _Shar
     return item
 
 
-def _v2_operation(operation: Operation, shared: frozenset[str], schemas: Schemas, pool: _SharedParameters) -> Object:
+def _v2_operation(
+    operation: OpenApiOperation, shared: frozenset[str], schemas: Schemas, pool: _SharedParameters
+) -> Object:
     shown: Object = {**_describe_operation(operation), "schemes": ["https"]}
     if operation.consumes:
         shown["consumes"] = list(operation.consumes)
@@ -187,7 +191,7 @@ def _v2_operation(operation: Operation, shared: frozenset[str], schemas: Schemas
     return shown
 
 
-def _v2_body(operation: Operation, schemas: Schemas, pool: _SharedParameters) -> Object:
+def _v2_body(operation: OpenApiOperation, schemas: Schemas, pool: _SharedParameters) -> Object:
     body: Object = {"name": "body", "in": "body", "schema": schemas.reference(operation.body)}
     return {**body, "required": True} if operation.body_required else pool.reference(body)
 

@@ -9,7 +9,7 @@ from mockkube.api.catalogue import KindInfo
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.apiserver.http.openapi import operations
-from mockkube.apiserver.http.openapi.operations import META, FindSchemaName, Operation
+from mockkube.apiserver.http.openapi.operations import META, FindSchemaName, OpenApiOperation
 from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, Schemas
 
 _MEDIA: Final = ("application/json", "application/yaml")
@@ -27,7 +27,7 @@ def schema_name(group_version_kind: GroupVersionKind) -> str:
     )
 
 
-def custom_operations(kind: KindInfo, version: str, find: FindSchemaName) -> Iterator[Operation]:
+def custom_operations(kind: KindInfo, version: str, find: FindSchemaName) -> Iterator[OpenApiOperation]:
     """Yield the operations on a custom resource: fewer media types, no paths below `/watch`."""
     for one in operations.kind_operations(kind, version, find):
         if one.action not in ("watch", "watchlist"):

@@ -2,14 +2,21 @@
 
 from typing import Final
 
-from mockkube.apiserver.http.openapi.operations import META, TEXT, Operation, operation_tag, operation_title, root_path
+from mockkube.apiserver.http.openapi.operations import (
+    META,
+    TEXT,
+    OpenApiOperation,
+    operation_tag,
+    operation_title,
+    root_path,
+)
 
 _JSON_ONLY: Final = ("application/json",)
 _DISCOVERY_MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
 
-def _discovery_operation(path: str, identifier: str, description: str, of: str, definition: str) -> Operation:
-    return Operation(
+def _discovery_operation(path: str, identifier: str, description: str, of: str, definition: str) -> OpenApiOperation:
+    return OpenApiOperation(
         method="get",
         path=path,
         identifier=identifier,
@@ -26,7 +33,7 @@ CORE_VERSIONS: Final = _discovery_operation(
 GROUP_LIST: Final = _discovery_operation(
     "/apis/", "getAPIVersions", "get available API versions", "apis", "APIGroupList"
 )
-VERSION: Final = Operation(
+VERSION: Final = OpenApiOperation(
     method="get",
     path="/version/",
     identifier="getCodeVersion",
@@ -36,7 +43,7 @@ VERSION: Final = Operation(
     produces=_JSON_ONLY,
     responses=((200, "io.k8s.apimachinery.pkg.version.Info"),),
 )
-ISSUER: Final = Operation(
+ISSUER: Final = OpenApiOperation(
     method="get",
     path="/.well-known/openid-configuration/",
     identifier="getServiceAccountIssuerOpenIDConfiguration",
@@ -46,7 +53,7 @@ ISSUER: Final = Operation(
     produces=_JSON_ONLY,
     responses=((200, TEXT),),
 )
-KEYS: Final = Operation(
+KEYS: Final = OpenApiOperation(
     method="get",
     path="/openid/v1/jwks/",
     identifier="getServiceAccountIssuerOpenIDKeyset",
@@ -58,7 +65,7 @@ KEYS: Final = Operation(
 )
 
 
-def group_operation(group: str) -> Operation:
+def group_operation(group: str) -> OpenApiOperation:
     """Return the operation that lists the versions of a group."""
     identifier = f"get{operation_title(group)}APIGroup"
     return _discovery_operation(
@@ -66,7 +73,7 @@ def group_operation(group: str) -> Operation:
     )
 
 
-def version_operation(group: str, version: str) -> Operation:
+def version_operation(group: str, version: str) -> OpenApiOperation:
     """Return the operation that lists the resources of a group and version."""
     identifier = f"get{operation_title(group, version)}APIResources"
     of = operation_tag(group, version)

@@ -13,7 +13,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.http.openapi import builder, custom_resources, non_resource_operations, operations, protobuf
-from mockkube.apiserver.http.openapi.operations import Operation
+from mockkube.apiserver.http.openapi.operations import OpenApiOperation
 from mockkube.apiserver.http.openapi.schemas import V2_PREFIX, V3_PREFIX, Schemas
 from mockkube.features.versions import Version
 
@@ -90,7 +90,7 @@ class OpenApiDocuments:
         """The v2 document as a protobuf message."""
         return protobuf.encode(orjson.loads(self.v2.body))
 
-    def _operations_of_path(self, path: str) -> Iterator[Operation]:
+    def _operations_of_path(self, path: str) -> Iterator[OpenApiOperation]:
         if path in _NON_RESOURCE_PATHS:
             yield _NON_RESOURCE_PATHS[path]
             return
@@ -104,14 +104,14 @@ class OpenApiDocuments:
                 for operation in self._operations_of_kind(kind, version):
                     yield self._without_later_parameters(operation)
 
-    def _without_later_parameters(self, operation: Operation) -> Operation:
+    def _without_later_parameters(self, operation: OpenApiOperation) -> OpenApiOperation:
         """Return the operation without parameters that later versions added."""
         later = [name for name, since in _PARAMETERS_SINCE.items() if since > self._schema.version]
         if not later:
             return operation
         return replace(operation, query=tuple(name for name in operation.query if name not in later))
 
-    def _operations_of_kind(self, kind: KindInfo, version: str) -> Iterator[Operation]:
+    def _operations_of_kind(self, kind: KindInfo, version: str) -> Iterator[OpenApiOperation]:
         node = self._schema.find_kind_type(kind.group, version, kind.kind)
         if node is None:
             return custom_resources.custom_operations(kind, version, self._find_schema_name)

@@ -47,7 +47,7 @@ _CONNECT_METHODS: Final = {"proxy": ("delete", "get", "head", "options", "patch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class OpenApiOperation:
     """One method of one path; types are full schema names, or TEXT."""
 
     method: str
@@ -69,7 +69,7 @@ FindSchemaName = Callable[[str, str, str], str]
 """Function that returns the schema name of a group, version and kind."""
 
 
-def kind_operations(kind: KindInfo, version: str, find: FindSchemaName) -> Iterator[Operation]:
+def kind_operations(kind: KindInfo, version: str, find: FindSchemaName) -> Iterator[OpenApiOperation]:
     """Yield the operations on a kind in one of its versions."""
     resource = _ResourceOperations(kind, version, find)
     yield from resource.collection_operations()
@@ -111,7 +111,7 @@ class _ResourceOperations:
         self._type = find(kind.group, version, kind.kind)
         self._subject = GroupVersionKind(kind.group, version, kind.kind)
 
-    def collection_operations(self) -> Iterator[Operation]:
+    def collection_operations(self) -> Iterator[OpenApiOperation]:
         """Yield list, create and deletecollection."""
         kind, verbs = self._kind.kind, self._kind.verbs
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}"
@@ -125,7 +125,7 @@ class _ResourceOperations:
             name, description = f"create{self._title}{self._scope}{kind}", f"create{_indefinite_article(kind)} {kind}"
             yield self._write_operation("post", path, name, description, self._type)
         if "deletecollection" in verbs:
-            yield Operation(
+            yield OpenApiOperation(
                 method="delete",
                 path=path,
                 identifier=f"delete{self._title}Collection{self._scope}{kind}",
@@ -139,9 +139,9 @@ class _ResourceOperations:
                 subject=self._subject,
             )
 
-    def _list_operation(self, path: str, identifier: str) -> Operation:
+    def _list_operation(self, path: str, identifier: str) -> OpenApiOperation:
         watched = "watch" in self._kind.verbs
-        return Operation(
+        return OpenApiOperation(
             method="get",
             path=path,
             identifier=identifier,
@@ -154,7 +154,7 @@ class _ResourceOperations:
             subject=self._subject,
         )
 
-    def object_operations(self) -> Iterator[Operation]:
+    def object_operations(self) -> Iterator[OpenApiOperation]:
         """Yield read, replace, patch and delete."""
         kind, verbs = self._kind.kind, self._kind.verbs
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}"
@@ -171,7 +171,7 @@ class _ResourceOperations:
             # upstream answers the deletion of a few old kinds with the object instead of a Status.
             returned = (self._kind.group, kind) in RETURNS_DELETED_OBJECT
             answer = self._type if returned else META + "Status"
-            yield Operation(
+            yield OpenApiOperation(
                 method="delete",
                 path=path,
                 identifier=f"delete{name}",
@@ -185,7 +185,7 @@ class _ResourceOperations:
                 subject=self._subject,
             )
 
-    def watch_operations(self) -> Iterator[Operation]:
+    def watch_operations(self) -> Iterator[OpenApiOperation]:
         """Yield the deprecated operations below `/watch`."""
         if "watch" not in self._kind.verbs:
             return
@@ -198,7 +198,7 @@ class _ResourceOperations:
             everywhere = f"watch{self._title}{kind}ListForAllNamespaces"
             yield self._watch_operation(f"{self._root}/watch/{plural}", everywhere, "watchlist")
 
-    def _watch_operation(self, path: str, identifier: str, action: str) -> Operation:
+    def _watch_operation(self, path: str, identifier: str, action: str) -> OpenApiOperation:
         if action == "watch":
             description = (
                 f"watch changes to an object of kind {self._kind.kind}. deprecated: use the 'watch' parameter with a "
@@ -209,7 +209,7 @@ class _ResourceOperations:
                 f"watch individual changes to a list of {self._kind.kind}. deprecated: use the 'watch' parameter "
             )
             description += "with a list operation instead."
-        return Operation(
+        return OpenApiOperation(
             method="get",
             path=path,
             identifier=identifier,
@@ -222,7 +222,7 @@ class _ResourceOperations:
             subject=self._subject,
         )
 
-    def subresource_operations(self, sub: Subresource) -> Iterator[Operation]:
+    def subresource_operations(self, sub: Subresource) -> Iterator[OpenApiOperation]:
         """Yield the operations on a subresource."""
         kind = self._kind.kind
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}/{sub.name}"
@@ -254,12 +254,12 @@ class _ResourceOperations:
         group, _, version = sub.group_version.rpartition("/")
         return GroupVersionKind(group, version, sub.kind)
 
-    def _connect_operations(self, sub: Subresource, path: str) -> Iterator[Operation]:
+    def _connect_operations(self, sub: Subresource, path: str) -> Iterator[OpenApiOperation]:
         suffixes = (("", ""), ("/{path}", "WithPath")) if sub.name == "proxy" else (("", ""),)
         for suffix, ending in suffixes:
             for method in _CONNECT_METHODS.get(sub.name, ("get", "post")):
                 name = f"{method.capitalize()}{self._scope}{self._kind.kind}{sub.name.capitalize()}{ending}"
-                yield Operation(
+                yield OpenApiOperation(
                     method=method,
                     path=path + suffix,
                     identifier=f"connect{self._title}{name}",
@@ -272,8 +272,8 @@ class _ResourceOperations:
                     subject=self._subject._replace(kind=sub.kind),
                 )
 
-    def _log_operation(self, path: str, identifier: str, description: str) -> Operation:
-        return Operation(
+    def _log_operation(self, path: str, identifier: str, description: str) -> OpenApiOperation:
+        return OpenApiOperation(
             method="get",
             path=path,
             identifier=identifier,
@@ -288,8 +288,8 @@ class _ResourceOperations:
 
     def _read_operation(
         self, path: str, identifier: str, description: str, definition: str, subject: GroupVersionKind | None = None
-    ) -> Operation:
-        return Operation(
+    ) -> OpenApiOperation:
+        return OpenApiOperation(
             method="get",
             path=path,
             identifier=identifier,
@@ -309,11 +309,11 @@ class _ResourceOperations:
         description: str,
         definition: str,
         subject: GroupVersionKind | None = None,
-    ) -> Operation:
+    ) -> OpenApiOperation:
         # upstream: PUT and PATCH may create, and only POST documents 202.
         codes = (200, 201, 202) if method == "post" else (200, 201)
         patching = method == "patch"
-        return Operation(
+        return OpenApiOperation(
             method=method,
             path=path,
             identifier=identifier,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mockkube.api.json_objects import Object
-from mockkube.apiserver.http.openapi.operations import Operation
+from mockkube.apiserver.http.openapi.operations import OpenApiOperation
 
 _QUERY_PARAMETERS: Final = {
     "allowWatchBookmarks": ("boolean", "Whether a watch may send events of type BOOKMARK. Ignored unless watching."),
@@ -64,7 +64,7 @@ def query_parameters(names: Iterable[str]) -> list[Object]:
     ]
 
 
-def path_parameters(operation: Operation) -> list[Object]:
+def path_parameters(operation: OpenApiOperation) -> list[Object]:
     """Return the parameters of the operation's path."""
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     kind = operation.subject.kind if operation.subject else ""
@@ -80,12 +80,12 @@ def path_parameters(operation: Operation) -> list[Object]:
     ]
 
 
-def shared_query_parameters(operations: Sequence[Operation]) -> frozenset[str]:
+def shared_query_parameters(operations: Sequence[OpenApiOperation]) -> frozenset[str]:
     """Return the names of query parameters that all methods of a path have; they are listed once for the path."""
     return frozenset.intersection(*(frozenset(operation.query) for operation in operations))
 
 
-def path_item_parameters(operations: Sequence[Operation]) -> list[Object]:
+def path_item_parameters(operations: Sequence[OpenApiOperation]) -> list[Object]:
     """Return the parameters listed for a whole path, by name."""
     found = path_parameters(operations[0]) + query_parameters(shared_query_parameters(operations))
     return sorted(found, key=lambda parameter: (parameter["name"], parameter["in"]))
