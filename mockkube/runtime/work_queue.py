@@ -1,8 +1,10 @@
 """Work queue of keys, each at most once, with delays and rate limits."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go
+import asyncio
+import math
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
@@ -54,7 +56,7 @@ class WorkQueue(Generic[ItemT]):
     is processed twice at a time. `get` and `done` come in pairs.
 
     The worker that processes the queue may pass its own `signal`: it is notified when an item may have become ready, or
-    is due sooner than `wake_at` returned.
+    is due sooner than `wake_at` returned. Without a worker, `run` processes the queue.
     """
 
     def __init__(
@@ -142,6 +144,33 @@ class WorkQueue(Generic[ItemT]):
         if item in self._dirty:
             self._queue.append(item)
             self.signal.notify()
+
+    async def run(self, process: Callable[[ItemT], Awaitable[None]]) -> None:
+        """Process items one after the other until cancelled; `process` handles its own errors."""
+        async with asyncio.TaskGroup() as timers:
+            next_timer = math.inf
+            while True:
+                while self.is_ready():
+                    item = self.get()
+                    try:
+                        await process(item)
+                    finally:
+                        self.done(item)
+                at = self.wake_at()
+                # Time comes from the queue's clock, so virtual time works as well. An earlier timer is never in the
+                # way: a signal without a ready item does nothing.
+                if at is not None and (at < next_timer or next_timer <= self._clock.monotonic()):
+                    next_timer = at
+                    timers.create_task(self._notify_at(at))
+                await self.signal.wait()
+
+    def is_busy(self) -> bool:
+        """Return whether an item waits to be processed now, or is being processed."""
+        return self.is_ready() or bool(self._processing)
+
+    async def _notify_at(self, at: float) -> None:
+        await self._clock.sleep(at - self._clock.monotonic())
+        self.signal.notify()
 
     def _mark_dirty(self, item: ItemT, since: float) -> bool:
         """Mark the item as waiting; return whether it is ready now."""

@@ -139,7 +139,7 @@ class AvailabilityController:
         # Other reasons end with a change of a service or slice, which enqueues the APIService; a server that does not
         # answer changes no object.
         if availability.reason == "FailedDiscoveryCheck":
-            self.queue.add_after(RETRY_SECONDS, name)
+            self.queue.add_after(name, RETRY_SECONDS)
 
     async def _update_condition(self, name: str, found: Availability) -> None:
         """Write the condition unless it is stored already."""

@@ -44,6 +44,7 @@ from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RegistryDependencies, RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeListener, ChangeType, Collection
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
+from mockkube.runtime.work_queue import WorkQueue
 
 # Time that watches stay open after their resource changed, so that clients see why they end.
 GRACE_SECONDS: Final = 1.0
@@ -61,10 +62,11 @@ class CrdController:
         self._served: dict[str, CustomResource] = {}
         # Listeners for the deletion of the last objects of CRDs that are being deleted.
         self._deletion_listeners: dict[str, ChangeListener] = {}
-        # Functions that end watches on resources that changed or are gone.
+        # Functions that end watches on resources that changed or are gone, until `run` takes them.
         self._watches_to_end: list[Sequence[Callable[[], None]]] = []
-        self._pending: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        # Task group for these while the controller runs.
+        self._watch_ends: asyncio.TaskGroup | None = None
+        self._queue: WorkQueue[str] = WorkQueue(registry.dependencies.clock)
 
     def openapi_schemas(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
         """Return the OpenAPI schemas of the served versions."""
@@ -84,12 +86,13 @@ class CrdController:
 
     async def run(self) -> None:
         """Reconcile changed CRDs until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                await self._wake.wait()
+        try:
+            async with asyncio.TaskGroup() as self._watch_ends:
                 while self._watches_to_end:
-                    group.create_task(self._end_watches(self._watches_to_end.pop()))
-                await self.step()
+                    self._watch_ends.create_task(self._end_watches(self._watches_to_end.pop()))
+                await self._queue.run(self._try)
+        finally:
+            self._watch_ends = None
 
     async def _end_watches(self, watches: Sequence[Callable[[], None]]) -> None:
         """End watches after the grace period."""
@@ -97,23 +100,10 @@ class CrdController:
         for end in watches:
             end()
 
-    def is_ready(self) -> bool:
-        """Return whether a CRD is queued."""
-        return bool(self._pending)
-
     @property
     def is_busy(self) -> bool:
         """True if a CRD is queued or being processed."""
-        return self._wake.is_set()
-
-    async def step(self) -> None:
-        """Reconcile one CRD."""
-        name = next(iter(self._pending), None)
-        if name is not None:
-            del self._pending[name]
-            await self._try(name)
-        if not self._pending:
-            self._wake.clear()
+        return self._queue.is_busy()
 
     async def _try(self, name: str) -> None:
         """Reconcile a CRD; log errors, so that a bad CRD does not keep others from being served."""
@@ -226,8 +216,11 @@ class CrdController:
 
     def _schedule_watch_end(self, collection: Collection) -> None:
         if collection.watch_stoppers:
-            self._watches_to_end.append(tuple(collection.watch_stoppers))
-            self._wake.set()
+            watches = tuple(collection.watch_stoppers)
+            if self._watch_ends is None:
+                self._watches_to_end.append(watches)
+            else:
+                self._watch_ends.create_task(self._end_watches(watches))
 
     def _on_change(self, change: CacheChange) -> None:
         """Handle a change of a CRD: update served resources immediately, queue everything else."""
@@ -242,16 +235,12 @@ class CrdController:
             definition = Crd(obj, self._reader)
             if resources := self._build_resources(definition, obj):
                 self._install(definition, resources)
-        self._enqueue(name)
-
-    def _enqueue(self, name: str) -> None:
-        self._pending[name] = None
-        self._wake.set()
+        self._queue.add(name)
 
     def _enqueue_group(self, obj: ReadOnlyObject) -> None:
         """Queue the CRDs of the group of a deleted one, whose names may now be free for them."""
         for one in self._other_crds(obj):
-            self._enqueue(one["metadata"]["name"])
+            self._queue.add(one["metadata"]["name"])
 
     # Objects of deleted CRDs
 
@@ -276,7 +265,7 @@ class CrdController:
 
         def listen(change: CacheChange) -> None:
             if change.type is ChangeType.DELETED:
-                self._enqueue(name)
+                self._queue.add(name)
 
         return listen
 

@@ -132,7 +132,7 @@ class IPAddressController:
         # Allocation creates the IPAddress before the service is stored, so a missing service may still follow.
         coming = of_service and (service is None or not allocation.needs_cluster_ip(service))
         if coming and left > timedelta():
-            self.address_queue.add_after(left.total_seconds(), address)
+            self.address_queue.add_after(address, left.total_seconds())
         else:
             await self._delete(address)
 

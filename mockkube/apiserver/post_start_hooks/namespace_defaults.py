@@ -4,13 +4,12 @@ Upstream two controllers of the controller manager create them. A pod cannot be 
 server does it, whatever controllers run.
 """
 
-import asyncio
-import logging
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
+from mockkube.api.errors import AlreadyExists, Conflict, Forbidden, NotFound
 from mockkube.api.json_objects import Object
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
+from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
@@ -25,7 +24,6 @@ _DESCRIPTION_TEXT: Final = (
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
     "clusters."
 )
-_LOG: Final = logging.getLogger("mockkube.apiserver")
 _OPTIONS: Final = WriteOptions(field_manager="kube-controller-manager")
 _CONTROLLER_GROUPS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", ALL_AUTHENTICATED)
 
@@ -46,9 +44,8 @@ class NamespaceDefaults:
     def __init__(self, registry: Registry, authority: str = "") -> None:
         self._registry = registry
         self._authority = authority
-        self._pending: dict[str, None] = {}
-        self._is_running = False
-        self._wake = asyncio.Event()
+        dependencies = registry.dependencies
+        self._queue: RetryQueue[str] = RetryQueue(self.sync, dependencies.clock, dependencies.watch_cache.bad_objects)
 
     async def sync(self, namespace: str) -> None:
         """Create what an active namespace lacks, and update the certificate."""
@@ -68,9 +65,7 @@ class NamespaceDefaults:
             self._storage_resource("serviceaccounts").collection,
         )
         maps = self._storage_resource("configmaps").collection
-        self._pending.update((cached.name, None) for cached in namespaces.objects.values())
-        self._wake.set()
-        self._is_running = True
+        self._queue.add(*(cached.name for cached in namespaces.objects.values()))
         listeners: tuple[tuple[Collection, ChangeListener], ...] = (
             (namespaces, self._on_namespace_change),
             (accounts, self._on_account_change),
@@ -79,55 +74,28 @@ class NamespaceDefaults:
         for collection, listener in listeners:
             collection.listeners[listener] = None
         try:
-            while True:
-                await self._wake.wait()
-                await self.step()
+            await self._queue.run()
         finally:
-            self._is_running = False
             for collection, listener in listeners:
                 del collection.listeners[listener]
-
-    def is_ready(self) -> bool:
-        """Return whether a namespace is queued."""
-        return bool(self._pending)
 
     @property
     def is_busy(self) -> bool:
         """True if it runs, and a namespace is queued or being processed."""
-        return self._is_running and self._wake.is_set()
-
-    async def step(self) -> None:
-        """Reconcile one namespace."""
-        namespace = next(iter(self._pending), None)
-        if namespace is not None:
-            del self._pending[namespace]
-            try:
-                await self.sync(namespace)
-            except ApiError as error:
-                _LOG.warning("namespace %s: %s", namespace, error)
-            except Exception as error:  # what is stored in one namespace must not take the server down
-                self._registry.dependencies.watch_cache.bad_objects.record_failure(
-                    "NamespaceDefaults", "namespaces", namespace, error
-                )
-        if not self._pending:
-            self._wake.clear()
-
-    def _enqueue(self, namespace: str) -> None:
-        self._pending[namespace] = None
-        self._wake.set()
+        return self._queue.is_busy
 
     def _on_namespace_change(self, change: CacheChange) -> None:
         if change.type is not ChangeType.DELETED:
-            self._enqueue(change.object.name)
+            self._queue.add(change.object.name)
 
     def _on_account_change(self, change: CacheChange) -> None:
         # Only deletions matter: the contents of a service account belong to its users.
         if change.type is ChangeType.DELETED and change.object.name == DEFAULT_ACCOUNT:
-            self._enqueue(change.object.namespace)
+            self._queue.add(change.object.namespace)
 
     def _on_config_map_change(self, change: CacheChange) -> None:
         if change.type is not ChangeType.ADDED and change.object.name == ROOT_CA:
-            self._enqueue(change.object.namespace)
+            self._queue.add(change.object.namespace)
 
     def _storage_resource(self, plural: str) -> Resource:
         resource = self._registry.find_storage_resource("", plural)

@@ -145,6 +145,49 @@ def test_what_happens_is_told(clock: VirtualClock) -> None:
     assert told == [("added", 0.0), ("taken", 2.0), ("finished", 3.0), ("retried", 0.0)]
 
 
+async def _rest() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_run_processes_what_is_added_and_what_becomes_due(queue: WorkQueue[str], clock: VirtualClock) -> None:
+    processed: list[tuple[str, float]] = []
+
+    async def process(item: str) -> None:
+        processed.append((item, clock.monotonic()))
+        assert queue.is_busy()
+        if item == "a" and len(processed) == 1:
+            queue.add("a")
+            queue.add_after("c", 9.0)
+            queue.add_after("b", 2.0)
+
+    queue.add("a")
+    task = asyncio.create_task(queue.run(process))
+    try:
+        await _rest()
+        assert (processed, queue.is_busy()) == ([("a", 0.0), ("a", 0.0)], False)
+        queue.add_after("b", 1.0)
+        for seconds in (1.0, 2.0, 9.0):
+            await _rest()
+            clock.move_to(seconds)
+        await _rest()
+        assert processed[2:] == [("b", 1.0), ("c", 9.0)]
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    assert clock.next_timer() is None, "a timer is left"
+
+
+async def test_an_error_of_process_ends_run_and_frees_the_item(queue: WorkQueue[str]) -> None:
+    async def fail(item: str) -> None:
+        raise ValueError(item)
+
+    queue.add("a")
+    with pytest.raises(ExceptionGroup):
+        await queue.run(fail)
+    assert not queue.is_busy()
+
+
 class Plays(RuleBasedStateMachine):
     """The queue against a plain model: what is wanted, what is in hand, and what is due when."""
 

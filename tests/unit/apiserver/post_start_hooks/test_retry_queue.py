@@ -118,13 +118,13 @@ async def test_what_is_to_be_seen_to_later_more_than_once_is_seen_to_once_at_the
     begun = clock.monotonic()
     async with running(rounds):
         for seconds in (5, 3, 4):
-            rounds.add_after(seconds, "a")
+            rounds.add_after("a", seconds)
         for _ in range(6):
             await rest()
             clock.move_to(clock.monotonic() + 1)
         await rest()
         assert seen == [begun + 3]
-        rounds.add_after(1, "a")
+        rounds.add_after("a", 1)
         await rest()
         clock.move_to(clock.monotonic() + 1)
         await rest()
