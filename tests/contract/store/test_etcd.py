@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -484,9 +484,16 @@ class _Client:
         await self.call("/etcdserverpb.KV/DeleteRange", request)
 
 
-def _through_others(cluster: Cluster, member: Member) -> Store:
+@asynccontextmanager
+async def _through_others(cluster: Cluster, member: Member) -> AsyncIterator[Store]:
+    """Store that does not use a member, once the others have a leader."""
     addresses = [f"127.0.0.1:{port}" for one, port in zip(cluster.members, cluster.ports, strict=True) if one != member]
-    return open_store("etcd://" + ",".join(addresses))
+    store = open_store("etcd://" + ",".join(addresses))
+    await _insist(store.start)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def _member_of(store: Store, cluster: Cluster) -> int:
