@@ -1,7 +1,7 @@
 """Catalogue of the built-in proposals, in the order of their numbers.
 
-A proposal that is released in full has no module any more: KEP-3094 (`nodeAffinityPolicy`, `nodeTaintsPolicy`) is GA
-and locked since 1.33. Proposals of users come with the trains that bring them: see `loading.py`.
+KEP-3094 is not among them: it is released in full, so `kep_3094.py` has no `PROPOSAL`, only what kube-scheduler makes
+of its fields. Proposals of users come with the trains that bring them: see `loading.py`.
 """
 
 from typing import Final

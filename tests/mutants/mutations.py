@@ -47,7 +47,7 @@ _SELECTORS: Final = "mockkube/matching/node_selectors.py"
 _SEMVER: Final = "mockkube/matching/semver.py"
 _EXPRESSIONS: Final = "mockkube/matching/cel/tolerations.py"
 _SPREAD: Final = "mockkube/scheduler/plugins/pod_topology_spread/plugin.py"
-_CONSTRAINTS: Final = "mockkube/scheduler/plugins/pod_topology_spread/constraints.py"
+_KEP_3094: Final = "mockkube/proposals/kep_3094.py"
 _TOLERATION: Final = "mockkube/scheduler/plugins/taint_toleration.py"
 _CORDON: Final = "mockkube/scheduler/plugins/node_unschedulable.py"
 _EVICTION: Final = "mockkube/controllers/tainteviction/taint_eviction.py"
@@ -58,6 +58,7 @@ _T_5471: Final = ("tests/unit/proposals/test_kep_5471.py", "tests/unit/matching/
 _T_5721: Final = ("tests/unit/proposals/test_kep_5721.py", "tests/unit/matching/test_taints.py")
 _T_5500: Final = ("tests/unit/proposals/test_kep_5500.py", "tests/unit/matching")
 _T_SEMVER: Final = ("tests/unit/matching/test_semver.py",)
+_T_3094: Final = ("tests/unit/proposals/test_kep_3094.py", "tests/unit/scheduler/plugins/pod_topology_spread")
 _T_SPREAD: Final = ("tests/unit/scheduler/plugins",)
 _T_SELECTORS: Final = ("tests/unit/matching/test_node_selectors.py",)
 _T_VALIDATION: Final = ("tests/unit/api/validation", "tests/unit/proposals")
@@ -252,31 +253,31 @@ _EXPRESSION: Final = (
 # KEP-3094: which nodes count for a spread constraint
 _SPREADING: Final = (
     Mutation(
-        "nodeAffinityPolicy Honor is ignored", _SPREAD, "if constraint.honors_affinity and not", "if False and not",
-        "kep-3094/affinity-honor.yaml", P_3094, _T_SPREAD, in_ci=True,
+        "nodeAffinityPolicy Honor is ignored", _KEP_3094, "if self.honors_affinity and not", "if False and not",
+        "kep-3094/affinity-honor.yaml", P_3094, _T_3094, in_ci=True,
     ),
     Mutation(
-        "nodeTaintsPolicy Honor is ignored", _SPREAD, "constraint.honors_taints and find_untolerated(",
-        "False and find_untolerated(", "kep-3094/story-1.yaml", P_3094, _T_SPREAD,
+        "nodeTaintsPolicy Honor is ignored", _KEP_3094, "self.honors_taints and find_untolerated(",
+        "False and find_untolerated(", "kep-3094/story-1.yaml", P_3094, _T_3094,
     ),
     Mutation(
-        "nodeAffinityPolicy is Ignore by default", _CONSTRAINTS, '"nodeAffinityPolicy", "Honor"',
-        '"nodeAffinityPolicy", "Ignore"', "kep-3094/affinity-default.yaml", P_3094, _T_SPREAD,
+        "nodeAffinityPolicy is Ignore by default", _KEP_3094, '"nodeAffinityPolicy", "Honor"',
+        '"nodeAffinityPolicy", "Ignore"', "kep-3094/affinity-default.yaml", P_3094, _T_3094,
     ),
     Mutation(
-        "nodeTaintsPolicy is Honor by default", _CONSTRAINTS, '"nodeTaintsPolicy", "Ignore"',
-        '"nodeTaintsPolicy", "Honor"', "kep-3094/upgrade-defaults.yaml", P_3094, _T_SPREAD,
+        "nodeTaintsPolicy is Honor by default", _KEP_3094, '"nodeTaintsPolicy", "Ignore"',
+        '"nodeTaintsPolicy", "Honor"', "kep-3094/upgrade-defaults.yaml", P_3094, _T_3094,
     ),
     Mutation(
         "scoring ignores the policies", _SPREAD, "constraints = self._constraints(pod, SCHEDULE_ANYWAY)",
         "from dataclasses import replace\n\n"
         "            found = self._constraints(pod, SCHEDULE_ANYWAY)\n"
-        "            constraints = [replace(one, honors_affinity=False, honors_taints=False) for one in found]",
-        "kep-3094/scoring.yaml", P_3094, _T_SPREAD, in_ci=True,
+        "            constraints = [replace(one, policies=type(one.policies)(False, False)) for one in found]",
+        "kep-3094/scoring.yaml", P_3094, _T_3094, in_ci=True,
     ),
     Mutation(
-        "the scheduler follows the policies with the gate off", _CONSTRAINTS,
-        "caps.enabled(_POLICIES_GATE) or not", "True or not", "kep-3094/downgrade-ignored.yaml", P_3094, _T_SPREAD,
+        "the scheduler follows the policies with the gate off", _KEP_3094,
+        "caps.enabled(GATE) or not", "True or not", "kep-3094/downgrade-ignored.yaml", P_3094, _T_3094,
     ),
     Mutation(
         "the API server keeps nodeTaintsPolicy with the gate off", "mockkube/api/kinds/core/pod/disabled_fields.py",

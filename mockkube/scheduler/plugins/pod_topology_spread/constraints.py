@@ -19,6 +19,7 @@ from mockkube.api.selectors.labels import (
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.capabilities import Capabilities
+from mockkube.proposals.kep_3094 import NodeInclusionPolicies, are_policies_supported
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 
@@ -26,7 +27,6 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 _LABEL_KEYS_GATE: Final = "MatchLabelKeysInPodTopologySpread"
-_POLICIES_GATE: Final = "NodeInclusionPolicyInPodTopologySpread"
 SYSTEM_DEFAULTS: Final[Sequence[ReadOnlyObject]] = (
     {"topologyKey": HOSTNAME, "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 3},
     {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 5},
@@ -48,8 +48,7 @@ class SpreadConstraint:
     selector_key: str
     """Namespace and selector of the counted pods, as text."""
     min_domains: int
-    honors_affinity: bool
-    honors_taints: bool
+    policies: NodeInclusionPolicies
     namespace: str = field(compare=False)
     selector: LabelSelector = field(compare=False)
 
@@ -75,12 +74,11 @@ class SupportedFields:
 
     label_keys: bool
     policies: bool
-    """Whether nodeAffinityPolicy and nodeTaintsPolicy (KEP-3094) count."""
 
     @classmethod
     def from_capabilities(cls, caps: Capabilities) -> "SupportedFields":
-        """Return the supported fields; policies are supported unless a release train delays their gate."""
-        return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.has_train(_POLICIES_GATE))
+        """Return the supported fields."""
+        return cls(caps.enabled(_LABEL_KEYS_GATE), are_policies_supported(caps))
 
 
 def compile_constraints(
@@ -102,14 +100,14 @@ def compile_constraints(
 def _compile_constraint(
     constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, supported_fields: SupportedFields
 ) -> SpreadConstraint:
-    policies = constraint if supported_fields.policies else {}
     return SpreadConstraint(
         max_skew=constraint["maxSkew"],
         topology_key=constraint["topologyKey"],
         selector_key=f"spread/{namespace}/{selector.is_empty:d}/{selector}",
         min_domains=constraint.get("minDomains") or 1,
-        honors_affinity=policies.get("nodeAffinityPolicy", "Honor") == "Honor",
-        honors_taints=policies.get("nodeTaintsPolicy", "Ignore") == "Honor",
+        policies=NodeInclusionPolicies.from_constraint(constraint)
+        if supported_fields.policies
+        else NodeInclusionPolicies(),
         namespace=namespace,
         selector=selector,
     )

@@ -33,7 +33,7 @@ def is_schedulable_after_pod_change(
     if (
         is_update_of(pod, event)
         and _tolerations(old) != _tolerations(new)
-        and any(one.honors_taints for one in constraints)
+        and any(one.policies.honors_taints for one in constraints)
     ):
         return True
     return _labels(old) != _labels(new) and any(

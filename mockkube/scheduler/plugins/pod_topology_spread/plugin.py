@@ -13,7 +13,7 @@ import orjson
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
-from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
+from mockkube.matching.taints import CompiledToleration, compile_tolerations
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
@@ -46,7 +46,6 @@ from mockkube.scheduler.plugins.pod_topology_spread.hints import (
 )
 from mockkube.scheduler.plugins.pod_topology_spread.scoring import PreScoreState, SoftConstraint
 from mockkube.scheduler.plugins.pod_topology_spread.skew import NAME, ConstraintSkew
-from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 _FIELD: Final = "topologySpreadConstraints"
 
@@ -62,11 +61,7 @@ class _NodeInclusion:
 
     def includes(self, constraint: SpreadConstraint, node: NodeInfo) -> bool:
         """Return whether the constraint counts the pods on a node."""
-        if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
-            return False
-        return not (
-            constraint.honors_taints and find_untolerated(node.taints, self.tolerations, DO_NOT_SCHEDULE_EFFECTS)
-        )
+        return constraint.policies.include(node.labels, node.name, node.taints, self.affinity, self.tolerations)
 
 
 class _PreFilterState:
@@ -264,7 +259,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
                     if access.includes(one, node):
                         yield at, node.labels[one.topology_key], 1
 
-        queries = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
+        queries = [(one.topology_key, one.policies) for one in constraints]
         return self._counts.get(("domains", tuple(queries), access.key), nodes, read)
 
     def _count_pods_by_domain(
@@ -280,7 +275,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
                 if (count := one.count_pods_on(node)) and access.includes(one, node):
                     yield at, node.labels.get(one.topology_key, ""), count
 
-        queries = [(one.topology_key, one.selector_key, one.honors_affinity, one.honors_taints) for one in constraints]
+        queries = [(one.topology_key, one.selector_key, one.policies) for one in constraints]
         return self._counts.get(("pods", tuple(queries), access.key, all_keys), nodes, read)
 
     def _count_pods_by_node(self, constraint: SpreadConstraint) -> Counts:
