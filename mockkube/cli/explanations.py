@@ -1,15 +1,14 @@
 """Get the explanations for `mockkube why`: from the cluster's control API, else computed here."""
 
 import json
-import urllib.error
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from mockkube.cli.control_page import read_page
-from mockkube.cli.live_cluster import LiveCluster, read_kubeconfig
+from mockkube.cli.live_cluster import LiveCluster
 from mockkube.cli.parameters import (
     build_capabilities,
     parse_gate_flags,
@@ -17,6 +16,7 @@ from mockkube.cli.parameters import (
     read_scheduler_configuration,
 )
 from mockkube.client import kubeconfig
+from mockkube.client.blocking_http import HttpResponse
 from mockkube.cluster.configuration.component_settings import REQUIRED_COMPONENTS, ComponentSettings
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
@@ -38,11 +38,15 @@ class ExplainQuery:
 
     namespace: str
     name: str
-    path: Path
+    kubeconfigs: tuple[Path, ...]
     context: str
     config: str | None
     version: str | None
     gates: tuple[str, ...]
+
+    def load_config(self) -> kubeconfig.RestConfig:
+        """Return server and credentials; raise KubeconfigError."""
+        return kubeconfig.load_merged(self.kubeconfigs, self.context)
 
     @property
     def has_suppositions(self) -> bool:
@@ -52,31 +56,26 @@ class ExplainQuery:
 
 def read_report(query: ExplainQuery) -> dict[str, Any] | None:
     """Return the control API's explanation, None without one; raise ConfigurationError if the pod does not exist."""
-    access = kubeconfig.load(query.path, query.context)
-    try:
-        try:
-            # The root is read first: only it tells a cluster without control API from a pod that does not exist, both
-            # 404.
-            read_page(access, seconds=_SECONDS)
-        except urllib.error.HTTPError:
-            return None
-        path = f"/namespaces/{quote(query.namespace)}/pods/{quote(query.name)}/why"
-        report: dict[str, Any] = json.loads(read_page(access, path, seconds=_SECONDS))
+    cluster = LiveCluster(query.load_config())
+    # The root is read first: only it tells a cluster without control API from a pod that does not exist, both 404.
+    if cluster.read_control_api(seconds=_SECONDS).status != HTTPStatus.OK:
+        return None
+    path = f"/namespaces/{quote(query.namespace)}/pods/{quote(query.name)}/why"
+    response = cluster.read_control_api(path, seconds=_SECONDS)
+    if response.status == HTTPStatus.OK:
+        report: dict[str, Any] = json.loads(response.body)
         return report
-    except urllib.error.HTTPError as error:
-        message = _error_message(error)
-        if error.code == 404:
-            raise ConfigurationError(message) from None
-        raise StartError(f"the cluster does not answer: {message}") from None
-    except (OSError, urllib.error.URLError) as error:
-        raise StartError(f"the cluster does not answer: {error}") from None
+    message = _error_message(response)
+    if response.status == HTTPStatus.NOT_FOUND:
+        raise ConfigurationError(message)
+    raise StartError(f"the cluster does not answer: {message}")
 
 
-def _error_message(error: urllib.error.HTTPError) -> str:
+def _error_message(response: HttpResponse) -> str:
     try:
-        return str(json.loads(error.read())["message"])
+        return str(json.loads(response.body)["message"])
     except (ValueError, KeyError, TypeError):
-        return str(error)
+        return f"HTTP status {response.status}"
 
 
 async def compute_report(query: ExplainQuery) -> dict[str, Any]:
@@ -89,7 +88,7 @@ async def compute_report(query: ExplainQuery) -> dict[str, Any]:
     from mockkube.runtime.clock import RealClock
 
     clock, key = RealClock(), Key(query.namespace, query.name)
-    async with HttpClient(kubeconfig.load(query.path, query.context), _AGENT, clock=clock) as client:
+    async with HttpClient(query.load_config(), _AGENT, clock=clock) as client:
         explainer = PodExplainer(
             client, await _read_components(client, query), clock, read_scheduler_configuration(query.config)
         )
@@ -112,7 +111,7 @@ async def compute_owner_report(query: ExplainQuery, kind: str) -> dict[str, Any]
     from mockkube.runtime.clock import RealClock
 
     clock = RealClock()
-    async with HttpClient(kubeconfig.load(query.path, query.context), _AGENT, clock=clock) as client:
+    async with HttpClient(query.load_config(), _AGENT, clock=clock) as client:
         workload = await find_workload(client, Key(query.namespace, query.name), kind.lower())
         if workload is None:
             raise ConfigurationError(
@@ -162,7 +161,7 @@ async def _guess_components(client: "Client", query: ExplainQuery) -> "ClusterCo
     from mockkube.cluster.components.explained_components import make_component_features
     from mockkube.explain.components import ClusterComponents, DecidingComponent
 
-    live = LiveCluster(read_kubeconfig([query.path], query.context or None))
+    live = LiveCluster(query.load_config())
     version = _parse_supported_version(live.read_version())
     settings = {name: ComponentSettings(name, version, {}, default_trains()) for name in REQUIRED_COMPONENTS}
     settings[API_SERVER] = ComponentSettings(API_SERVER, version, live.read_gates(), default_trains())

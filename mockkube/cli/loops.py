@@ -1,12 +1,12 @@
 """Hot loops of a running cluster, read from the metrics of its components, for `mockkube status --loops`."""
 
-import urllib.error
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from mockkube.cli.control_page import read_page
+from mockkube.cli.live_cluster import LiveCluster
 from mockkube.client import kubeconfig
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.state_directory import RunningRecord
@@ -29,17 +29,15 @@ class HotLoopReport:
 def read_hot_loops(record: RunningRecord) -> list[HotLoopReport]:
     """Return the hot loops of a running cluster, the most frequent first; raise StartError if it does not answer."""
     try:
-        access = kubeconfig.load(Path(record.kubeconfig))
+        cluster = LiveCluster(kubeconfig.load(Path(record.kubeconfig)))
         found = [
             loop
             for component in record.components
             if component.running and not component.name.startswith("kube-apiserver")
-            for loop in parse_hot_loops(component.name, _read_metrics(access, component.name))
+            for loop in parse_hot_loops(component.name, _read_metrics(cluster, component.name))
         ]
     except kubeconfig.KubeconfigError as error:
         raise StartError(str(error)) from None
-    except (OSError, urllib.error.URLError) as error:
-        raise StartError(f"the cluster does not answer: {error}") from None
     return sorted(found, key=lambda loop: (-loop.per_minute, loop.component, loop.controller, loop.object))
 
 
@@ -56,5 +54,8 @@ def parse_hot_loops(component: str, text: str) -> Iterator[HotLoopReport]:
                 )
 
 
-def _read_metrics(config: kubeconfig.RestConfig, component: str) -> str:
-    return read_page(config, f"/components/{component}/metrics", seconds=_SECONDS).decode()
+def _read_metrics(cluster: LiveCluster, component: str) -> str:
+    response = cluster.read_control_api(f"/components/{component}/metrics", seconds=_SECONDS)
+    if response.status != HTTPStatus.OK:
+        raise StartError(f"the cluster answers {response.status} to a request for the metrics of {component}")
+    return response.body.decode()

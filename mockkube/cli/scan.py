@@ -10,9 +10,10 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.live_cluster import LiveCluster, current_context, kubeconfig_paths, read_kubeconfig, require_listener
+from mockkube.cli.live_cluster import LiveCluster, kubeconfig_paths, require_listener
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import build_capabilities, parse_gate_flags, parse_version_flag, read_documents
+from mockkube.client import kubeconfig
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates, gate_registry
@@ -119,9 +120,15 @@ def scan(objects: Sequence[Mapping[str, Any]], change: GateChange, components: I
 
 def _connect(options: Mapping[str, Any]) -> LiveCluster:
     paths = kubeconfig_paths(options["kubeconfig"], options["name"], os.environ)
-    login = read_kubeconfig(paths, options["context"])
-    require_listener(login.url, options["context"] or current_context(paths))
-    return LiveCluster(login)
+    if not any(path.exists() for path in paths):
+        where = os.pathsep.join(map(str, paths))
+        raise ConfigurationError(f"--kubeconfig: {where}: no such file: give one, or manifests with -f")
+    try:
+        config = kubeconfig.load_merged(paths, options["context"] or "")
+        require_listener(config.server, options["context"] or kubeconfig.find_current_context(paths))
+        return LiveCluster(config)
+    except kubeconfig.KubeconfigError as error:
+        raise ConfigurationError(f"--kubeconfig: {error}") from None
 
 
 def _read_cluster(cluster: LiveCluster) -> Objects:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.live_cluster import current_context, kubeconfig_paths, require_listener
+from mockkube.cli.live_cluster import kubeconfig_paths, require_listener
 from mockkube.cli.options import output_option
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
@@ -66,10 +66,10 @@ def _build_report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, A
     from mockkube.client import kubeconfig
     from mockkube.scheduler.configuration.kube_scheduler_configuration import SchedulerConfigurationError
 
-    path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
-    query = ExplainQuery(name=name, path=path, **given)
+    paths = tuple(kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ))
+    query = ExplainQuery(name=name, kubeconfigs=paths, **given)
     try:
-        require_listener(kubeconfig.load(path, query.context).server, query.context or current_context([path]))
+        require_listener(query.load_config().server, query.context or kubeconfig.find_current_context(paths))
         if kind:
             return asyncio.run(compute_owner_report(query, kind))
         # Only without suppositions the cluster's own answer counts: its control API knows how the components run.

@@ -47,9 +47,7 @@ class HttpClient:
         assert rate_limiter is None or clock is not None, "a client with a rate limit needs a clock"
         self._config, self._decoder, self._clock, self._rate_limiter = config, decoder, clock, rate_limiter
         self._manager = user_agent.partition("/")[0]
-        self._headers = {"User-Agent": user_agent, "Accept": _JSON}
-        if config.token:
-            self._headers["Authorization"] = f"Bearer {config.token}"
+        self._headers = {"User-Agent": user_agent, "Accept": _JSON, **config.headers}
         self._kinds: dict[str, ServedResource] = {}
         self._group = asyncio.TaskGroup()
         self._watches: dict[HttpWatch, None] = {}

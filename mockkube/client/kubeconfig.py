@@ -1,9 +1,10 @@
-"""Kubeconfig reader: server address, trusted certificates and credentials of a context."""
+"""Kubeconfig reader: server address, trusted certificates and credentials of a context, merged from files."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
+import os
 import ssl
-from base64 import b64decode
-from collections.abc import Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,6 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNSUPPORTED: Final = {
     "exec": "runs a program for its credentials",
     "auth-provider": "asks a provider for its credentials",
-    "username": "logs in with a password",
 }
 
 
@@ -37,6 +37,18 @@ class RestConfig:
     certificate: bytes = b""
     key: bytes = b""
     token: str = ""
+    # Used without a token.
+    username: str = ""
+    password: str = ""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of requests that carry the credentials; empty without a token or password."""
+        if self.token:
+            return {"Authorization": f"Bearer {self.token}"}
+        if self.username:
+            return {"Authorization": f"Basic {b64encode(f'{self.username}:{self.password}'.encode()).decode()}"}
+        return {}
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the TLS context for the server; None for plain HTTP. Raises KubeconfigError."""
@@ -54,12 +66,26 @@ class RestConfig:
 
 
 def load(path: Path, context: str = "") -> RestConfig:
-    """Return the access settings of a context, by default the current one; raise KubeconfigError."""
-    config = _parse_file(path)
-    name = context or config.get("current-context") or ""
-    if not name:
-        raise _error(path, "it has no current context", "set one with `kubectl config use-context`")
-    return _Kubeconfig(path, config).rest_config(name)
+    """Return server and credentials of a context, by default the current one; raise KubeconfigError."""
+    return _Kubeconfig(((path, _parse_file(path)),)).rest_config(context)
+
+
+def load_merged(paths: Sequence[Path], context: str = "") -> RestConfig:
+    """Return server and credentials of a context in the first file that has it, as kubectl does with KUBECONFIG.
+
+    Files that do not exist are left out, unless none does. Raise KubeconfigError.
+    """
+    return _merge(paths).rest_config(context)
+
+
+def find_current_context(paths: Sequence[Path]) -> str:
+    """Return the current context of the first file that has one, empty if none has; raise KubeconfigError."""
+    return _merge(paths).current_context
+
+
+def _merge(paths: Sequence[Path]) -> "_Kubeconfig":
+    existing = [path for path in paths if path.exists()] or paths[:1]
+    return _Kubeconfig(tuple((path, _parse_file(path)) for path in existing))
 
 
 def _parse_file(path: Path) -> dict[str, Any]:
@@ -76,18 +102,25 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Kubeconfig:
-    """One parsed kubeconfig; paths in it are relative to its directory."""
+    """Parsed kubeconfigs; the first that has an entry wins, as in kubectl."""
 
-    path: Path
-    config: Mapping[str, Any]
+    files: tuple[tuple[Path, Mapping[str, Any]], ...]
+
+    @property
+    def current_context(self) -> str:
+        """Current context of the first file that has one; empty if none has."""
+        return next((str(name) for _, config in self.files if (name := config.get("current-context"))), "")
 
     def rest_config(self, context: str) -> RestConfig:
-        """Return server, certificates and credentials of a context."""
-        chosen = self._find_entry("context", context)
+        """Return server, certificates and credentials of a context, by default the current one."""
+        name = context or self.current_context
+        if not name:
+            raise self._error("it has no current context", "set one with `kubectl config use-context`")
+        _, chosen = self._find_entry("context", name)
         cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
-        cluster = self._find_entry("cluster", cluster_name)
+        path, cluster = self._find_entry("cluster", cluster_name)
         # A context without a user is valid: requests are anonymous then.
-        user = self._find_entry("user", user_name) if user_name else {}
+        user_path, user = self._find_entry("user", user_name) if user_name else (path, {})
         server = str(cluster.get("server") or "").rstrip("/")
         if not server.startswith(("http://", "https://")):
             raise self._error(f"cluster {cluster_name!r} has no server that begins with http", "name one")
@@ -97,46 +130,54 @@ class _Kubeconfig:
                 raise self._error(f"user {user_name!r} {problem} ({key})", "give it a token or a client certificate")
         return RestConfig(
             server=server,
-            authority=self._read_data(cluster, "certificate-authority"),
+            authority=_read_data(path, cluster, "certificate-authority"),
             insecure=bool(cluster.get("insecure-skip-tls-verify")),
             server_name=str(cluster.get("tls-server-name") or ""),
-            certificate=self._read_data(user, "client-certificate"),
-            key=self._read_data(user, "client-key"),
-            token=self._read_token(user),
+            certificate=_read_data(user_path, user, "client-certificate"),
+            key=_read_data(user_path, user, "client-key"),
+            token=_read_token(user_path, user),
+            username=str(user.get("username") or ""),
+            password=str(user.get("password") or ""),
         )
 
-    def _find_entry(self, section: str, name: str) -> Mapping[str, Any]:
-        for entry in self.config.get(f"{section}s") or ():
-            if isinstance(entry, dict) and entry.get("name") == name:
+    def _find_entry(self, section: str, name: str) -> tuple[Path, Mapping[str, Any]]:
+        known: list[str] = []
+        for path, config in self.files:
+            entries = [entry for entry in config.get(f"{section}s") or () if isinstance(entry, dict)]
+            for entry in entries:
                 found = entry.get(section) or {}
-                if isinstance(found, dict):
-                    return found
-        known = [str(entry.get("name")) for entry in self.config.get(f"{section}s") or () if isinstance(entry, dict)]
+                if entry.get("name") == name and isinstance(found, dict):
+                    return path, found
+            known += [str(entry.get("name")) for entry in entries]
         raise self._error(f"there is no {section} {name!r}", f"choose one of: {', '.join(known) or 'none'}")
 
-    def _read_data(self, entry: Mapping[str, Any], name: str) -> bytes:
-        """Return the inline `-data` of a field, else the content of the file it names."""
-        if data := entry.get(f"{name}-data"):
-            try:
-                return b64decode(str(data), validate=True)
-            except ValueError:
-                raise self._error(f"{name}-data is not base64", "correct it") from None
-        return self._read_file(str(entry[name])) if entry.get(name) else b""
-
-    def _read_token(self, user: Mapping[str, Any]) -> str:
-        if token := user.get("token"):
-            return str(token)
-        return self._read_file(str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""
-
-    def _read_file(self, name: str) -> bytes:
-        try:
-            return (self.path.parent / name).read_bytes()
-        except OSError as error:
-            raise self._error(f"{name}: {error.strerror}", "make it readable") from None
-
     def _error(self, problem: str, remedy: str) -> KubeconfigError:
-        return _error(self.path, problem, remedy)
+        return _error(os.pathsep.join(str(path) for path, _ in self.files), problem, remedy)
 
 
-def _error(path: Path, problem: str, remedy: str) -> KubeconfigError:
+def _read_data(path: Path, entry: Mapping[str, Any], name: str) -> bytes:
+    """Return the inline `-data` of a field, else the content of the file it names."""
+    if data := entry.get(f"{name}-data"):
+        try:
+            return b64decode(str(data), validate=True)
+        except ValueError:
+            raise _error(path, f"{name}-data is not base64", "correct it") from None
+    return _read_file(path, str(entry[name])) if entry.get(name) else b""
+
+
+def _read_token(path: Path, user: Mapping[str, Any]) -> str:
+    if token := user.get("token"):
+        return str(token)
+    return _read_file(path, str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""
+
+
+def _read_file(path: Path, name: str) -> bytes:
+    """Return the content of a file that a kubeconfig names, relative to its directory."""
+    try:
+        return (path.parent / name).read_bytes()
+    except OSError as error:
+        raise _error(path, f"{name}: {error.strerror}", "make it readable") from None
+
+
+def _error(path: Path | str, problem: str, remedy: str) -> KubeconfigError:
     return KubeconfigError(f"kubeconfig {path}: {problem}: {remedy}")

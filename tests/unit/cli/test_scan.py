@@ -200,8 +200,8 @@ def test_the_environment_names_the_cluster_as_for_kubectl(
     ("user", "arguments", "code", "message"),
     [
         pytest.param({"token": "wrong"}, [], 3, "answers 401 to /version: Unauthorized", id="token"),
-        pytest.param({"exec": {"command": "x"}}, [], 2, "credentials from a plugin are not read", id="plugin"),
-        pytest.param({}, ["--context", "nope"], 2, "no context 'nope': give a file that has it", id="context"),
+        pytest.param({"exec": {"command": "x"}}, [], 2, "user 'u' runs a program for its credentials", id="plugin"),
+        pytest.param({}, ["--context", "nope"], 2, "no context 'nope': choose one of: lab", id="context"),
     ],
 )
 def test_a_cluster_that_cannot_be_asked_is_told_in_one_line(

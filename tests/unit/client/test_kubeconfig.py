@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.client.kubeconfig import KubeconfigError, RestConfig, load
+from mockkube.client.kubeconfig import KubeconfigError, RestConfig, find_current_context, load, load_merged
 
 SERVER = {"server": "http://localhost:1/"}
 
@@ -52,6 +52,32 @@ def test_a_context_may_be_named(tmp_path: Path) -> None:
     contexts = [{"name": "other", "context": {"cluster": "c"}}]
     file = written(tmp_path, SERVER, {"token": "t"}, contexts=contexts)
     assert load(file, "other") == RestConfig("http://localhost:1")
+
+
+def test_a_password_is_sent_with_basic_authentication(tmp_path: Path) -> None:
+    config = load(written(tmp_path, SERVER, {"username": "u", "password": "p"}))
+    assert config.headers == {"Authorization": f"Basic {b64encode(b'u:p').decode()}"}
+    assert RestConfig("http://localhost:1", token="t", username="u").headers == {"Authorization": "Bearer t"}
+
+
+def test_the_first_file_that_has_an_entry_wins(tmp_path: Path) -> None:
+    for name, token in (("a", "first"), ("b", "second")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "token").write_text(token)
+    contexts = [{"name": "y", "context": {"cluster": "c", "user": "u"}}]
+    # Each path in a file is relative to that file.
+    first = written(tmp_path / "a", SERVER, {"tokenFile": "token"}, **{"current-context": "", "contexts": contexts})
+    second = written(tmp_path / "b", {"server": "http://other"}, {"tokenFile": "token"})
+    paths = [tmp_path / "absent", first, second]
+    assert find_current_context(paths) == "x"
+    assert load_merged(paths) == load_merged(paths, "y") == RestConfig("http://localhost:1", token="first")
+    with pytest.raises(KubeconfigError, match="no context 'z': choose one of: y, x"):
+        load_merged(paths, "z")
+
+
+def test_files_of_which_none_exists_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(KubeconfigError, match="one: No such file"):
+        load_merged([tmp_path / "one", tmp_path / "two"])
 
 
 @pytest.mark.parametrize(
