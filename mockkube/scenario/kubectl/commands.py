@@ -213,7 +213,7 @@ async def _run_patch(command: KubectlCommand) -> list[str]:
     return [f"{meant} patched" for meant in found]
 
 
-def _make_metadata_command(member: str, told: str) -> CommandFunction:
+def _make_metadata_command(member: str, past_participle: str) -> CommandFunction:
     """Return the command that sets or removes entries of a map in the metadata."""
 
     async def change(command: KubectlCommand) -> list[str]:
@@ -233,7 +233,7 @@ def _make_metadata_command(member: str, told: str) -> CommandFunction:
                 )
             patch = {"metadata": {member: entries}}
             await command.client.patch(meant.resource_kind.name, meant.key, patch, patch_type=PatchType.MERGE)
-        return [f"{meant} {told}" for meant in found]
+        return [f"{meant} {past_participle}" for meant in found]
 
     return change
 
@@ -259,7 +259,7 @@ async def _run_taint(command: KubectlCommand) -> list[str]:
     return lines
 
 
-def _make_cordon_command(unschedulable: bool, told: str) -> CommandFunction:
+def _make_cordon_command(unschedulable: bool, past_participle: str) -> CommandFunction:
     """Return the command that sets `unschedulable` of nodes."""
 
     async def change(command: KubectlCommand) -> list[str]:
@@ -269,7 +269,7 @@ def _make_cordon_command(unschedulable: bool, told: str) -> CommandFunction:
         patch = {"spec": {"unschedulable": True if unschedulable else None}}
         for meant in found:
             await command.client.patch(meant.resource_kind.name, meant.key, patch, patch_type=PatchType.MERGE)
-        return [f"{meant} {told}" for meant in found]
+        return [f"{meant} {past_participle}" for meant in found]
 
     return change
 
