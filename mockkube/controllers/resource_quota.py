@@ -96,9 +96,8 @@ class ResourceQuotaController(Controller):
         if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
             return False
         # A scope of the quota depends on it: a pod with a deadline moves from NotTerminating to Terminating.
-        if kind.plural == "pods" and quota_usage.has_terminating_scope(change.object) != quota_usage.has_terminating_scope(
-            change.old
-        ):
+        has_scope = quota_usage.has_terminating_scope
+        if kind.plural == "pods" and has_scope(change.object) != has_scope(change.old):
             return True
         return self._compute_usage(kind, change.object) != self._compute_usage(kind, change.old)
 

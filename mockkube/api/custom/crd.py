@@ -14,7 +14,7 @@ import orjson
 from mockkube.api.catalogue import SCALE, STATUS, KindInfo, Subresource
 from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.structural import Structural, parse_structural
-from mockkube.api.custom.validation_schema import ValidationSchema, ValidationSchemaReader
+from mockkube.api.custom.validation_schema import ValidationSchema, ValidationSchemaParser
 from mockkube.api.custom.version_order import rank_version, sort_by_preference
 from mockkube.api.json_objects import ReadOnlyObject
 
@@ -42,13 +42,13 @@ TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch"
 class CrdVersion:
     """One version of a CRD."""
 
-    def __init__(self, group: str, raw: ReadOnlyObject, reader: ValidationSchemaReader) -> None:
+    def __init__(self, group: str, raw: ReadOnlyObject, parser: ValidationSchemaParser) -> None:
         self.raw = raw
         self.name: str = raw["name"]
         self.api_version = f"{group}/{self.name}"
         self.is_served = bool(raw.get("served"))
         self.is_storage = bool(raw.get("storage"))
-        self._reader = reader
+        self._parser = parser
 
     @cached_property
     def schema(self) -> ReadOnlyObject:
@@ -71,7 +71,7 @@ class CrdVersion:
     @cached_property
     def validation_schema(self) -> ValidationSchema:
         """Schema for validation."""
-        return self._reader.read(self.schema)
+        return self._parser.parse(self.schema)
 
     @property
     def status_validation_schema(self) -> ValidationSchema | None:
@@ -118,7 +118,7 @@ def _prune_defaults(schema: Structural) -> None:
 class Crd:
     """CRD whose names have been accepted."""
 
-    def __init__(self, obj: ReadOnlyObject, reader: ValidationSchemaReader) -> None:
+    def __init__(self, obj: ReadOnlyObject, parser: ValidationSchemaParser) -> None:
         spec, status = obj["spec"], obj.get("status") or {}
         self.name: str = obj["metadata"]["name"]
         self.names: Mapping[str, Any] = status.get("acceptedNames") or {}
@@ -129,7 +129,7 @@ class Crd:
         self.conversion: ReadOnlyObject = spec.get("conversion") or {}
         # Whether a webhook converts between the versions, instead of only changing the apiVersion.
         self.uses_conversion_webhook: bool = self.conversion.get("strategy") == "Webhook"
-        self.versions = {raw["name"]: CrdVersion(self.group, raw, reader) for raw in spec["versions"]}
+        self.versions = {raw["name"]: CrdVersion(self.group, raw, parser) for raw in spec["versions"]}
         written = orjson.dumps([spec, dict(self.names)], option=orjson.OPT_SORT_KEYS)
         # Identifies what the CRD declares: objects stored under another digest are decoded again.
         self.digest = sha256(written).hexdigest()[:16]

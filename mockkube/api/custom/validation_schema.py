@@ -44,13 +44,13 @@ class ValidationSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationSchemaReader:
-    """Reader of schemas, with the formats of one version and a pattern matcher."""
+class ValidationSchemaParser:
+    """Parser of schemas, with the formats of one version and a pattern matcher."""
 
     version: Version
     matches_pattern: PatternMatcher
 
-    def read(self, raw: ReadOnlyObject | None) -> ValidationSchema:
+    def parse(self, raw: ReadOnlyObject | None) -> ValidationSchema:
         """Return the validation schema of an OpenAPI schema."""
         raw = raw or {}
         kind = raw.get("type", "")
@@ -66,15 +66,15 @@ class ValidationSchemaReader:
             enum=list(raw.get("enum") or ()),
             enum_strings=frozenset(one for one in raw.get("enum") or () if isinstance(one, str)),
             required=tuple(raw.get("required") or ()),
-            properties={name: self.read(each) for name, each in (raw.get("properties") or {}).items()},
-            additional=self.read(additional) if isinstance(additional, Mapping) else None,
+            properties={name: self.parse(each) for name, each in (raw.get("properties") or {}).items()},
+            additional=self.parse(additional) if isinstance(additional, Mapping) else None,
             forbids_additional=additional is False,
-            items=self.read(raw["items"]) if isinstance(raw.get("items"), Mapping) else None,
+            items=self.parse(raw["items"]) if isinstance(raw.get("items"), Mapping) else None,
             all_of=self._read_all(raw.get("allOf")),
             any_of=self._read_all(raw.get("anyOf")),
             one_of=self._read_all(raw.get("oneOf")),
-            not_schema=self.read(raw["not"]) if raw.get("not") is not None else None,
+            not_schema=self.parse(raw["not"]) if raw.get("not") is not None else None,
         )
 
     def _read_all(self, schemas: Sequence[ReadOnlyObject] | None) -> tuple[ValidationSchema, ...]:
-        return tuple(self.read(one) for one in schemas or ())
+        return tuple(self.parse(one) for one in schemas or ())

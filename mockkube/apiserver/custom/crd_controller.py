@@ -22,7 +22,7 @@ from mockkube.api.custom.crd_conditions import (
     with_condition,
     without_finalizer,
 )
-from mockkube.api.custom.validation_schema import ValidationSchemaReader
+from mockkube.api.custom.validation_schema import ValidationSchemaParser
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
@@ -57,7 +57,7 @@ class CrdController:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._reader = ValidationSchemaReader(registry.dependencies.capabilities.version, matches_pattern)
+        self._parser = ValidationSchemaParser(registry.dependencies.capabilities.version, matches_pattern)
         # Resource in the storage version, by the name of its CRD.
         self._served: dict[str, CustomResource] = {}
         # Listeners for the deletion of the last objects of CRDs that are being deleted.
@@ -166,7 +166,7 @@ class CrdController:
         """Serve an established CRD, unless this state of it is served already."""
         if not is_condition_true(obj, ESTABLISHED):
             return
-        definition = Crd(obj, self._reader)
+        definition = Crd(obj, self._parser)
         if not (definition.plural and definition.kind):
             return  # a client has emptied the accepted names in the status; they are about to be settled again
         size = len(encoding.dumps(obj))
@@ -232,7 +232,7 @@ class CrdController:
         obj = change.object.load()
         # A large schema takes long to compile, so it is left to the queue, which compiles off the event loop.
         if name in self._served and is_condition_true(obj, ESTABLISHED) and len(change.object.tail) < HEAVY_BYTES_MIN:
-            definition = Crd(obj, self._reader)
+            definition = Crd(obj, self._parser)
             if resources := self._build_resources(definition, obj):
                 self._install(definition, resources)
         self._queue.add(name)

@@ -13,7 +13,7 @@ from mockkube.api.custom.metadata import validate_embedded
 from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation import validate
-from mockkube.api.custom.validation_schema import ValidationSchemaReader
+from mockkube.api.custom.validation_schema import ValidationSchemaParser
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, map_entry_path, with_sorted_keys
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.strategy import StrategyContext
@@ -36,7 +36,7 @@ def validate_crd_schema(
 ) -> list[FieldError]:
     """Validate the rules and defaults of a schema that is otherwise well-formed."""
     structural = parse_structural(schema)
-    defaults = list(_validate_defaults(structural, at, ValidationSchemaReader(context.caps.version, matches_pattern)))
+    defaults = list(_validate_defaults(structural, at, ValidationSchemaParser(context.caps.version, matches_pattern)))
     # Rules are only validated if all defaults are valid, as upstream.
     if defaults:
         return defaults
@@ -47,23 +47,23 @@ def validate_crd_schema(
     return errors + costs.validate(at)
 
 
-def _validate_defaults(schema: Structural, at: str, reader: ValidationSchemaReader) -> Iterator[FieldError]:
+def _validate_defaults(schema: Structural, at: str, parser: ValidationSchemaParser) -> Iterator[FieldError]:
     if schema.default is not None:
-        yield from _validate_default(schema, f"{at}.default", reader)
+        yield from _validate_default(schema, f"{at}.default", parser)
     if schema.items is not None:
-        yield from _validate_defaults(schema.items, f"{at}.items", reader)
+        yield from _validate_defaults(schema.items, f"{at}.items", parser)
     for name, each in schema.properties.items():
-        yield from _validate_defaults(each, map_entry_path(f"{at}.properties", name), reader)
+        yield from _validate_defaults(each, map_entry_path(f"{at}.properties", name), parser)
 
 
-def _validate_default(schema: Structural, at: str, reader: ValidationSchemaReader) -> Iterator[FieldError]:
+def _validate_default(schema: Structural, at: str, parser: ValidationSchemaParser) -> Iterator[FieldError]:
     value = schema.default
     if not equal_json(prune_value(value, schema), value):
         yield invalid(at, with_sorted_keys(value), "must not have unknown fields")
     if errors := list(validate_embedded(value, schema, at)):
         yield from errors
         return
-    if errors := validate(value, reader.read(schema.raw), root=at):
+    if errors := validate(value, parser.parse(schema.raw), root=at):
         yield from errors
         return
     yield from validate_lists(value, schema, at)

@@ -6,24 +6,17 @@ server does it, whatever controllers run.
 
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, Conflict, Forbidden, NotFound
+from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, Conflict, Forbidden, NotFound
 from mockkube.api.json_objects import Object
+from mockkube.api.kinds.core.namespace_defaults import ROOT_CA, SERVICE_ACCOUNT, has_certificate, with_certificate
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeListener, ChangeType, Collection
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeListener, ChangeType, Collection
 
-DEFAULT_ACCOUNT: Final = "default"
-ROOT_CA: Final = "kube-root-ca.crt"
-_DESCRIPTION_ANNOTATION: Final = "kubernetes.io/description"
-_DESCRIPTION_TEXT: Final = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
-    "clusters."
-)
 _OPTIONS: Final = WriteOptions(field_manager="kube-controller-manager")
 _CONTROLLER_GROUPS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", ALL_AUTHENTICATED)
 
@@ -52,9 +45,9 @@ class NamespaceDefaults:
         cached = self._storage_resource("namespaces").get_cached("", namespace)
         if cached is None or cached.fields.get("status.phase") != "Active":
             return
-        if self._storage_resource("serviceaccounts").get_cached(namespace, DEFAULT_ACCOUNT) is None:
+        if self._storage_resource("serviceaccounts").get_cached(namespace, SERVICE_ACCOUNT) is None:
             await self._create(
-                "serviceaccounts", _ACCOUNT_CONTROLLER, namespace, {"metadata": {"name": DEFAULT_ACCOUNT}}
+                "serviceaccounts", _ACCOUNT_CONTROLLER, namespace, {"metadata": {"name": SERVICE_ACCOUNT}}
             )
         await self._publish_root_ca(namespace)
 
@@ -90,7 +83,7 @@ class NamespaceDefaults:
 
     def _on_account_change(self, change: CacheChange) -> None:
         # Only deletions matter: the contents of a service account belong to its users.
-        if change.type is ChangeType.DELETED and change.object.name == DEFAULT_ACCOUNT:
+        if change.type is ChangeType.DELETED and change.object.name == SERVICE_ACCOUNT:
             self._queue.add(change.object.namespace)
 
     def _on_config_map_change(self, change: CacheChange) -> None:
@@ -104,37 +97,32 @@ class NamespaceDefaults:
 
     async def _publish_root_ca(self, namespace: str) -> None:
         cached = self._storage_resource("configmaps").get_cached(namespace, ROOT_CA)
-        data = {"ca.crt": self._authority}
         if cached is None:
-            metadata = {"name": ROOT_CA, "annotations": {_DESCRIPTION_ANNOTATION: _DESCRIPTION_TEXT}}
-            await self._create("configmaps", _PUBLISHER, namespace, {"metadata": metadata, "data": data})
-        elif _is_outdated(cached, data):
-            await self._update_root_ca(namespace, data)
+            config_map = with_certificate({"metadata": {"name": ROOT_CA}}, self._authority)
+            await self._create("configmaps", _PUBLISHER, namespace, config_map)
+        elif not has_certificate(cached.load(), self._authority):
+            await self._update_root_ca(namespace)
 
     async def _create(self, plural: str, user: User, namespace: str, obj: Object) -> None:
         resource = self._storage_resource(plural)
         scope = RequestScope(user, namespace, user_agent="kube-controller-manager")
         try:
             await creation.create(resource, scope, resource.decode(obj, scope, "Ignore"), _OPTIONS)
-        except (AlreadyExists, NotFound, Forbidden):
-            # It was created meanwhile, or the namespace is being deleted, or a quota forbids it. differs: upstream
-            # retries on exceeded quota; here only the next change of the namespace does.
-            return
+        except (AlreadyExists, NotFound):
+            return  # it was created meanwhile, or the namespace is gone
+        except Forbidden as error:
+            # What a quota forbids is tried again, as upstream.
+            if not error.has_cause(NAMESPACE_TERMINATING):
+                raise
 
-    async def _update_root_ca(self, namespace: str, data: Object) -> None:
+    async def _update_root_ca(self, namespace: str) -> None:
         scope = RequestScope(_PUBLISHER, namespace, ROOT_CA, user_agent="kube-controller-manager")
 
         def correct(current: Object) -> Object:
-            annotations = {**current["metadata"].get("annotations", {}), _DESCRIPTION_ANNOTATION: _DESCRIPTION_TEXT}
-            return {**current, "metadata": {**current["metadata"], "annotations": annotations}, "data": data}
+            return with_certificate(current, self._authority)
 
         try:
             await updating.update(self._storage_resource("configmaps"), scope, correct, _OPTIONS)
         except (NotFound, Conflict):
             return  # another writer changed it; its event queues the namespace again
 
-
-def _is_outdated(cached: CachedObject, data: Object) -> bool:
-    obj = cached.load()
-    described = (obj["metadata"].get("annotations") or {}).get(_DESCRIPTION_ANNOTATION)
-    return obj.get("data", {}) != data or not described

@@ -8,23 +8,19 @@ upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootca
 from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.kinds.core.namespace_defaults import (
+    ROOT_CA,
+    SERVICE_ACCOUNT,
+    has_certificate,
+    with_certificate,
+)
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Key, Selection, WatchEventType
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
-ACCOUNT: Final = "default"
-ROOT_CA: Final = "kube-root-ca.crt"
 # ConfigMap in which API servers publish the CA of their clients; in a mock the same CA signs the server's certificate.
 _AUTHENTICATION_CONFIG_MAP: Final = Key("kube-system", "extension-apiserver-authentication")
-_DESCRIPTION: Final = "kubernetes.io/description"
-_TEXT: Final = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
-    "clusters."
-)
-
 
 class ServiceAccountsController(Controller):
     """Controller of the service account `default`; keys are namespaces."""
@@ -51,10 +47,10 @@ class ServiceAccountsController(Controller):
         namespace = self.namespaces.get(key)
         if namespace is None or namespace.get("status", {}).get("phase") != "Active":
             return DONE
-        if self.accounts.get(Key(key.name, ACCOUNT)) is not None:
+        if self.accounts.get(Key(key.name, SERVICE_ACCOUNT)) is not None:
             return DONE
         try:
-            await self.client.create("ServiceAccount", {"metadata": {"name": ACCOUNT, "namespace": key.name}})
+            await self.client.create("ServiceAccount", {"metadata": {"name": SERVICE_ACCOUNT, "namespace": key.name}})
         except AlreadyExists:
             return DONE
         except ApiError as error:
@@ -89,14 +85,11 @@ class RootCACertPublisher(Controller):
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Create the ConfigMap of a namespace, or restore its content."""
         config_map = self.config_maps.get(Key(key.name, ROOT_CA))
-        data = {"ca.crt": await self._read_certificate()}
+        certificate = await self._read_certificate()
         if config_map is None:
-            await self._create_config_map(key.name, data)
-        elif config_map.get("data", {}) != data or not _has_description(config_map):
-            metadata = config_map["metadata"]
-            annotations = {**metadata.get("annotations", {}), _DESCRIPTION: _TEXT}
-            changed: Object = {**config_map, "metadata": {**metadata, "annotations": annotations}, "data": data}
-            await self.client.update("ConfigMap", changed)
+            await self._create_config_map(key.name, certificate)
+        elif not has_certificate(config_map, certificate):
+            await self.client.update("ConfigMap", with_certificate(config_map, certificate))
         return DONE
 
     async def _read_certificate(self) -> str:
@@ -107,16 +100,13 @@ class RootCACertPublisher(Controller):
         text: str = clients.get("data", {}).get("client-ca-file", "")
         return text
 
-    async def _create_config_map(self, namespace: str, data: Object) -> None:
-        metadata = {"name": ROOT_CA, "namespace": namespace, "annotations": {_DESCRIPTION: _TEXT}}
+    async def _create_config_map(self, namespace: str, certificate: str) -> None:
+        metadata = {"name": ROOT_CA, "namespace": namespace}
         try:
-            await self.client.create("ConfigMap", {"metadata": metadata, "data": data})
+            await self.client.create("ConfigMap", with_certificate({"metadata": metadata}, certificate))
         except (NotFound, AlreadyExists):
             return  # the namespace is gone, or the API server created it first
         except ApiError as error:
             if not is_namespace_terminating(error):
                 raise
 
-
-def _has_description(config_map: ReadOnlyObject) -> bool:
-    return bool(config_map["metadata"].get("annotations", {}).get(_DESCRIPTION))

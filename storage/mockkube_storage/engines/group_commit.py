@@ -3,7 +3,7 @@
 One task is the only writer of this process, so nothing here is ever rolled back because of a conflict.
 """
 
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from asyncio import Future, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,7 +39,7 @@ class GroupCommitWriter:
         self._commit = commit
         self._writes: deque[tuple[Write, Future[Entry]]] = deque()
         self._jobs: deque[tuple[Job, Future[int]]] = deque()
-        self._wake = Flag()
+        self._wake = AsyncEvent()
         self._stopped = False
 
     async def write(self, write: Write) -> Entry:

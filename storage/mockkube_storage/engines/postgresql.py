@@ -7,7 +7,7 @@ One store per database: the lock and the channel have fixed names.
 """
 
 import logging
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from asyncio import Lock
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -56,7 +56,7 @@ class PostgresqlStore(SqlStore):
         self._listener: AsyncConnection | None = None
         self._listener_driver: Any = None  # asyncpg's own connection, of the listener
         self._backend_pid = ""  # by which we know our own notifications
-        self._commit_announced = Flag()
+        self._commit_announced = AsyncEvent()
         self._stopping = False
 
     async def start(self) -> None:

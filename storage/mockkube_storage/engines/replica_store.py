@@ -7,7 +7,7 @@ of the past are asked of the server. When the connection breaks, another one is 
 import asyncio
 import logging
 from abc import abstractmethod
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final, Protocol
@@ -33,8 +33,8 @@ _log = logging.getLogger(__name__)
 class ReplicaConnection(Protocol):
     """Connection that keeps a replica up to date."""
 
-    closed: Flag
-    lost: Flag  # also the transport has ended
+    closed: AsyncEvent
+    lost: AsyncEvent  # also the transport has ended
 
     @property
     def reason(self) -> str:

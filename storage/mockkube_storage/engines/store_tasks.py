@@ -2,7 +2,7 @@
 
 import asyncio
 from asyncio import CancelledError, Future, Task, TaskGroup, get_running_loop
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -14,13 +14,13 @@ class StoreTasks:
 
     def __init__(self, at_end: Callable[[], Awaitable[None]]) -> None:
         self._on_end = at_end  # awaited when all work has ended
-        self._closing = Flag()
+        self._closing = AsyncEvent()
         self._group = TaskGroup()
         self._group_task: Task[None] | None = None
 
     async def open(self) -> None:
         """Begin to accept work."""
-        opened = Flag()
+        opened = AsyncEvent()
         self._group_task = asyncio.create_task(self._run_group(opened))  # noqa: TID251  it runs the group
         try:
             await opened.wait()
@@ -55,7 +55,7 @@ class StoreTasks:
         if cancelled is not None:
             raise cancelled
 
-    async def _run_group(self, opened: Flag) -> None:
+    async def _run_group(self, opened: AsyncEvent) -> None:
         try:
             async with self._group:
                 opened.set()

@@ -7,7 +7,7 @@ revisions are consecutive; that a consistent read has been caught up with shows 
 import asyncio
 import logging
 import ssl
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from asyncio import Future, get_running_loop
 from collections import deque
 from collections.abc import Sequence
@@ -82,8 +82,8 @@ class EtcdConnection:
         self._replica = replica
         self._options = options
         self._keys = options.key_space
-        self.closed: Flag = connection.closed
-        self.lost: Flag = connection.lost
+        self.closed: AsyncEvent = connection.closed
+        self.lost: AsyncEvent = connection.lost
         self._watch_created: Future[None] = get_running_loop().create_future()
         self._fragments: list[WatchEvent] = []
         self._acknowledged: dict[int, Write] = {}  # own writes that have not been published, by revision
@@ -92,7 +92,7 @@ class EtcdConnection:
         self._shared_read: Future[bytes] | None = None
         self._open_writes = 0
         self._cancelled_writes: set[Future[bytes]] = set()  # without a response yet
-        self._writes_done = Flag()
+        self._writes_done = AsyncEvent()
         self._write_slots = asyncio.Semaphore(WRITES_UNDER_WAY_MAX)
         self._sent: deque[tuple[int, Future[bytes]]] = deque()  # requests and the check before each
         self._check_number = 0

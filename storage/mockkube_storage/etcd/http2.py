@@ -2,7 +2,7 @@
 
 import asyncio
 import struct
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -85,8 +85,8 @@ class Http2Connection(asyncio.Protocol):
     """HTTP/2 connection to a server. All that is sent in one turn of the event loop goes out together."""
 
     def __init__(self) -> None:
-        self.closed = Flag()
-        self.lost = Flag()  # also the transport has ended
+        self.closed = AsyncEvent()
+        self.lost = AsyncEvent()  # also the transport has ended
         self.reason = ""
         self.heard = True  # whether anything has arrived since this was set to False
         self._transport: asyncio.Transport

@@ -1,7 +1,7 @@
 """Client side of a connection to the server of a store."""
 
 import asyncio
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from asyncio import Future, get_running_loop
 from collections import deque
 from dataclasses import dataclass, field
@@ -56,9 +56,9 @@ class ServerConnection(asyncio.Protocol):
         self._silent_checks = 0
         self._check_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
-        self.live = Flag()
-        self.closed = Flag()
-        self.lost = Flag()  # also the transport has ended
+        self.live = AsyncEvent()
+        self.closed = AsyncEvent()
+        self.lost = AsyncEvent()  # also the transport has ended
         self.reason = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

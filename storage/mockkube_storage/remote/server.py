@@ -6,7 +6,7 @@ the outcomes of its own writes stand between the events of others, in the order 
 
 import asyncio
 import logging
-from asyncio import Event as Flag
+from asyncio import Event as AsyncEvent
 from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -79,12 +79,12 @@ class StoreServer:
         self.version = version
         self.limits = limits
         self._waiting: deque[tuple[ClientConnection, Write]] = deque()
-        self._wake = Flag()
+        self._wake = AsyncEvent()
         self._servers: list[asyncio.Server] = []
         self._connections: dict[ClientConnection | HttpConnection, None] = {}
         # Clients that receive commits, in the order in which they came.
         self._live: dict[ClientConnection, None] = {}
-        self._no_connections = Flag()
+        self._no_connections = AsyncEvent()
         self._no_connections.set()
         self.sole_client = SoleClient(limits.sole_seconds)
 

@@ -7,16 +7,16 @@ import pytest
 from mockkube.api.custom.correlation import CorrelatedObject
 from mockkube.api.custom.structural import parse_structural
 from mockkube.api.custom.validation import validate
-from mockkube.api.custom.validation_schema import ValidationSchemaReader
+from mockkube.api.custom.validation_schema import ValidationSchemaParser
 from mockkube.features.versions import Version
 
-READER = ValidationSchemaReader(Version(1, 36), lambda pattern, text: text.startswith(pattern.lstrip("^")))
+PARSER = ValidationSchemaParser(Version(1, 36), lambda pattern, text: text.startswith(pattern.lstrip("^")))
 
 
 def complaints(schema: dict[str, Any], value: Any, old: Any = None) -> list[str]:
     whole = {"type": "object", "properties": {"x": schema}}
     correlated = None if old is None else CorrelatedObject({"x": value}, {"x": old}, parse_structural(whole))
-    return [str(error) for error in validate({"x": value}, READER.read(whole), correlated)]
+    return [str(error) for error in validate({"x": value}, PARSER.parse(whole), correlated)]
 
 
 @pytest.mark.parametrize(
