@@ -59,6 +59,8 @@ class KindInfo:
     stored_as: tuple[str, str] | None = None
     # Path to the pod spec of an object; empty for kinds without pods.
     pod_spec: tuple[str, ...] = ()
+    # Gate without which the kind is not served in any version; empty for most.
+    gate: str = ""
 
     @property
     def list_kind(self) -> str:

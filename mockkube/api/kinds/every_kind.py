@@ -146,8 +146,22 @@ KINDS: Final = (
     storage_version.KIND,
     storage_version_migration.KIND,
     pod_group.COMPOSITE_POD_GROUP_KIND,
-    Kind("lifecycle.k8s.io", "EvictionRequest", "evictionrequests", versions=("v1alpha1",), subresources=(STATUS,)),
-    Kind("lifecycle.k8s.io", "Eviction", "evictions", versions=("v1alpha1",), subresources=(STATUS,)),
+    Kind(
+        "lifecycle.k8s.io",
+        "EvictionRequest",
+        "evictionrequests",
+        versions=("v1alpha1",),
+        subresources=(STATUS,),
+        gate="EvictionRequestAPI",
+    ),
+    Kind(
+        "lifecycle.k8s.io",
+        "Eviction",
+        "evictions",
+        versions=("v1alpha1",),
+        subresources=(STATUS,),
+        gate="EvictionRequestAPI",
+    ),
 )
 
 

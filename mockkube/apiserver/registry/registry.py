@@ -167,8 +167,12 @@ class Registry:
                 # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection
             # Versions that are not served are still those in which objects are stored.
-            if self._runtime_config.serves(kind.group, version, kind.plural):
+            if self._serves(kind, version):
                 self.resources[kind.group, version, kind.plural] = resource
+
+    def _serves(self, kind: KindInfo, version: str) -> bool:
+        is_enabled = not kind.gate or self.dependencies.capabilities.enabled(kind.gate)
+        return is_enabled and self._runtime_config.serves(kind.group, version, kind.plural)
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """Return the served resource, if there is one."""
@@ -209,7 +213,7 @@ class Registry:
                 if (kind.group, version, kind.plural) in self.resources
                 or (
                     "get" not in kind.verbs
-                    and self._runtime_config.serves(kind.group, version, kind.plural)
+                    and self._serves(kind, version)
                     and self.schema.find_kind_type(kind.group, version, kind.kind)
                 )
             )

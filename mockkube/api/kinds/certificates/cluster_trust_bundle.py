@@ -142,6 +142,7 @@ KIND: Final = Kind(
     "clustertrustbundles",
     namespaced=False,
     versions=("v1", "v1beta1", "v1alpha1"),
+    gate="ClusterTrustBundle",
     strategy=lambda _: ClusterTrustBundleStrategy(),
     printer=CLUSTER_TRUST_BUNDLE,
 )

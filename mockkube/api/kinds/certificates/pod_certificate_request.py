@@ -52,6 +52,7 @@ KIND: Final = Kind(
     "PodCertificateRequest",
     "podcertificaterequests",
     versions=("v1", "v1beta1", "v1alpha1"),
+    gate="PodCertificateRequest",
     subresources=(STATUS,),
     defaults=dict.fromkeys(("v1", "v1beta1", "v1alpha1"), default_pod_certificate_request),
     printer=POD_CERTIFICATE_REQUEST,

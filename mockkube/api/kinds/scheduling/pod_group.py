@@ -163,6 +163,7 @@ POD_GROUP_KIND: Final = Kind(
     "PodGroup",
     "podgroups",
     versions=("v1beta1", "v1alpha3", "v1alpha2"),
+    gate="GenericWorkload",
     subresources=(STATUS,),
     strategy=lambda _: PodGroupStrategy(),
     defaults={"v1beta1": default_pod_group, "v1alpha3": default_pod_group, "v1alpha2": default_pod_group_v1alpha2},
@@ -173,6 +174,7 @@ COMPOSITE_POD_GROUP_KIND: Final = Kind(
     "CompositePodGroup",
     "compositepodgroups",
     versions=("v1alpha3",),
+    gate="CompositePodGroup",
     subresources=(STATUS,),
     defaults={"v1alpha3": default_pod_group},
 )

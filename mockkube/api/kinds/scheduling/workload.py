@@ -90,6 +90,7 @@ KIND: Final = Kind(
     "Workload",
     "workloads",
     versions=("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"),
+    gate="GenericWorkload",
     strategy=lambda _: WorkloadStrategy(),
     printer=NAME_AND_AGE_PRINTER,
 )

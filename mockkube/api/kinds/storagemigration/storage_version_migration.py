@@ -38,6 +38,7 @@ KIND: Final = Kind(
     "storageversionmigrations",
     namespaced=False,
     versions=("v1", "v1beta1", "v1alpha1"),
+    gate="StorageVersionMigrator",
     subresources=(STATUS,),
     printer=STORAGE_VERSION_MIGRATION,
 )
