@@ -54,6 +54,11 @@ def test_a_file_brings_its_proposal(write):
     assert (proposal.gate, proposal.origin) == ("Own", str(path))
 
 
+def test_a_file_may_import_names_of_the_past(write):
+    imports = "from mockkube.api.types import ReadOnlyObject\nfrom mockkube.features.stages import Stage\n"
+    assert loading.load_file(write(imports + GOOD))
+
+
 def test_a_file_may_bring_several(write):
     assert [one.gate for one in loading.load_file(write(HEAD + "PROPOSALS = [proposal('A'), proposal('B')]\n"))] == [
         "A",
