@@ -8,7 +8,6 @@ from typing import Final
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, Conflict, Forbidden, NotFound
 from mockkube.api.json_objects import Object
-from mockkube.api.kinds.core.namespace_defaults import ROOT_CA, SERVICE_ACCOUNT, has_certificate, with_certificate
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, updating
@@ -16,6 +15,7 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeListener, ChangeType, Collection
+from mockkube.matching.namespace_defaults import ROOT_CA, SERVICE_ACCOUNT, has_certificate, with_certificate
 
 _OPTIONS: Final = WriteOptions(field_manager="kube-controller-manager")
 _CONTROLLER_GROUPS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", ALL_AUTHENTICATED)
@@ -125,4 +125,3 @@ class NamespaceDefaults:
             await updating.update(self._storage_resource("configmaps"), scope, correct, _OPTIONS)
         except (NotFound, Conflict):
             return  # another writer changed it; its event queues the namespace again
-

@@ -8,19 +8,20 @@ upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootca
 from typing import ClassVar, Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.kinds.core.namespace_defaults import (
+from mockkube.client.informer import ObjectChange
+from mockkube.client.protocol import Key, Selection, WatchEventType
+from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.matching.namespace_defaults import (
     ROOT_CA,
     SERVICE_ACCOUNT,
     has_certificate,
     with_certificate,
 )
-from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Key, Selection, WatchEventType
-from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
-from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
 # ConfigMap in which API servers publish the CA of their clients; in a mock the same CA signs the server's certificate.
 _AUTHENTICATION_CONFIG_MAP: Final = Key("kube-system", "extension-apiserver-authentication")
+
 
 class ServiceAccountsController(Controller):
     """Controller of the service account `default`; keys are namespaces."""
@@ -109,4 +110,3 @@ class RootCACertPublisher(Controller):
         except ApiError as error:
             if not is_namespace_terminating(error):
                 raise
-
