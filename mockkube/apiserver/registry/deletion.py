@@ -303,7 +303,7 @@ async def after_delete(storage_resource: Resource, cached: CachedObject) -> None
 
 def success_status(resource: Resource, cached: CachedObject) -> Object:
     """Return the Status of a finished deletion."""
-    uid = cached.load()["metadata"]["uid"]
+    uid = cached.load()["metadata"].get("uid", "")  # damaged objects have none
     return {
         "kind": "Status",
         "apiVersion": "v1",

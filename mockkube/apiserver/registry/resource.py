@@ -37,9 +37,11 @@ from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry import webhook_calls as webhook_calls
 from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.authorizer import Decision
+from mockkube.apiserver.registry.etcd_layout import DIRECTORIES
 from mockkube.apiserver.registry.scale_mapper import ScaleMapper
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
+from mockkube.apiserver.registry.upstream_values import decode_upstream_value, is_upstream_value
 from mockkube.apiserver.registry.watch_cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
@@ -58,12 +60,6 @@ PATCH_TYPES: Final = (
     "application/strategic-merge-patch+json",
 )
 _DENIED: Final = Decision(allowed=False)
-_ETCD_DIRECTORIES: Final = {
-    "services": "services/specs",
-    "endpoints": "services/endpoints",
-    "nodes": "minions",
-    "ingresses": "ingress",
-}
 
 
 @dataclass(slots=True)
@@ -209,7 +205,7 @@ class Resource:
 
     def etcd_key(self, namespace: str, name: str) -> str:
         """Return the key that upstream's API server names in error messages."""
-        folder = f"/registry/{_ETCD_DIRECTORIES.get(self.plural, self.plural)}"
+        folder = f"/registry/{DIRECTORIES.get(self.plural, self.plural)}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
     def strategy_context(self, subresource: str = "", *, user: User | None = None) -> StrategyContext:
@@ -244,7 +240,10 @@ class Resource:
 
     def decode_entry(self, entry: Entry) -> CachedObject:  # hot: every write, and every object at the start
         """Return a stored entry as a cached object; what another binary version wrote is decoded by this schema."""
-        tag, body = encoding.decode_stored(entry.value, entry.revision)
+        value = entry.value
+        if is_upstream_value(value):
+            value = self._translate_upstream_value(value)
+        tag, body = encoding.decode_stored(value, entry.revision)
         # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
         if tag == self.tag and body.startswith(self.head):
             return self._to_cached_object(entry.key, entry.revision, body)
@@ -253,6 +252,14 @@ class Resource:
         except Exception:  # another program wrote it; it is served so that it can be deleted
             return self._to_cached_object(entry.key, entry.revision, self._salvage(entry, body))
         return self._to_cached_object(entry.key, entry.revision, revised, foreign=revised != body)
+
+    def _translate_upstream_value(self, value: bytes) -> bytes:
+        """Return what the real API server has stored as a value without a tag; empty if it cannot be decoded."""
+        try:
+            obj = decode_upstream_value(value, self.dependencies.protobuf, self.api_version)
+        except Exception:  # anything may be stored; it is served so that it can be deleted
+            return b""
+        return b"\n" + encoding.dumps(obj)
 
     def _salvage(self, entry: Entry, body: bytes) -> bytes:
         """Return JSON of an object of this kind for an unreadable entry: at least its name."""

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote
 from mockkube_storage.engines.replica_store import ReplicaStore, parse_addresses
 from mockkube_storage.errors import Unavailable, UnknownEngine
 from mockkube_storage.etcd.connection import EtcdConnection, EtcdOptions, EtcdReplica, connect
-from mockkube_storage.etcd.key_space import KeySpace
+from mockkube_storage.etcd.key_space import KeyMapping, KeySpace
 from mockkube_storage.model import Entry, Event, Page
 from mockkube_storage.writes import Write
 
@@ -65,8 +65,10 @@ class EtcdUrl:
 class EtcdStore(ReplicaStore):
     """Store in an etcd cluster, which other processes may use at the same time."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, mapping: KeyMapping | None = None) -> None:
+        """Name the keys in etcd as the mapping does."""
         self._url = EtcdUrl.parse(url)
+        self._mapping = mapping
         self._addresses = list(self._url.addresses)
         self._is_down = False  # whether no member has answered since the connection broke
         self._failover_waiters: list[Future[None]] = []
@@ -166,7 +168,9 @@ class EtcdStore(ReplicaStore):
             tls = self._url.make_tls_context()
         except OSError as error:  # an ssl.SSLError is one
             raise Unavailable(self._where, f"its certificates cannot be read: {error.strerror or error}") from error
-        options = EtcdOptions(KeySpace(self._url.options.get("prefix", "")), self._url.user, self._url.password, tls)
+        options = EtcdOptions(
+            KeySpace(self._url.options.get("prefix", ""), self._mapping), self._url.user, self._url.password, tls
+        )
         causes = []
         for _ in range(len(self._addresses)):
             host, port = self._addresses[0]

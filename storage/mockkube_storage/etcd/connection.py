@@ -21,7 +21,7 @@ from mockkube_storage.etcd import grpc, messages
 from mockkube_storage.etcd.grpc import GrpcConnection, GrpcError
 from mockkube_storage.etcd.history import HistoryRead
 from mockkube_storage.etcd.key_space import KeySpace
-from mockkube_storage.etcd.messages import TxnResponse, WatchEvent
+from mockkube_storage.etcd.messages import RangeResponse, TxnResponse, WatchEvent
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
 from mockkube_storage.replica import Replica
 from mockkube_storage.writes import PendingCommit, Write
@@ -164,8 +164,14 @@ class EtcdConnection:
 
     async def list(self, prefix: str, *, start: str, limit: int, revision: int) -> Page:
         """Return the entries of a prefix at a revision, or as many of them as one response holds."""
-        first, end = self._keys.encode_range(prefix, start)
-        return await self._read_range(first, end, min(limit or PAGE_ENTRIES_MAX, PAGE_ENTRIES_MAX), revision)
+        found = self._keys.encode_range(prefix, start)
+        if found is not None:
+            return await self._read_range(*found, min(limit or PAGE_ENTRIES_MAX, PAGE_ENTRIES_MAX), revision)
+        page = await self._read_all(revision)
+        entries = [entry for entry in page.entries if entry.key.startswith(prefix) and entry.key >= start]
+        entries.sort(key=lambda entry: entry.key)
+        count = min(limit or len(entries), len(entries))
+        return Page(tuple(entries[:count]), revision, len(entries) - count)
 
     async def read_history(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
         """Return the next events after a revision, and the revision up to which they are complete."""
@@ -174,10 +180,13 @@ class EtcdConnection:
             raise Compacted(after, self._replica.compacted)
         if after >= up_to:
             return (), up_to
-        self._check_open()
-        read = HistoryRead(self._keys, prefix, after, up_to)
         # From `after` on, and not from the revision after it: so etcd refuses exactly what is before its compaction.
-        request = messages.encode_watch(max(after, REVISION_FIRST), with_previous=True)
+        return await self._read_history(HistoryRead(self._keys, prefix, after, up_to), max(after, REVISION_FIRST))
+
+    async def _read_history(self, read: HistoryRead, first: int) -> tuple[tuple[Event, ...], int]:
+        """Return what a watch from a revision on reads. Raises Compacted or Unavailable."""
+        self._check_open()
+        request = messages.encode_watch(first, with_previous=True)
         stream = self._grpc.open_stream(messages.WATCH, request, read.handle_message, read.handle_end)
         try:
             return await read.answer
@@ -238,7 +247,7 @@ class EtcdConnection:
         """Read all entries of the store at one revision."""
         for _ in range(LOAD_ATTEMPTS_MAX):
             try:
-                page = await self._read_all()
+                page = await self._read_all(0)
             except Compacted:
                 continue
             self._replica.load(store_id, page.entries, page.revision)
@@ -247,19 +256,13 @@ class EtcdConnection:
             return
         raise Unavailable(self._replica.where, "it is compacted faster than it can be read")
 
-    async def _read_all(self) -> Page:
-        entries = []
-        first, end = self._keys.encode_range("", "")
-        revision = 0
+    async def _read_all(self, revision: int) -> Page:
+        """Return all entries of the store at a revision, or at the newest one for 0, in the order of etcd's keys."""
+        entries = self._keys.to_entries(())
+        first, end = self._keys.encode_all()
         while True:
             request = messages.encode_range(first, end, limit=PAGE_ENTRIES_MAX, revision=revision)
-            try:
-                data = await self._send(messages.RANGE, request)
-            except GrpcError as error:
-                if error.code == grpc.OUT_OF_RANGE and revision:
-                    raise Compacted(revision, revision + 1) from None
-                raise self._translate(error) from None
-            response = messages.decode_range(data)
+            response = await self._range(request, revision)
             revision = revision or response.header.revision
             entries += self._keys.to_entries(response.entries)
             if response.count <= len(response.entries):
@@ -268,26 +271,27 @@ class EtcdConnection:
 
     async def _read_range(self, first: bytes, end: bytes, limit: int, revision: int) -> Page:
         request = messages.encode_range(first, end, limit=limit, revision=revision)
+        response = await self._range(request, revision)
+        entries = self._keys.to_entries(response.entries)
+        return Page(tuple(entries), revision, response.count - len(response.entries))
+
+    async def _range(self, request: bytes, revision: int) -> RangeResponse:
         try:
-            data = await self._send(messages.RANGE, request)
+            return messages.decode_range(await self._send(messages.RANGE, request))
         except GrpcError as error:
             if error.code != grpc.OUT_OF_RANGE:
                 raise self._translate(error) from None
             if _COMPACTED not in error.message:
                 raise FutureRevision(revision, self._replica.hub.revision) from None
-            await self._find_compacted()
-            raise Compacted(revision, self._replica.compacted) from None
-        response = messages.decode_range(data)
-        entries = self._keys.to_entries(response.entries)
-        return Page(tuple(entries), revision, response.count - len(response.entries))
+        await self._find_compacted(revision)
+        raise Compacted(revision, self._replica.compacted)
 
-    async def _find_compacted(self) -> None:
-        """Find out up to which revision another client has compacted: only a refused watch tells it."""
-        if not self._replica.compacted:
-            try:
-                await self.read_history("", REVISION_FIRST)
-            except Compacted:
-                return
+    async def _find_compacted(self, revision: int) -> None:
+        """Find out up to where etcd has been compacted, which is beyond a revision: only a refused watch tells it."""
+        if self._replica.compacted > revision:
+            return
+        read = HistoryRead(self._keys, "", revision, revision + 1)
+        await self._read_history(read, max(revision, REVISION_FIRST))
 
     async def _write(self, write: Write) -> Entry:
         previous = self._replica.current.get(write.key)

@@ -14,6 +14,7 @@ from typing import TypeVar
 import pytest
 from mockkube_storage import replica
 from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.engines.etcd import EtcdStore
 from mockkube_storage.errors import Compacted, Conflict, Unavailable, UnknownEngine
 from mockkube_storage.etcd import connection, history, messages
 from mockkube_storage.etcd.grpc import GrpcConnection
@@ -96,6 +97,38 @@ async def test_stores_with_different_prefixes_do_not_see_each_other(etcd: Member
         assert not watch.is_ready()
         async with open_store(etcd.url) as both:
             assert [entry.key for entry in (await both.list("")).entries] == ["/a/k", "/b/k"]
+
+
+class _Scattered:
+    """Mapping that puts keys of one letter into a directory, and all others beside it."""
+
+    def encode(self, key: str) -> str:
+        return f"/z{key}" if len(key) == 2 else key
+
+    def encode_prefix(self, prefix: str) -> str | None:
+        return self.encode(prefix) if len(prefix) > 2 else None
+
+    def decode(self, path: str) -> str | None:
+        return None if path.startswith("/not") else path.removeprefix("/z")
+
+
+async def test_keys_that_a_mapping_names_are_listed_in_the_order_of_the_store(etcd: Member) -> None:
+    async with EtcdStore(f"{etcd.url}?prefix=/p", _Scattered()) as store, _Client(etcd) as client:
+        entries = [await store.create(key, key.encode()) for key in ("/a", "/bb/1", "/b", "/bb/2", "/bb0", "/c")]
+        await client.put(b"/p/not/ours", b"")
+        in_order = sorted(entries, key=lambda entry: entry.key)
+        past, _ = store.revision, await store.create("/late", b"")
+        assert (await store.list("/", revision=past)).entries == tuple(in_order)
+        page = await store.list("", start="/b\0", limit=2, revision=past)
+        assert ([entry.key for entry in page.entries], page.remaining) == (["/bb/1", "/bb/2"], 2)
+        page = await store.list("/bb/", limit=1, revision=past)
+        assert ([entry.key for entry in page.entries], page.remaining) == (["/bb/1"], 1)
+        assert await store.get("/b", revision=past) == entries[2]
+        async with open_store(etcd.url) as raw:
+            found = [entry.key for entry in (await raw.list("")).entries]
+        assert found == ["/p/bb/1", "/p/bb/2", "/p/bb0", "/p/late", "/p/not/ours", "/p/z/a", "/p/z/b", "/p/z/c"]
+    async with EtcdStore(f"{etcd.url}?prefix=/p", _Scattered()) as store:
+        assert (await store.list("/", start="/bb0")).entries[:2] == (in_order[-2], in_order[-1])
 
 
 async def test_what_another_program_writes_is_seen_as_it_happened(
