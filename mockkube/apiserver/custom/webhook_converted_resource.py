@@ -12,7 +12,6 @@ import orjson
 from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.custom.codec import CustomResourceCodec
 from mockkube.api.custom.crd import Crd, CrdVersion
-from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object
 from mockkube.apiserver.custom.conversion_webhook import ConversionWebhook
 from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CustomResource
@@ -26,7 +25,7 @@ _CACHED_RECORDS_MAX: Final = 16_384
 _CACHED_OBJECTS_MAX: Final = 256
 
 
-class ConversionNeeded(ApiError):
+class ConversionNeeded(Exception):
     """Signal that an object is needed in another version, and must be converted first."""
 
     def __init__(self, obj: Object, target: str) -> None:

@@ -55,6 +55,19 @@ class Webhook:
         response = {"uid": review["request"]["uid"], "convertedObjects": converted, "result": result, **self.answer}
         return web.json_response({**{key: review[key] for key in ("apiVersion", "kind")}, "response": response})
 
+    async def mutate(self, request: web.Request) -> web.Response:
+        """Set the host of an object in the first version, as an admission webhook."""
+        review = orjson.loads(await request.read())
+        assert review["request"]["object"]["apiVersion"].endswith("/v1")
+        patch = orjson.dumps([{"op": "replace", "path": "/spec/host", "value": "changed:9"}])
+        response = {
+            "uid": review["request"]["uid"],
+            "allowed": True,
+            "patchType": "JSONPatch",
+            "patch": base64.b64encode(patch).decode(),
+        }
+        return web.json_response({**{key: review[key] for key in ("apiVersion", "kind")}, "response": response})
+
     def converted(self, obj: Object, target: str) -> Object:
         """One object."""
         spec = obj["spec"]
@@ -92,6 +105,7 @@ async def webhook(tmp_path: Path) -> AsyncIterator[Webhook]:
     context.load_cert_chain(crt, key)
     application = web.Application()
     application.router.add_post("/convert", served.convert)
+    application.router.add_post("/mutate", served.mutate)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
@@ -140,6 +154,27 @@ async def test_a_version_judges_what_is_written_in_it_and_another_is_stored(
     merge = "application/merge-patch+json"
     assert (await client.ask("PATCH", things.path("t", "v2"), {"spec": {"port": "3"}}, media=merge)).status == 200
     assert (await client.get(things.path("t")))["spec"] == {"host": "a:3"}
+
+
+async def test_an_admission_webhook_changes_an_object_of_another_version(
+    client: "Client", things: "Things", webhook: Webhook
+) -> None:
+    await define(things, webhook.client)
+    rule = {"apiGroups": [things.group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}
+    hook = {
+        "name": "mutate.example.com",
+        "clientConfig": {**webhook.client, "url": webhook.client["url"].replace("/convert", "/mutate")},
+        "rules": [rule],
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    await client.create(
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+        {"metadata": {"name": things.group}, "webhooks": [hook]},
+    )
+    made = await client.create(things.path(version="v2"), things.thing("t", "v2", title="a", port="2"))
+    assert (made["apiVersion"], made["spec"]) == (f"{things.group}/v2", {"title": "changed", "port": "9"})
 
 
 async def test_all_that_a_list_needs_is_asked_at_once_and_selected_as_it_is_shown(
