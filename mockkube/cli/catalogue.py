@@ -14,7 +14,7 @@ class CommandEntry:
     @property
     def module(self) -> str:
         """Name of the module that holds the command as `command`."""
-        return f"mockkube.cli.{self.name}"
+        return f"mockkube.cli.commands.{self.name}"
 
 
 COMMANDS: Final = (

@@ -9,7 +9,7 @@ from mockkube_storage.engines.catalogue import ENGINES
 
 from mockkube.apiserver.admission.catalogue import PLUGINS
 from mockkube.cli.catalogue import COMMANDS
-from mockkube.cli.up import command as up
+from mockkube.cli.commands.up import command as up
 from mockkube.cluster.configuration.cluster_configuration import SETTINGS
 from mockkube.controllers.catalogue import CONTROLLERS
 from mockkube.controllers.catalogue import ControllerDescriptor as Controller
@@ -84,5 +84,5 @@ def test_decisions_are_numbered_without_a_gap() -> None:
 
 @pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
 def test_a_command_is_called_by_a_test(name: str) -> None:
-    tests = "".join(path.read_text() for path in (ROOT / "tests" / "unit" / "cli").glob("test_*.py"))
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "unit" / "cli").rglob("test_*.py"))
     assert f'"{name}"' in tests

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.cli.examples import FOLDERS
+from mockkube.cli.commands.examples import FOLDERS
 from mockkube.cli.shipped_files import find_shipped, shipped_directory
 
 Mockkube = Callable[..., Any]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mockkube.cli.up import format_path_line
+from mockkube.cli.commands.up import format_path_line
 from mockkube.cluster.state.atomic_files import write_atomically
 from mockkube.cluster.state.state_directory import StateDirectory
 
