@@ -140,7 +140,9 @@ class ControlPlane:
     def make_reconcilers(self, *, restart_components: RestartComponents) -> list[Reconciler]:
         """Return reconcilers of faults and snapshots; `restart_components` stops and starts all components."""
         dependencies = self._dependencies
-        faults = FaultController(self.control_api, self.faults, cut_watches=self.component_controller.cut_watches)
+        faults = FaultController(
+            self.control_api, self.faults, dependencies.clock, cut_watches=self.component_controller.cut_watches
+        )
         snapshots = SnapshotController(
             self.control_api,
             dependencies.store,
@@ -152,15 +154,16 @@ class ControlPlane:
 
     async def run_reconcilers(self, stack: AsyncExitStack) -> None:
         """Reconcile clock, faults and snapshots until the stack is left; call it when the components run."""
-        move = None if self._virtual_executor is None else self._virtual_executor.advance_to
+        advance_to = None if self._virtual_executor is None else self._virtual_executor.advance_to
         clock = ClockController(
-            self.control_api, self._dependencies.clock, self._dependencies.configuration.clock, move
+            self.control_api, self._dependencies.clock, self._dependencies.configuration.clock, advance_to
         )
         group = asyncio.TaskGroup()
         await group.__aenter__()
         stack.push_async_callback(group.__aexit__, None, None, None)
-        for follower in (
+        for reconciler in (
             clock.reconciler,
             *self.make_reconcilers(restart_components=self.component_controller.restart_all),
         ):
-            stack.callback(group.create_task(follower.run()).cancel)
+            stack.enter_context(reconciler.subscribe())
+            stack.callback(group.create_task(reconciler.run()).cancel)

@@ -136,14 +136,14 @@ class SimulatedCluster:
         await register_nodes(server, configuration.nodes, version=version, now=self.clock.now())
         await component_controller.start_components()
         self._reconcilers = control_plane.make_reconcilers(restart_components=component_controller.restart_all_now)
-        for follower in self._reconcilers:
-            stack.enter_context(follower.subscribe())
+        for reconciler in self._reconcilers:
+            stack.enter_context(reconciler.subscribe())
         await self._settle(InOrderChooser())
 
     @property
     def trace(self) -> StepTrace:
         """All steps since the start."""
-        assert self._trace is not None, "a laboratory is looked at while it runs"
+        assert self._trace is not None, "the cluster is started"
         return self._trace
 
     # Time

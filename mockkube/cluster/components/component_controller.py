@@ -6,7 +6,8 @@ It reconciles like any controller: a changed component wakes it, it reads the pr
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.registry.watch_cache import CacheChange
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.api_servers.listeners import MakeListener
 from mockkube.cluster.api_servers.replica import ApiServerReplica
@@ -26,7 +26,7 @@ from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.control.component_status import ComponentState, build_component_status
 from mockkube.cluster.control.control_api import ControlApi
-from mockkube.cluster.control.reconciler import is_status_change
+from mockkube.cluster.control.reconciler import Reconciler
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.execution.executor import Executor
 from mockkube.cluster.faults.faults import Faults
@@ -83,9 +83,11 @@ class ComponentController:
         )
         self._replicas: dict[str, ApiServerReplica] = {}
         self._failures: dict[str, str] = {}
-        self._pending: dict[str, None] = {}
         self._pending_restarts: deque[tuple[Callable[[], Awaitable[None]], asyncio.Future[None]]] = deque()
-        self._wake = asyncio.Event()
+        self._reconciler = Reconciler(
+            control_api.get_collection("components"), api_server_dependencies.clock, self._reconcile_changed
+        )
+        self._subscription = ExitStack()
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
         self._listening = False
@@ -110,14 +112,18 @@ class ComponentController:
             if not is_api_server(name):
                 await self._manager.apply_spec(name, spec)
         await self._report()
-        self._control_api.get_collection("components").listeners[self._handle_change] = None
+        # What exists has just been started.
+        self._subscription.enter_context(self._reconciler.subscribe(existing=False))
 
     def run(self) -> None:
         """Reconcile in a task of its own until stopped."""
         loops = HotLoopReporter(
-            self._api_server_dependencies.clock, self.factory.hot_loop_signal, self._has_hot_loops, self._wake.set
+            self._api_server_dependencies.clock,
+            self.factory.hot_loop_signal,
+            self._has_hot_loops,
+            self._reconciler.enqueue,
         )
-        self._tasks += [self._group.create_task(self._run()), self._group.create_task(loops.run())]
+        self._tasks += [self._group.create_task(one) for one in (self._reconciler.run(), loops.run())]
 
     def stop_accepting(self) -> None:
         """Accept no further connections."""
@@ -128,7 +134,7 @@ class ComponentController:
         """Stop reconciling, then every component; also after a start that failed."""
         if self._listening:
             self._listening = False
-            self._control_api.get_collection("components").listeners.pop(self._handle_change, None)
+            self._subscription.close()
             for task in self._tasks:
                 task.cancel()
             await self._group.__aexit__(None, None, None)
@@ -219,7 +225,7 @@ class ComponentController:
         """Stop every component, await `between`, start all again; raise the error of `between` after that."""
         done = asyncio.get_running_loop().create_future()
         self._pending_restarts.append((between, done))
-        self._wake.set()
+        self._reconciler.enqueue()
         await done
 
     def _get_replica(self, name: str) -> ApiServerReplica:
@@ -237,34 +243,23 @@ class ComponentController:
             )
         return self._replicas[name]
 
-    async def _run(self) -> None:
-        while True:
-            await self._wake.wait()
-            await self.step()
-
     def is_ready(self) -> bool:
         """Return whether some change is not reconciled yet."""
-        return self._wake.is_set()
-
-    def _handle_change(self, change: CacheChange) -> None:
-        if not is_status_change(change):
-            self._enqueue(change.object.name)
-
-    def _enqueue(self, name: str) -> None:
-        self._pending[name] = None
-        self._wake.set()
-
-    async def _retry(self, name: str) -> None:
-        await self._api_server_dependencies.clock.sleep(RETRY_SECONDS)
-        self._enqueue(name)
+        return self._reconciler.is_ready()
 
     async def step(self) -> None:
         """Reconcile every changed component, then report the status of all."""
-        self._wake.clear()
+        await self._reconciler.step()
+
+    async def _retry(self, name: str) -> None:
+        # Not a delay of the queue: in a stepped simulation only sleepers and workers move the clock.
+        await self._api_server_dependencies.clock.sleep(RETRY_SECONDS)
+        self._reconciler.enqueue(name)
+
+    async def _reconcile_changed(self, changed: Iterable[str]) -> None:
         while self._pending_restarts:
             await self._restart_all_for(*self._pending_restarts.popleft())
         await self._manager.stop_failed()
-        changed, self._pending = self._pending, {}
         components = self._control_api.load_component_specs()
         # API servers first: other components may need a new one.
         for name in sorted(changed, key=lambda name: not is_api_server(name)):
@@ -324,7 +319,7 @@ class ComponentController:
     def _schedule_retry(self, name: str) -> None:
         """Schedule another attempt for a component that failed."""
         _LOG.warning("%s failed: next try in %.0f s", name, RETRY_SECONDS)
-        self._wake.set()
+        self._reconciler.enqueue()
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(self._group.create_task(self._retry(name)))
 

@@ -1,10 +1,15 @@
 """Reconcile changed objects of a control kind, one call at a time; own status writes are ignored."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.work_queue import WorkQueue
+
+# Queue item for a call without names.
+_NO_NAME: Final = ""
 
 
 def is_status_change(change: CacheChange) -> bool:
@@ -17,28 +22,30 @@ def _get_generation(cached: CachedObject | None) -> int:
 
 
 class Reconciler:
-    """Calls `reconcile` with the names of changed objects in the order of their changes; first with all objects."""
+    """Calls `reconcile` with the names of changed objects, in the order of their changes: all that wait in one call."""
 
-    def __init__(self, collection: Collection, reconcile: Callable[[Iterable[str]], Awaitable[None]]) -> None:
+    def __init__(
+        self, collection: Collection, clock: Clock, reconcile: Callable[[Iterable[str]], Awaitable[None]]
+    ) -> None:
         self._collection = collection
         self._reconcile = reconcile
-        self._pending: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        self._queue: WorkQueue[str] = WorkQueue(clock)
 
     def enqueue(self, *names: str) -> None:
         """Enqueue names, or only a call without names, although no spec changed."""
-        self._pending.update(dict.fromkeys(names))
-        self._wake.set()
+        for name in names or (_NO_NAME,):
+            self._queue.add(name)
 
     def _handle_change(self, change: CacheChange) -> None:
         if not is_status_change(change):
             self.enqueue(change.object.name)
 
     @contextmanager
-    def subscribe(self) -> Iterator[None]:
-        """Receive changes, beginning with all existing objects, until the context is left."""
+    def subscribe(self, *, existing: bool = True) -> Iterator[None]:
+        """Receive changes until the context is left; with `existing`, begin with all objects."""
         self._collection.listeners[self._handle_change] = None
-        self.enqueue(*(cached.name for cached in self._collection.objects.values()))
+        if existing:
+            self.enqueue(*(cached.name for cached in self._collection.objects.values()))
         try:
             yield
         finally:
@@ -46,18 +53,27 @@ class Reconciler:
 
     def is_ready(self) -> bool:
         """Return whether a call is due."""
-        return self._wake.is_set()
+        return self._queue.is_ready()
 
     async def step(self) -> None:
         """Reconcile all enqueued names in one call."""
-        # Cleared before the call: a change that comes during it sets the event again.
-        self._wake.clear()
-        names, self._pending = self._pending, {}
-        await self._reconcile(tuple(names))
+        name = self._queue.get()
+        try:
+            await self._process(name)
+        finally:
+            self._queue.done(name)
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        with self.subscribe():
-            while True:
-                await self._wake.wait()
-                await self.step()
+        await self._queue.run(self._process)
+
+    async def _process(self, first: str) -> None:
+        """Reconcile a name together with all others that wait."""
+        others = list[str]()
+        while self._queue.is_ready():
+            others.append(self._queue.get())
+        try:
+            await self._reconcile(tuple(name for name in (first, *others) if name != _NO_NAME))
+        finally:
+            for name in others:
+                self._queue.done(name)

@@ -19,14 +19,14 @@ AdvanceTo = Callable[[datetime], Awaitable[None]]
 
 
 class ClockController:
-    """Reconciles the clock; without `move` (in real time) it only reports."""
+    """Reconciles the clock; without `advance_to` (in real time) it only reports."""
 
     def __init__(self, control_api: ControlApi, clock: Clock, mode: str, advance_to: AdvanceTo | None) -> None:
         self._control_api = control_api
         self._clock = clock
         self._mode = mode
         self._advance_to = advance_to
-        self.reconciler = Reconciler(control_api.get_collection("clocks"), self._reconcile)
+        self.reconciler = Reconciler(control_api.get_collection("clocks"), clock, self._reconcile)
 
     async def _reconcile(self, names: Iterable[str]) -> None:
         obj = self._control_api.load_objects("clocks").get(CLOCK_NAME)
@@ -43,10 +43,10 @@ class ClockController:
         with suppress(NotFound):
             await self._control_api.update_status("clocks", obj, status)
 
-    async def _advance(self, obj: ReadOnlyObject, move: AdvanceTo) -> Object:
+    async def _advance(self, obj: ReadOnlyObject, advance_to: AdvanceTo) -> Object:
         """Advance time to the clock's target; return the condition AtRest."""
         try:
-            await move(get_target(obj) or self._clock.now())
+            await advance_to(get_target(obj) or self._clock.now())
         except LivelockError as error:
             return make_condition(AT_REST_CONDITION, holds=False, reason="Livelock", message=str(error))
         message = "nobody has anything left to do until time passes"

@@ -8,17 +8,20 @@ from mockkube.api.json_objects import Object
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler
 from mockkube.cluster.faults.faults import ActiveFault, Faults
+from mockkube.runtime.clock import Clock
 
 
 class FaultController:
     """Reconciles the faults of a cluster."""
 
-    def __init__(self, control_api: ControlApi, faults: Faults, *, cut_watches: Callable[[list[str]], None]) -> None:
+    def __init__(
+        self, control_api: ControlApi, faults: Faults, clock: Clock, *, cut_watches: Callable[[list[str]], None]
+    ) -> None:
         self._control_api = control_api
         self._faults = faults
         # Cuts open watches that match new faults.
         self._cut_watches = cut_watches
-        self.reconciler = Reconciler(control_api.get_collection("faults"), self._reconcile)
+        self.reconciler = Reconciler(control_api.get_collection("faults"), clock, self._reconcile)
         # Called for each injection; the reports of many injections are combined into one.
         faults.on_injected = self.reconciler.enqueue
 

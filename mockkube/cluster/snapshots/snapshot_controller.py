@@ -50,7 +50,7 @@ class SnapshotController:
         self._snapshot_store = snapshot_store
         self._clock = clock
         self._restart_components = restart_components
-        self.reconciler = Reconciler(control_api.get_collection("snapshots"), self._reconcile)
+        self.reconciler = Reconciler(control_api.get_collection("snapshots"), clock, self._reconcile)
 
     async def _reconcile(self, names: Iterable[str]) -> None:
         self._delete_orphaned_contents()
