@@ -12,7 +12,7 @@ from mockkube.client.identity import AUTHENTICATED, ClientIdentity, user_agent
 from mockkube.client.protocol import Client, Key
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.values import VIRTUAL_CLOCK
-from mockkube.cluster.control.clock import AT_REST_CONDITION, CLOCK_NAME, format_now, get_target
+from mockkube.cluster.control.clock import ARRIVED_MESSAGE, AT_REST_CONDITION, CLOCK_NAME, format_now, get_target
 from mockkube.cluster.control.component_status import set_transition_times
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.simulated_cluster import SimulatedCluster
@@ -82,9 +82,7 @@ class SimulatedWorld(World):
             return
         await self.cluster.advance(max((target - self.clock.now()).total_seconds(), 0.0))
         now = self.clock.now()
-        rest = make_condition(
-            AT_REST_CONDITION, holds=True, reason="Arrived", message="nobody has anything left to do until time passes"
-        )
+        rest = make_condition(AT_REST_CONDITION, holds=True, reason="Arrived", message=ARRIVED_MESSAGE)
         status = {"mode": VIRTUAL_CLOCK, "now": format_now(now, VIRTUAL_CLOCK), "observedGeneration": generation}
         patch = {"status": {**status, "conditions": set_transition_times(clock, [rest], now)}}
         await client.patch(_CLOCKS, key, patch, patch_type=PatchType.MERGE, subresource="status")

@@ -83,6 +83,6 @@ def _explain_path(obj: ReadOnlyObject, path: CompiledJsonPath) -> str:
 def _explain_deletion(obj: ReadOnlyObject) -> str:
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata:
-        return "nobody has deleted it"
+        return "it has not been deleted"
     finalizers = metadata.get("finalizers")
     return f"it is being deleted{f', and has the finalizers {finalizers}' if finalizers else ''}"

@@ -122,10 +122,6 @@ class ComponentFactory:
         registry = self._metrics.get(component)
         return None if registry is None else render(registry)
 
-    def get_registry(self, component: str) -> CollectorRegistry | None:
-        """Return the metrics registry of a running component."""
-        return self._metrics.get(component)
-
     def find_hot_loops(self, component: str) -> list[HotLoop]:
         """Return the hot loops of a component."""
         hot_loops = self._hot_loops.get(component)

@@ -8,7 +8,7 @@ from aiohttp import web
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.apiserver.http.handlers.non_resource_paths import METRICS_MEDIA
 from mockkube.apiserver.http.handlers.zpages import Zpages, ZpagesComponent
-from mockkube.apiserver.http.requests.resource_request import ResourceRequest as Request
+from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.cluster.components.component_controller import ComponentController
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.effective_flags import make_effective_flags
@@ -27,7 +27,7 @@ class ComponentPages:
         self._clock = clock
         self.component_controller: ComponentController | None = None
 
-    def get_handlers(self) -> Mapping[str, Callable[[Request], Awaitable[web.StreamResponse]]]:
+    def get_handlers(self) -> Mapping[str, Callable[[ResourceRequest], Awaitable[web.StreamResponse]]]:
         """Return the handlers by name of the page."""
         return {"flagz": self._serve_zpage, "metrics": self._serve_metrics, "statusz": self._serve_zpage}
 
@@ -39,11 +39,11 @@ class ComponentPages:
             raise Unavailable(f"{name} does not run: {state.message}")
         return self.component_controller
 
-    async def _serve_metrics(self, request: Request) -> web.StreamResponse:
+    async def _serve_metrics(self, request: ResourceRequest) -> web.StreamResponse:
         text = self._require_running(request.scope.name).render_metrics(request.scope.name)
         return request.context.respond(text, media=METRICS_MEDIA)
 
-    async def _serve_zpage(self, request: Request) -> web.StreamResponse:
+    async def _serve_zpage(self, request: ResourceRequest) -> web.StreamResponse:
         name = request.scope.name
         component_controller = self._require_running(name)
         settings = component_controller.get_settings(name)

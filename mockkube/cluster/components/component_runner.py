@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 def resolve_flags(
     configuration: ClusterConfiguration, more: Mapping[str, ComponentFlags] | None = None
 ) -> Mapping[str, ComponentFlags]:
-    """Return the flags of each component, `more` over the configuration; ConfigurationError if one is invalid."""
+    """Return the flags of each component as `resolve_component_flags` does, which is imported only if there are any."""
     has_flags = configuration.controllers or configuration.controller_manager or more
     if configuration.scheduler_config is None and not has_flags:
         return {}

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from mockkube.api.errors import BadRequest, NotFound, Unavailable
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
-from mockkube.apiserver.http.requests.resource_request import ResourceRequest as Request
+from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses.negotiation import JSON, parse_accept
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.registry.options import first_value
@@ -34,7 +34,7 @@ class PodExplanationPage:
         self._flags = flags
         self.component_controller: ComponentController | None = None
 
-    async def serve(self, request: Request) -> web.StreamResponse:
+    async def serve(self, request: ResourceRequest) -> web.StreamResponse:
         """Answer with the explanation of a pod, as JSON or text."""
         context = request.context
         output = _choose_format(context)

@@ -17,6 +17,8 @@ from mockkube.cluster.configuration.values import REAL_CLOCK, VIRTUAL_CLOCK
 CLOCK_NAME: Final = "cluster"
 # Condition: no worker has a step left at the present time.
 AT_REST_CONDITION: Final = "AtRest"
+# Message of the condition when time has reached its target.
+ARRIVED_MESSAGE: Final = "no component has work left until time passes"
 
 
 def format_moment(moment: datetime) -> str:

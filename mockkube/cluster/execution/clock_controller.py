@@ -7,7 +7,7 @@ from datetime import datetime
 from mockkube.api.conditions import make_condition
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.cluster.control.clock import AT_REST_CONDITION, CLOCK_NAME, format_now, get_target
+from mockkube.cluster.control.clock import ARRIVED_MESSAGE, AT_REST_CONDITION, CLOCK_NAME, format_now, get_target
 from mockkube.cluster.control.component_status import set_transition_times
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler
@@ -49,5 +49,4 @@ class ClockController:
             await advance_to(get_target(obj) or self._clock.now())
         except LivelockError as error:
             return make_condition(AT_REST_CONDITION, holds=False, reason="Livelock", message=str(error))
-        message = "nobody has anything left to do until time passes"
-        return make_condition(AT_REST_CONDITION, holds=True, reason="Arrived", message=message)
+        return make_condition(AT_REST_CONDITION, holds=True, reason="Arrived", message=ARRIVED_MESSAGE)

@@ -78,7 +78,9 @@ async def behind(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Behi
     server = Behind(0, base64.b64encode(kept.authority.read_bytes()).decode())
     runner = web.ServerRunner(web.Server(server.answer))
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=make_tls_context(kept.serving, kept.serving_key, [kept.authority]))
+    site = web.TCPSite(
+        runner, "127.0.0.1", 0, ssl_context=make_tls_context(kept.serving, kept.serving_key, [kept.authority])
+    )
     await site.start()
     server.port = runner.addresses[0][1]
     yield server
