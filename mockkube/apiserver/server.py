@@ -160,6 +160,7 @@ class ApiServer:
         if options.additional_registry is not None:
             self.registry.add_registry(options.additional_registry)
         self.metrics = ApiServerMetrics()
+        self.registry.on_crd_removed = self.metrics.forget_resource
         register_version_and_gates(
             self.metrics.registry, EffectiveVersion.from_version(options.caps.version), options.gates
         )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockkube_storage.engines.catalogue import open_store
-from mockkube_storage.errors import StoreError
+from mockkube_storage.errors import StoreError, Unavailable
 from mockkube_storage.store import Store
 
 from mockkube.assets.command_line import CommandLineError, format_flags
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(PROGRAM)
 _STORE_SCHEME: Final = "mockkube-store://"
 _CERTIFICATE_NAME: Final = "apiserver"
+_STORE_RETRY_SECONDS: Final = 0.1
 _VERBOSITY_DEBUG: Final = 4
 _LETTERS: Final = {logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.DEBUG: "I"}
 _SUMMARY: Final = "A Kubernetes API server for tests: mockkube in the place of kube-apiserver."
@@ -109,7 +110,7 @@ async def _serve(options: KubeApiserverOptions, settings: AssetSettings) -> Asyn
         stack.callback(listening.close)
         if follows_parent():
             stack.callback(asyncio.get_running_loop().create_task(_stop_with_parent(), name="parent").cancel)
-        store = await stack.enter_async_context(open_store(_store_url(options.values["etcd-servers"])))
+        store = await _open_store(options, stack)
         tls = _make_tls_context(options)
         server = _AssetServer(options, settings)
         await server.start(stack, listening, store, tls)
@@ -372,6 +373,19 @@ def _create_serving_certificate(directory: Path, certificate: Path, key: Path, a
         raise OptionsError(
             f"error creating self-signed certificates: open {certificate}: {(error.strerror or '').lower()}"
         ) from None
+
+
+async def _open_store(options: KubeApiserverOptions, stack: AsyncExitStack) -> Store:
+    """Return the store of `etcd`, which may start later than this server."""
+    clock = RealClock()
+    ends_at = clock.monotonic() + options.values["storage-initialization-timeout"]
+    while True:
+        try:
+            return await stack.enter_async_context(open_store(_store_url(options.values["etcd-servers"])))
+        except Unavailable:
+            if clock.monotonic() >= ends_at:
+                raise
+            await clock.sleep(_STORE_RETRY_SECONDS)
 
 
 def _store_url(servers: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -292,6 +293,16 @@ def test_data_outlive_restarts_and_kills(plane: ControlPlane) -> None:
     plane.start_etcd()
     api = plane.start_server()
     assert api.config_maps() == ["a", "b"]
+
+
+def test_a_server_waits_for_etcd_as_long_as_its_flag_says(plane: ControlPlane) -> None:
+    plane.stop("etcd")
+    with pytest.raises(AssertionError, match=r"command failed.*is not available"):
+        plane.start_server("early", "--storage-initialization-timeout=10ms")
+    starting = threading.Timer(0.5, plane.start_etcd)
+    starting.start()
+    assert "default" in plane.start_server().call("GET", "/api/v1/namespaces/default")["metadata"]["name"]
+    starting.join()
 
 
 def test_a_server_outlives_a_restart_of_etcd(plane: ControlPlane) -> None:

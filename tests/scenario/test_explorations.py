@@ -1,4 +1,4 @@
-"""The plans that ship, explored: no repeated move has another result, and each counterexample shows its harm when played."""
+"""The plans that ship, explored: repeated moves have the same result, and each counterexample shows its harm."""
 
 import asyncio
 import os

@@ -110,6 +110,8 @@ class Registry:
         self._storage_resources: dict[tuple[str, str], Resource] = {}
         self._adopted_groups: dict[str, Registry] = {}
         self._crd_resources: dict[tuple[str, str], list[Resource]] = {}
+        # Called with group and plural of a CRD that is no longer served.
+        self.on_crd_removed: Callable[[str, str], None] = lambda group, plural: None
         # Increases whenever other resources are served than before, to invalidate discovery and OpenAPI.
         self.generation = 0
         # Aggregated APIs by group and version: requests to them are proxied.
@@ -134,6 +136,7 @@ class Registry:
     def remove_crd(self, group: str, plural: str) -> None:
         """Stop serving the versions of a CRD, and report it."""
         self._withdraw_crd(group, plural)
+        self.on_crd_removed(group, plural)
 
     def _withdraw_crd(self, group: str, plural: str) -> None:
         # Built-in resources are never removed, even if a CRD of the same name is deleted.

@@ -131,7 +131,7 @@ def test_token_file(tmp_path: Path) -> None:
         ("joe", "uid-2", ()),
     ]
     path.write_text("secret,jane\n")
-    with pytest.raises(OptionsError, match="must have at least 3 columns .* found 2"):
+    with pytest.raises(OptionsError, match=r"must have at least 3 columns .* found 2"):
         _ = parse(f"--token-auth-file={path}").tokens
     with pytest.raises(OptionsError, match="no such file"):
         _ = parse("--token-auth-file=/nonexistent").tokens

@@ -18,10 +18,11 @@ from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 ADMIN = User("admin", groups=(MASTERS_GROUP, "system:authenticated"))
 
 
-class Request:
+class Request(dict[str, Any]):
     """What an exchange reads of a request: headers and a body."""
 
     def __init__(self, body: Any, headers: dict[str, str]) -> None:
+        super().__init__()
         self._text = body if isinstance(body, bytes) else orjson.dumps(body)
         self.headers = CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json", **headers}))
         self.version = HttpVersion11
