@@ -105,7 +105,7 @@ def to_uint64(number: int) -> int:
 
 
 def charge_deep_traversal(value: Any) -> int:
-    """Return the cost of traversing a value with its contents: strings by their bytes, rounded down, all else 1 each."""
+    """Return the cost of traversing a value: strings by their bytes, rounded down, all else in it 1 each."""
     if type(value) is str:
         return int(len(value.encode(errors="surrogatepass")) * TRAVERSAL_FACTOR)
     if type(value) is bytes:

@@ -33,9 +33,7 @@ def answer(evidence: Evidence) -> Answer:
 
 def test_the_answer_leads_as_a_rule_with_an_example(answer: Answer) -> None:
     lead = next(answer.answer_sentences(Direction.UP))
-    assert lead.startswith(
-        "**To enable: `kube-controller-manager`, then `kube-apiserver`.** 1 of the 2 orders is safe"
-    )
+    assert lead.startswith("**To enable: `kube-controller-manager`, then `kube-apiserver`.** 1 of the 2 orders is safe")
 
 
 def test_what_pods_that_just_run_suffer_is_told_without_disturbances(answer: Answer) -> None:

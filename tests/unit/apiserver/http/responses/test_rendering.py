@@ -121,9 +121,7 @@ async def test_every_form_of_an_empty_list_is_valid(registry: Registry) -> None:
 async def test_an_object_is_no_list_and_a_list_no_object(registry: Registry) -> None:
     resource, listed = registry.resources["", "v1", "configmaps"], await configs(registry, "one")
     with pytest.raises(NotAcceptable, match="is not a list"):
-        render_object(
-            resource, listed.items[0], Representation(transform="PartialObjectMetadataList"), OutputOptions()
-        )
+        render_object(resource, listed.items[0], Representation(transform="PartialObjectMetadataList"), OutputOptions())
     with pytest.raises(NotAcceptable, match="is a list"):
         render_list(resource, listed, Representation(transform="PartialObjectMetadata"), OutputOptions())
 
