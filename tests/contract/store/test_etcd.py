@@ -196,7 +196,8 @@ async def test_a_full_database_refuses_writes_with_its_reason(tmp_path: Path) ->
         with pytest.raises(Unavailable, match="database space exceeded"):
             await store.create("/more", b"")
         assert "database space exceeded" in store.problem
-        assert len((await store.list("")).entries) == written
+        # etcd may have done the first write that it refused: it finds out that the database is full as it applies it.
+        assert len((await store.list("")).entries) in (written, written + 1)
 
 
 async def test_compaction_by_another_program_is_noticed(etcd: Member) -> None:
