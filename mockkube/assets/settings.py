@@ -9,7 +9,7 @@ from mockkube.features.versions import DEFAULT, Version
 
 @dataclass(frozen=True, slots=True)
 class AssetSettings:
-    """What the executables run besides an API server, and which version they have."""
+    """Settings of the executables: their version, and what runs besides an API server."""
 
     version: Version = DEFAULT
     # Whether scheduler, controller manager and kubelets run even without nodes.

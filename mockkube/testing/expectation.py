@@ -1,4 +1,4 @@
-"""What `kube.wait` waits for: a condition, a value, existence, deletion, or what a function says."""
+"""Expectations of `kube.wait`: a condition, a value, existence, deletion, or a function."""
 
 import re
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from mockkube.apiserver.http.responses.negotiation import PROTOBUF
 
 
 class RequestFilter(TypedDict, total=False):
-    """Conditions on requests; all that are given must hold. `*` in a text stands for any characters."""
+    """Conditions on requests; a request must meet all of them. `*` in a text matches any characters."""
 
     # As in RBAC: get, list, watch, create, update, patch, delete, deletecollection.
     verb: str | Collection[str]

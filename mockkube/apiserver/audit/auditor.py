@@ -39,7 +39,7 @@ DecodeBody = Callable[[bytes, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadata:
-    """What an event says of any request."""
+    """Metadata of a request that every event has."""
 
     audit_id: str
     uri: str

@@ -20,7 +20,7 @@ _STAGES: Final = (REQUEST_RECEIVED, RESPONSE_STARTED, RESPONSE_COMPLETE, PANIC)
 
 
 class Level(IntEnum):
-    """How much of a request is logged; each level includes the ones before it."""
+    """Audit level: the part of a request that is logged; each level includes the ones before it."""
 
     NONE = 0
     METADATA = 1
@@ -43,7 +43,7 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AuditConfig:
-    """What is logged of one request."""
+    """Configuration of the events of one request."""
 
     level: Level
     omit_stages: frozenset[str] = frozenset()

@@ -62,7 +62,7 @@ class Http2Stream:
 
     @property
     def transport(self) -> "Http2Stream | None":
-        """The stream itself, as long as it is open."""
+        """Stream as long as it is open."""
         return None if self.is_closed else self
 
     @property

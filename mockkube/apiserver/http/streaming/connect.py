@@ -94,9 +94,9 @@ async def forward_ports(request: ResourceRequest) -> web.StreamResponse:
     ports = port_forward.PortForwarder(target.pod)
     if websocket_streams.is_websocket_upgrade(context.request):
         if tunnels:
-            return await _bounded(context, port_forward.serve_tunnel(context, tunnels, ports))
-        return await _bounded(context, port_forward.serve_websocket(context, options.get("ports") or (), ports))
-    return await _bounded(context, port_forward.serve_spdy(context, ports))
+            return await _end_with_server(context, port_forward.serve_tunnel(context, tunnels, ports))
+        return await _end_with_server(context, port_forward.serve_websocket(context, options.get("ports") or (), ports))
+    return await _end_with_server(context, port_forward.serve_spdy(context, ports))
 
 
 async def read_log(request: ResourceRequest) -> web.StreamResponse:
@@ -104,12 +104,12 @@ async def read_log(request: ResourceRequest) -> web.StreamResponse:
     context = request.context
     log = await logs.open_log(request.resource, request.scope, context.query)
     if websocket_streams.is_websocket_upgrade(context.request):
-        return await _bounded(context, _send_log_to_websocket(context, log))
+        return await _end_with_server(context, _send_log_to_websocket(context, log))
     if log is None:
         return context.respond(b"", media=_PLAIN_TEXT)
     if not log.is_followed:
         return context.respond(b"".join([part async for part in log.read()]), media=_PLAIN_TEXT)
-    return await _bounded(context, _stream_log(context, log))
+    return await _end_with_server(context, _stream_log(context, log))
 
 
 async def _admit(request: ResourceRequest) -> ReadOnlyObject:
@@ -186,17 +186,17 @@ async def _serve_remote_command(
 
     if is_websocket and V5 in requested:
         # The API server upgrades before it asks the kubelet, so an error of the kubelet arrives on the error channel.
-        return await _bounded(context, _serve_translated(context, find_container, options, run))
+        return await _end_with_server(context, _serve_translated(context, find_container, options, run))
     try:
         container = find_container()
     except KubeletError as error:
         return websocket_streams.refuse_upgrade(context, error.message, status=error.code)
     if not is_websocket:
-        return await _bounded(context, spdy_streams.serve_remote_command(context, options, container, run))
+        return await _end_with_server(context, spdy_streams.serve_remote_command(context, options, container, run))
     protocol = choose_protocol(requested, LEGACY_PROTOCOLS)
     if protocol is None:
         return websocket_streams.refuse_protocols(context, [*LEGACY_PROTOCOLS])
-    return await _bounded(context, _serve_websocket(context, protocol, container, options, run))
+    return await _end_with_server(context, _serve_websocket(context, protocol, container, options, run))
 
 
 async def _serve_translated(
@@ -262,7 +262,7 @@ def _make_attach(request: ResourceRequest) -> RunSession:
     return run
 
 
-async def _bounded(context: RequestContext, serving: Awaitable[web.StreamResponse]) -> web.StreamResponse:
+async def _end_with_server(context: RequestContext, serving: Awaitable[web.StreamResponse]) -> web.StreamResponse:
     """Return the response of a stream; the server's stop ends it as if the client had closed it."""
     response: web.StreamResponse | None = None
     try:

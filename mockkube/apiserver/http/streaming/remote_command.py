@@ -34,7 +34,7 @@ _ERRORS: Final = "surrogateescape"
 
 
 class _Arrivals:
-    """What the client sent and the session has not handled yet. While it is full, the client has to wait."""
+    """Input of the client that the session has not handled yet. While it is full, the client has to wait."""
 
     def __init__(self) -> None:
         self._messages: asyncio.Queue[ChannelMessage] = asyncio.Queue(_MESSAGES_MAX)
