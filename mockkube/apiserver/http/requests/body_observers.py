@@ -1,14 +1,17 @@
 """Observers of request bodies: the audit log and the observer of a cluster see the body that a handler has read."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
 BodyObserver = Callable[[bytes, str], None]
 """Function that is called with the body of a request and its media type."""
 
-_OBSERVERS: Final = "mockkube.body_observers"
+# aiohttp 3.14 warns of plain names as keys; older versions have no other keys.
+_OBSERVERS: Final[Any] = (
+    web.RequestKey("body_observers", list[BodyObserver]) if hasattr(web, "RequestKey") else "mockkube.body_observers"
+)
 
 
 def add_body_observer(request: web.BaseRequest, observer: BodyObserver) -> None:
