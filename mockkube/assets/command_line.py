@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 
-from mockkube_cel.golang import gotime
+from mockkube_cel.golang import gotime, strconv
 
 from mockkube.features.errors import quote
 
-_BOOLEANS: Final = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[0-9][0-9_]*)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?")
 _PORT_RANGE: Final = re.compile(r"(\d+)(?:([-+])(\d+))?")
@@ -133,9 +129,9 @@ def _shown_as_given(argument: str, flag: Flag) -> str:
 
 
 def _parse_bool(_: Any, text: str) -> bool:
-    if text not in _BOOLEANS:
+    if text not in strconv.BOOLEANS:
         raise ValueError(f"strconv.ParseBool: parsing {quote(text)}: invalid syntax")
-    return _BOOLEANS[text]
+    return strconv.BOOLEANS[text]
 
 
 def _parse_version(_: Any, text: str) -> str | bool:

@@ -11,6 +11,7 @@ ENVIRONMENT_PREFIX: Final = "ETCD_"
 # Without pathlib and urllib, whose imports would be a tenth of the start of this server.
 _TABLE: Final = os.path.join(os.path.dirname(__file__), "data", "etcd_flags.tsv")
 _PORT_MAX: Final = 65535
+# A copy of strconv's, whose package takes longer to import than this server to start.
 _BOOLEAN_VALUES: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),

@@ -10,10 +10,8 @@ import os
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +19,14 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import StoreError, Unavailable
 from mockkube_storage.store import Store
 
+from mockkube.apiserver.identity.signing_keys import has_pem_block
 from mockkube.assets.command_line import CommandLineError, format_flags
+from mockkube.assets.klog import start_logging
 from mockkube.assets.kube_apiserver_options import (
     PROGRAM,
     SHORTHANDS,
     KubeApiserverOptions,
     OptionsError,
-    has_pem_block,
     load_flags,
 )
 from mockkube.assets.parent_process import follows_parent, wait_for_parent_exit
@@ -37,12 +36,6 @@ from mockkube.features.versions import Version, binary_version
 from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
-    from mockkube.apiserver.audit.auditor import Auditor
-    from mockkube.apiserver.http.filters.authentication import Authenticator
-    from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator
-    from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
-    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
-    from mockkube.apiserver.server import ApiServerOptions
     from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
     from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 
@@ -50,8 +43,6 @@ _LOG: Final = logging.getLogger(PROGRAM)
 _STORE_SCHEME: Final = "mockkube-store://"
 _CERTIFICATE_NAME: Final = "apiserver"
 _STORE_RETRY_SECONDS: Final = 0.1
-_VERBOSITY_DEBUG: Final = 4
-_LETTERS: Final = {logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.DEBUG: "I"}
 _SUMMARY: Final = "A Kubernetes API server for tests: mockkube in the place of kube-apiserver."
 
 
@@ -70,7 +61,7 @@ def main(arguments: Sequence[str], settings: AssetSettings) -> int:
         return 0
     for deprecation in options.deprecations:
         print(deprecation, file=sys.stderr)
-    _start_logging(options.values["v"])
+    start_logging(options.values["v"])
     try:
         options.validate()
         _check_files(options)
@@ -130,7 +121,6 @@ class _AssetServer:
 
         from mockkube.cluster.api_servers.credentials import Credentials
         from mockkube.cluster.api_servers.listeners import ListenerFactory
-        from mockkube.cluster.api_servers.node_registration import register_nodes
         from mockkube.cluster.control_plane import ControlPlane, ControlPlaneDependencies
         from mockkube.cluster.snapshots.snapshot_store import MemorySnapshotStore
         from mockkube.runtime.random import Random
@@ -159,16 +149,12 @@ class _AssetServer:
             ),
         )
         await control_plane.start(stack)
-        components = control_plane.component_controller
-        server = await components.start_api_servers()
-        await register_nodes(server, configuration.nodes, version=options.version, now=clock.now())
-        stack.callback(components.stop_accepting)
-        await components.start_components()
-        components.run()
-        await control_plane.run_reconcilers(stack)
+        await control_plane.start_api_server()
+        await control_plane.run(stack)
 
     def _build_api_server(self, dependencies: "ApiServerDependencies") -> "Server":
         from mockkube.apiserver.server import ApiServer
+        from mockkube.assets.api_server_options import make_server_options
         from mockkube.cluster.api_servers.api_server import make_options
 
         options = make_server_options(
@@ -199,129 +185,6 @@ def make_configuration(options: KubeApiserverOptions, settings: AssetSettings) -
         enable_admission_plugins=options.enabled_admission_plugins,
         disable_admission_plugins=options.disabled_admission_plugins,
     )
-
-
-def make_server_options(
-    options: KubeApiserverOptions, base: "ApiServerOptions", *, with_control_resources: bool
-) -> "ApiServerOptions":
-    """Return the options of the API server: those of the cluster, with what the flags change."""
-    from mockkube.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
-    from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
-
-    values = options.values
-    toleration_seconds = {
-        "not_ready_seconds": values["default-not-ready-toleration-seconds"],
-        "unreachable_seconds": values["default-unreachable-toleration-seconds"],
-    }
-    proxy_certificate, proxy_key = values["proxy-client-cert-file"], values["proxy-client-key-file"]
-    front_proxy = None
-    if proxy_certificate and proxy_key:
-        authority = values["requestheader-client-ca-file"] or proxy_certificate
-        front_proxy = FrontProxyCredentials(Path(authority), Path(proxy_certificate), Path(proxy_key))
-    return replace(
-        base,
-        authenticator=_make_authenticator(options),
-        authorization_modes=options.authorization_modes,
-        admission_plugins={DefaultTolerationSeconds.name: partial(DefaultTolerationSeconds, **toleration_seconds)},
-        service_cidrs=options.service_cidrs,
-        runtime_config=options.runtime_config,
-        certificate_authority=options.read_file("client-ca-file").decode() if values["client-ca-file"] else "",
-        front_proxy=front_proxy,
-        token_issuer=_make_token_issuer(options),
-        auditor=_make_auditor(options),
-        additional_registry=base.additional_registry if with_control_resources else None,
-        flags={name: _format_flag(values[name]) for name in sorted(options.given)},
-    )
-
-
-def _make_authenticator(options: KubeApiserverOptions) -> "Authenticator":
-    from mockkube.apiserver.http.filters.authentication import Authenticator
-    from mockkube.apiserver.identity.user import ANONYMOUS_USER
-
-    audiences = options.values["api-audiences"] or options.issuers
-    return Authenticator(
-        options.tokens,
-        anonymous=ANONYMOUS_USER if options.anonymous_auth else None,
-        audiences=audiences,
-        request_header=_make_request_header_authenticator(options),
-        webhook=_make_token_webhook(options, audiences),
-    )
-
-
-def _make_request_header_authenticator(options: KubeApiserverOptions) -> "RequestHeaderAuthenticator | None":
-    from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator, RequestHeaderOptions
-
-    values = options.values
-    if not values["requestheader-client-ca-file"]:
-        return None
-    names = ("allowed-names", "username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
-    lists = (tuple(values[f"requestheader-{name}"]) for name in names)
-    return RequestHeaderAuthenticator(RequestHeaderOptions(options.read_file("requestheader-client-ca-file"), *lists))
-
-
-def _make_token_webhook(options: KubeApiserverOptions, audiences: Sequence[str]) -> "TokenWebhook | None":
-    from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
-    from mockkube.client.kubeconfig import KubeconfigError, load
-
-    values = options.values
-    path = values["authentication-token-webhook-config-file"]
-    if not path:
-        return None
-    try:
-        config = load(Path(path))
-    except KubeconfigError as error:
-        raise OptionsError(str(error)) from None
-    version, ttl = values["authentication-token-webhook-version"], values["authentication-token-webhook-cache-ttl"]
-    return TokenWebhook(config, version, audiences, ttl, RealClock())
-
-
-def _make_token_issuer(options: KubeApiserverOptions) -> "TokenIssuer":
-    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
-    from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, parse_verification_keys
-
-    key_files: Iterable[str] = options.values["service-account-key-file"]
-
-    def load_verification_keys() -> list[VerificationKey]:
-        return [key for path in key_files for key in parse_verification_keys(Path(path).read_bytes())]
-
-    return TokenIssuer(
-        options.issuers,
-        audiences=options.values["api-audiences"],
-        load_signing_key=lambda: SigningKey.from_pem(options.read_file("service-account-signing-key-file")),
-        load_verification_keys=load_verification_keys,
-        keys_url=options.values["service-account-jwks-uri"],
-    )
-
-
-def _make_auditor(options: KubeApiserverOptions) -> "Auditor | None":
-    """Return the writer of the audit log; None without a policy or a path, as upstream."""
-    values = options.values
-    if not values["audit-policy-file"]:
-        return None
-    from mockkube.apiserver.audit.auditor import Auditor
-    from mockkube.apiserver.audit.log_file import AuditLogFile, RotationOptions
-    from mockkube.apiserver.audit.policy import PolicyError, parse_policy
-
-    try:
-        policy = parse_policy(options.read_file("audit-policy-file"))
-    except PolicyError as error:
-        raise OptionsError(f"loading audit policy file: {values['audit-policy-file']}: {error}") from None
-    if not values["audit-log-path"]:
-        return None
-    rotation = RotationOptions(
-        values["audit-log-maxsize"],
-        values["audit-log-maxage"],
-        values["audit-log-maxbackup"],
-        values["audit-log-compress"],
-    )
-    log = AuditLogFile(values["audit-log-path"], RealClock(), rotation)
-    try:
-        log.check()
-    except OSError as error:
-        raise OptionsError(
-            f"ensureLogFile: open {values['audit-log-path']}: {(error.strerror or '').lower()}"
-        ) from None
-    return Auditor(policy, log, RealClock(), log_format=values["audit-log-format"])
 
 
 def _check_files(options: KubeApiserverOptions) -> None:
@@ -399,27 +262,3 @@ async def _stop_with_parent() -> None:
 
     await wait_for_parent_exit()
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _format_flag(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
-
-
-def _start_logging(verbosity: int) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_KlogFormatter())
-    logging.basicConfig(level=logging.DEBUG if verbosity >= _VERBOSITY_DEBUG else logging.INFO, handlers=[handler])
-
-
-class _KlogFormatter(logging.Formatter):
-    """Formats records as klog does, so that tools which filter the server's log work."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        then = f"{self.formatTime(record, '%m%d %H:%M:%S')}.{int(record.msecs):03d}000"
-        head = f"{_LETTERS.get(record.levelno, 'E')}{then} {os.getpid():7d}"
-        text = record.getMessage()
-        if record.exc_info:
-            text = f"{text}\n{self.formatException(record.exc_info)}"
-        return f"{head} {record.module}.py:{record.lineno}] {text}"

@@ -5,7 +5,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,6 @@ from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.admission.catalogue import list_plugins_besides, validate_flags
 from mockkube.apiserver.authorization.authorizer import ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC
-from mockkube.apiserver.identity.signing_keys import has_pem_block
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import SERVICE_CIDR
@@ -38,7 +37,7 @@ _VERSION_FLAGS: Final = (
 _UPSTREAM_MODES: Final = (ALWAYS_ALLOW, ALWAYS_DENY, "ABAC", "Webhook", RBAC, NODE)
 _MODES: Final = (ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC)
 # Flags whose effect cannot be left out silently: a test that sets them checks who may do what.
-_REFUSED: Final = ("authorization-config", "authentication-config", "oidc-issuer-url")
+REFUSED: Final = ("authorization-config", "authentication-config", "oidc-issuer-url")
 _NOT_NEGATIVE: Final = (
     ("livez-grace-period", "--livez-grace-period can not be a negative value"),
     ("max-requests-inflight", "--max-requests-inflight can not be negative value"),
@@ -171,6 +170,7 @@ class KubeApiserverOptions:
             raise OptionsError(aggregate_messages(errors))
 
 
+@cache
 def load_flags() -> tuple[Flag, ...]:
     """Return all flags of kube-apiserver."""
     return parse_flags_table(_TABLE.read_text())
@@ -367,7 +367,7 @@ def _check_audit(options: KubeApiserverOptions) -> Iterator[str]:
 
 
 def _check_not_simulated(options: KubeApiserverOptions) -> Iterator[str]:
-    for name in _REFUSED:
+    for name in REFUSED:
         if options.values[name]:
             yield f"--{name} is not simulated: leave it out"
 
@@ -387,5 +387,3 @@ _CHECKS: Final[Sequence[Callable[[KubeApiserverOptions], Iterator[str]]]] = (
     _check_node_port,
     _check_not_simulated,
 )
-
-__all__ = ["PROGRAM", "SHORTHANDS", "KubeApiserverOptions", "OptionsError", "has_pem_block", "load_flags"]

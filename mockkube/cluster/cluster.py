@@ -23,7 +23,6 @@ from mockkube_storage.store import Store
 from mockkube.api.errors import ApiError, Invalid
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, build_api_server
 from mockkube.cluster.api_servers.credentials import Credentials
-from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.api_servers.tcp_listener import bind, get_url
 from mockkube.cluster.components.component_runner import resolve_flags
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
@@ -43,7 +42,6 @@ from mockkube.cluster.state.state_directory import (
     make_unwritable_error,
     redact_url,
 )
-from mockkube.features.components import KUBELET
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock
@@ -140,21 +138,15 @@ class Cluster:
         credentials = Credentials.load_or_create(configuration, directory, clock=self._real_clock, random=self._random)
         store = await self._open_store(stack)
         control_plane = await self._start_control_plane(stack, store, credentials, listening)
-        component_controller = control_plane.component_controller
         try:
             if self._store_templates is not None and configuration.ephemeral:
                 await self._store_templates.fill_store(store, control_plane.api_server_dependencies)
-            server = await component_controller.start_api_servers()
+            server = await control_plane.start_api_server()
         except Invalid as error:
             raise StartError(f"the API server refuses an object that it creates itself: {error}") from None
-        version = component_controller.get_settings(KUBELET).version
-        await register_nodes(server, configuration.nodes, version=version, now=self._clock.now())
-        stack.callback(component_controller.stop_accepting)
-        await component_controller.start_components()
-        component_controller.run()
-        await control_plane.run_reconcilers(stack)
+        await control_plane.run(stack)
         running = _describe_running(get_url(listening, tls=configuration.tls), credentials, directory)
-        await self._publish(stack, running, credentials, component_controller)
+        await self._publish(stack, running, credentials, control_plane.component_controller)
         # In the background: the CRD costs a part of the start that most users need not wait for.
         if "kubelets" not in configuration.without:
             group = await stack.enter_async_context(asyncio.TaskGroup())

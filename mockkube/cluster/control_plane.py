@@ -13,6 +13,7 @@ from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.api_servers.listeners import MakeListener
+from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.components.component_controller import ComponentController, ComponentControllerDependencies
 from mockkube.cluster.components.component_pages import ComponentPages
 from mockkube.cluster.components.component_runner import ComponentFlags, add_signing_flags, resolve_flags
@@ -50,7 +51,6 @@ class ControlPlaneDependencies:
     credentials: Credentials
     clock: Clock
     random: Random
-    # Flags of components other than API servers; the configuration's flags are over them.
     # Flags of components other than API servers; they take precedence over the configuration's.
     flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
 
@@ -131,6 +131,21 @@ class ControlPlane:
         await apply_configuration(self._dependencies.configuration, self.control_api)
         stack.push_async_callback(self.component_controller.stop)
 
+    async def start_api_server(self) -> Server:
+        """Start the API servers and register the nodes; return the first server."""
+        server = await self.component_controller.start_api_servers()
+        dependencies = self._dependencies
+        version = self.component_controller.get_settings(KUBELET).version
+        await register_nodes(server, dependencies.configuration.nodes, version=version, now=dependencies.clock.now())
+        return server
+
+    async def run(self, stack: AsyncExitStack) -> None:
+        """Accept connections, run the other components and reconcile control resources until the stack is left."""
+        stack.callback(self.component_controller.stop_accepting)
+        await self.component_controller.start_components()
+        self.component_controller.run()
+        await self._run_reconcilers(stack)
+
     def _resume_virtual_time(self) -> None:
         """Continue virtual time where the last process left it."""
         clock, clock_object = self._dependencies.clock, self.control_api.load_objects("clocks").get(CLOCK_NAME, {})
@@ -152,8 +167,8 @@ class ControlPlane:
         )
         return [faults.reconciler, snapshots.reconciler]
 
-    async def run_reconcilers(self, stack: AsyncExitStack) -> None:
-        """Reconcile clock, faults and snapshots until the stack is left; call it when the components run."""
+    async def _run_reconcilers(self, stack: AsyncExitStack) -> None:
+        """Reconcile clock, faults and snapshots until the stack is left."""
         advance_to = None if self._virtual_executor is None else self._virtual_executor.advance_to
         clock = ClockController(
             self.control_api, self._dependencies.clock, self._dependencies.configuration.clock, advance_to

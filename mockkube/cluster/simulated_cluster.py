@@ -21,7 +21,6 @@ from mockkube.client.protocol import Key
 from mockkube.cluster.api_servers.api_server import build_api_server
 from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.api_servers.listeners import NoListener
-from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.api_servers.store_templates import get_store_templates
 from mockkube.cluster.components.component_flags import validate_flags
 from mockkube.cluster.components.component_runner import ComponentFlags
@@ -36,7 +35,7 @@ from mockkube.cluster.execution.step_trace import StepTrace
 from mockkube.cluster.execution.stepped_executor import SteppedExecutor
 from mockkube.cluster.snapshots.snapshot_store import MemorySnapshotStore
 from mockkube.cluster.state.certificates import ADMIN
-from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, is_api_server
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, is_api_server
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.component import Component
 from mockkube.runtime.component_log import ComponentLog
@@ -130,10 +129,7 @@ class SimulatedCluster:
         await get_store_templates().fill_store(self.store, control_plane.api_server_dependencies)
         self._trace = StepTrace(await stack.enter_async_context(self.store.watch("", after=self.store.revision)))
         await control_plane.start(stack)
-        server = await component_controller.start_api_servers()
-        configuration = control_plane.api_server_dependencies.configuration
-        version = component_controller.get_settings(KUBELET).version
-        await register_nodes(server, configuration.nodes, version=version, now=self.clock.now())
+        await control_plane.start_api_server()
         await component_controller.start_components()
         self._reconcilers = control_plane.make_reconcilers(restart_components=component_controller.restart_all_now)
         for reconciler in self._reconcilers:

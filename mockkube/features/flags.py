@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube_cel.golang.strconv import BOOLEANS
+
 from mockkube.features.effective_version import KUBE, EffectiveVersion, parse_effective_version
 from mockkube.features.errors import FlagError, quote
 from mockkube.features.gates import GateRegistry, gate_registry
@@ -25,10 +27,6 @@ _FORWARD_COMPATIBLE_FLAGS: Final = {  # flags of the API server only, with their
     "runtime-config-emulation-forward-compatible": "RuntimeConfigEmulationForwardCompatible",
 }
 _NODE_COMPONENTS: Final = frozenset({"kubelet", "kube-proxy"})  # their flags support neither emulation nor prefixes
-_BOOLEANS: Final = {  # accepted by Go's strconv.ParseBool
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ def _forward_errors(flags: Mapping[str, Sequence[str]], effective_version: Effec
     if effective_version.emulated == effective_version.binary:
         for flag, field in _FORWARD_COMPATIBLE_FLAGS.items():
             # A repeated flag counts with its last value, as pflag does it.
-            if flag in flags and _BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):
+            if flag in flags and BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):
                 reason = "if the emulation version is the same as the binary version"
                 yield f"ServerRunOptions.{field} cannot be set to true {reason}"
 
@@ -157,9 +155,9 @@ def _parse_prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
         name, equals, value = (part.strip() for part in entry.partition("="))
         if not equals:
             raise FlagError(f"missing bool value for {name}")
-        if value not in _BOOLEANS:
+        if value not in BOOLEANS:
             raise FlagError(f"invalid value of {name}={value}, err: {_parse_bool_error(value)}")
-        yield name, _BOOLEANS[value]
+        yield name, BOOLEANS[value]
 
 
 def _parse_pairs(text: str) -> Iterator[tuple[str, bool]]:
@@ -170,9 +168,9 @@ def _parse_pairs(text: str) -> Iterator[tuple[str, bool]]:
         name, equals, value = (part.strip() for part in entry.partition("="))
         if not equals:
             raise FlagError(f"{refusal}: malformed pair, expect string=bool")
-        if value not in _BOOLEANS:
+        if value not in BOOLEANS:
             raise FlagError(f"{refusal}: invalid value of {name}: {value}, err: {_parse_bool_error(value)}")
-        yield name, _BOOLEANS[value]
+        yield name, BOOLEANS[value]
 
 
 def _parse_bool_error(value: str) -> str:

@@ -20,7 +20,7 @@ _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
 class NodeInclusionPolicies(NamedTuple):
-    """What a constraint honors; without its fields, node affinity but no taints."""
+    """Inclusion policies of a constraint; without its fields it honors node affinity but no taints."""
 
     honors_affinity: bool = True
     honors_taints: bool = False

@@ -15,7 +15,7 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What must hold of a response; `$error` is the message of a rejection, or null."""
+    """Expectation about a response; `$error` is the message of a rejection, or null."""
 
     check: Annotated[Tree, "a partial object, or expressions like ($error != null)"]
     match: Annotated[Tree | None, "which objects it is about: a partial object; all if left out"] = None

@@ -24,7 +24,7 @@ _DIGITS: Final = re.compile(r"\d+$")
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """Whether a probe succeeded, what it reported, and when the next one may have another outcome.
+    """Outcome of a probe, its report, and when the next one may have another outcome.
 
     `changes_at` is in seconds since the container's start; None if time alone changes nothing.
     """

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from mockkube.assets.command_line import Flag
-from mockkube.assets.kube_apiserver_options import load_flags
+from mockkube.assets.kube_apiserver_options import REFUSED, load_flags
 
 PAGE = Path(__file__).parents[2] / "docs" / "assets.md"
 
@@ -19,7 +19,7 @@ def render_others(flags: list[Flag]) -> str:
 
 
 def is_refused(flag: Flag) -> bool:
-    return flag.name in ("authorization-config", "authentication-config", "oidc-issuer-url")
+    return flag.name in REFUSED
 
 
 def read_part(title: str) -> str:

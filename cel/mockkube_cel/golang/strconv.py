@@ -15,6 +15,13 @@ _ESCAPES: Final = {
 }
 
 
+# Texts that Go's `strconv.ParseBool` accepts.
+BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
 class NumberError(ValueError):
     """Text that is no number, or a number out of range."""
 

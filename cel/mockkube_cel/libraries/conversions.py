@@ -12,7 +12,7 @@ from typing import Any, Final
 from mockkube_cel import costs, types, values
 from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, SizedOperand
 from mockkube_cel.golang import gotime
-from mockkube_cel.golang.strconv import NumberError, parse_int64, parse_uint64
+from mockkube_cel.golang.strconv import BOOLEANS, NumberError, parse_int64, parse_uint64
 from mockkube_cel.sizes import TRAVERSAL_FACTOR, Interval
 from mockkube_cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, CelType
 from mockkube_cel.values import CelError, Duration, Timestamp, UInt
@@ -24,11 +24,6 @@ _DOUBLE: Final = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[
 _HEX_DOUBLE: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _INFINITY_OR_NAN: Final = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
 _INT_TO_DURATION: Final = "type conversion error from 'int' to 'google.protobuf.Duration'"
-# The texts that Go's strconv.ParseBool accepts.
-_BOOLS: Final = {
-    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
-}
 
 
 def _conversion_error(kind: CelType) -> CelError:
@@ -82,7 +77,7 @@ def _string_to_double(text: str) -> Any:
 
 
 def _string_to_bool(text: str) -> Any:
-    return _BOOLS.get(text, _conversion_error(BOOL))
+    return BOOLEANS.get(text, _conversion_error(BOOL))
 
 
 def _string_to_duration(text: str) -> Any:

@@ -30,6 +30,7 @@ JSON_FORMAT: Final = "json"
 LEGACY_FORMAT: Final = "legacy"
 DECISION: Final = "authorization.k8s.io/decision"
 REASON: Final = "authorization.k8s.io/reason"
+_ERROR_CODE_MIN: Final = 400
 _USER_AGENT_MAX: Final = 1024
 _TRUNCATED: Final = "...TRUNCATED"
 
@@ -87,14 +88,18 @@ class AuditEvent:
 
     def complete(self, code: int, body: bytes, content_type: str) -> None:
         """Write the last stage."""
-        value = self.auditor.decode_body(body, content_type) if body else None
+        # Lists are large, and most policies log metadata only: a body that the event does not show is not decoded. The
+        # response is a Status after errors and deletions.
+        is_shown = self.config.level >= Level.REQUEST_RESPONSE
+        may_be_status = code >= _ERROR_CODE_MIN or self.attributes.verb in ("delete", "deletecollection")
+        value = self.auditor.decode_body(body, content_type) if body and (is_shown or may_be_status) else None
         if isinstance(value, dict) and value.get("kind") == "Status":
             self.response_status = {
                 name: value[name] for name in ("metadata", "status", "message", "reason", "details") if name in value
             } | {"code": code}
         elif self.response_status is None:
             self.response_status = {"metadata": {}, "code": code}
-        if self.config.level >= Level.REQUEST_RESPONSE and value is not None:
+        if is_shown and value is not None:
             self.response_object = self._strip(value)
         self._write(RESPONSE_COMPLETE)
 

@@ -12,11 +12,7 @@ from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed
 from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http.filters.audit import RequestAuditor
 from mockkube.apiserver.http.filters.authentication import Authenticator, bearer_token
-from mockkube.apiserver.http.filters.authorization import (
-    RequestAuthorizer,
-    get_path_attributes,
-    get_resource_attributes,
-)
+from mockkube.apiserver.http.filters.authorization import RequestAuthorizer, get_attributes
 from mockkube.apiserver.http.handlers import resource_handlers, subresources
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
@@ -34,7 +30,6 @@ from mockkube.apiserver.identity.user import (
     User,
     with_authenticated_group,
 )
-from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.apiserver.registry.options import Query, parse_bool, validate_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
@@ -67,7 +62,7 @@ class Router:
         self._proxy_handler = proxy_handler
         self._auditor = auditor
         self._limits_http2 = registry.dependencies.capabilities.enabled("UnauthenticatedHTTP2DOSMitigation")
-        self._chance = Random()  # not seeded: these ids are never stored
+        self._random = Random()  # not seeded: these ids are never stored
         self.open_watches = OpenWatches()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -77,7 +72,7 @@ class Router:
         protobuf = self._registry.dependencies.protobuf
         # The id comes back as a response header, so a client's id is only taken if it cannot break the header.
         given_id = request.headers.get("Audit-Id", "")
-        audit_id = given_id if given_id and given_id.isascii() and given_id.isprintable() else self._chance.new_uid()
+        audit_id = given_id if given_id and given_id.isascii() and given_id.isprintable() else self._random.new_uid()
         context = RequestContext(
             request, ANONYMOUS_USER, {}, open_watches=self.open_watches, protobuf=protobuf, audit_id=audit_id
         )
@@ -121,20 +116,16 @@ class Router:
 
     async def _authenticate(self, context: RequestContext) -> User:
         request = context.request
-        user: User | None = None
         try:
             user = self._authenticator.authenticate(request)
-        except InvalidCredentials as error:
+        except InvalidCredentials:
             user = await self._ask_webhook(request)
-            if user is None:
-                raise Unauthorized from error
-        finally:
-            # upstream 1.36: apiserver/pkg/endpoints/filters/authentication.go: streams are cheap for attackers
-            if isinstance(request, Http2Request) and (user is None or ALL_UNAUTHENTICATED in user.groups):
-                request.ends_connection = self._limits_http2
-            if user is None and self._auditor is not None:
-                self._auditor.record_failed_authentication(context, request.path)
+        # upstream 1.36: apiserver/pkg/endpoints/filters/authentication.go: streams are cheap for attackers
+        if isinstance(request, Http2Request) and (user is None or ALL_UNAUTHENTICATED in user.groups):
+            request.ends_connection = self._limits_http2
         if user is None:
+            if self._auditor is not None:
+                self._auditor.record_failed_authentication(context, request.path)
             raise Unauthorized
         return user
 
@@ -148,19 +139,19 @@ class Router:
         except InvalidCredentials:
             return None
 
-    def _authorize(self, context: RequestContext, attributes: AuthorizationAttributes) -> None:
+    def _authorize(self, context: RequestContext, info: RequestInfo | None, path: str) -> None:
+        attributes = get_attributes(context.user, context.request.method, path, info, context.query)
         context.user = self._request_authorizer.authorize(attributes, context.request.headers, context.audit_event)
 
     async def _dispatch(self, context: RequestContext, info: RequestInfo | None, path: str) -> web.StreamResponse:
         # An APIService also claims paths below its group that are no resources, like its discovery, so this comes
         # before the check for a resource path.
         if (aggregated_api := self._proxy_handler.find_aggregated_api(path)) is not None:
-            self._authorize(context, _get_attributes(context, info, path))
+            self._authorize(context, info, path)
             return await self._proxy_handler.proxy(context, aggregated_api)
+        self._authorize(context, info, path)
         if info is None:
-            self._authorize(context, get_path_attributes(context.user, context.request.method, path))
             return await self._non_resource_paths.respond(context, path)
-        self._authorize(context, get_resource_attributes(context.user, info, context.query))
         # upstream authorizes before it routes: a user without permission gets 403, not 405, for an unknown method.
         method = context.request.method
         is_refused = not info.verb or method == "HEAD"
@@ -230,13 +221,6 @@ class Router:
         if resource is None:
             return not info.subresource and self._non_resource_paths.is_create_only(info)
         return not info.subresource or resource.kind.subresource(info.subresource) is not None
-
-
-def _get_attributes(context: RequestContext, info: RequestInfo | None, path: str) -> AuthorizationAttributes:
-    """Return the authorizer attributes of a request for an aggregated API."""
-    if info is None:
-        return get_path_attributes(context.user, context.request.method, path)
-    return get_resource_attributes(context.user, info, context.query)
 
 
 def _is_out_of_scope(info: RequestInfo, resource: Resource) -> bool:

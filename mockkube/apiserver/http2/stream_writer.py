@@ -62,7 +62,7 @@ class Http2StreamWriter(AbstractStreamWriter):
         await self._stream.send(head, b"" if self._is_bodiless else chunk, end=True)
 
     async def drain(self) -> None:
-        """Return at once: `write` itself waits for the client."""
+        """Do not wait: `write` itself waits for the client."""
 
     def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
         """Refuse: the bodies of the API server compress themselves."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from mockkube_cel.golang.strconv import BOOLEANS
+
 from mockkube.api.catalogue import is_stable_version
 
 _LEVELS: Final = (
@@ -15,10 +17,8 @@ _LEVELS: Final = (
     ("api/all", re.compile(r".*")),
 )
 _LEVEL_KEYS: Final = tuple(key for key, _ in _LEVELS)
-_BOOLEANS: Final = {
-    **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
+# A key without a value is enabled.
+_BOOLEANS: Final = {"": True, **BOOLEANS}
 
 
 @dataclass(frozen=True, slots=True)

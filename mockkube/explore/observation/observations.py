@@ -32,7 +32,7 @@ _EARLY_SECONDS: Final = 0.5
 
 
 class ObservationKind(StrEnum):
-    """What happened to an object."""
+    """Kind of change that happened to an object."""
 
     CREATED = "created"
     # Deleted or finished, for whatever reason; follows an eviction, rejection or removal, too.

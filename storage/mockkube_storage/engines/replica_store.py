@@ -119,7 +119,7 @@ class ReplicaStore(Store):
             await connection.lost.wait()
 
     async def current_revision(self) -> int:
-        """Ask the server, unless it has promised that nobody else writes at present."""
+        """Return the server's revision; ask for it unless the server has promised that no other client writes."""
         connection = self._live_connection
         if not connection.is_sole:
             await connection.read_revision()

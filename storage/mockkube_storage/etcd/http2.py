@@ -71,7 +71,7 @@ class Stream(Protocol):
 
 
 class _Sending:
-    """What a stream still has to send."""
+    """Bytes that a stream still has to send."""
 
     __slots__ = ("ends", "parts", "window")
 

@@ -79,7 +79,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.close()
 
     def end(self, reason: str) -> None:
-        """Disconnect the client at once."""
+        """Disconnect the client without waiting for what it has not read."""
         if not self._transport.is_closing():
             _log.warning("disconnected the client %s: %s", self.name, reason)
         self._server.stop_sending(self)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mockkube_cel.golang.strconv import BOOLEANS
+
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.secret_references import find_disallowed_reference, visit_pod_secret_names
 from mockkube.apiserver.admission.errors import new_forbidden
@@ -13,7 +15,6 @@ MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 ROOT_CA: Final = "kube-root-ca.crt"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _ENFORCE_SECRETS_ANNOTATION: Final = "kubernetes.io/enforce-mountable-secrets"
-_TRUE_VALUES: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _VOLUME_PREFIX: Final = "kube-api-access-"
 _TOKEN_SECONDS: Final = 3607
 
@@ -115,7 +116,7 @@ def _validate_mirror(request: AdmissionAttributes) -> None:
 
 
 def _validate_secrets(request: AdmissionAttributes, account: ReadOnlyObject, *, ephemeral: bool) -> None:
-    if (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS_ANNOTATION) not in _TRUE_VALUES:
+    if not BOOLEANS.get((account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS_ANNOTATION, "")):
         return
     why = find_disallowed_reference(request.new["spec"], account, ephemeral=ephemeral)
     if why:

@@ -8,7 +8,7 @@ from aiohttp import web
 from mockkube.api.errors import ApiError
 from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.apiserver.audit.auditor import AuditEvent, Auditor, RequestMetadata, decode_json_body
-from mockkube.apiserver.http.filters.authorization import get_path_attributes, get_resource_attributes
+from mockkube.apiserver.http.filters.authorization import get_attributes
 from mockkube.apiserver.http.requests import request_info
 from mockkube.apiserver.http.requests.body_observers import add_body_observer
 from mockkube.apiserver.http.requests.request_context import RequestContext
@@ -29,10 +29,7 @@ class RequestAuditor:
 
     def begin(self, context: RequestContext, info: RequestInfo | None, path: str) -> AuditEvent | None:
         """Write that an authenticated request was received; return its event, None if it is not logged."""
-        if info is None:
-            attributes = get_path_attributes(context.user, context.request.method, path)
-        else:
-            attributes = get_resource_attributes(context.user, info, context.query)
+        attributes = get_attributes(context.user, context.request.method, path, info, context.query)
         event = self._auditor.begin(attributes, _make_metadata(context, info))
         if event is not None:
             add_body_observer(context.request, event.set_request_body)
@@ -43,10 +40,7 @@ class RequestAuditor:
         info = None
         with suppress(ApiError):  # what cannot be parsed is logged as a path
             info = request_info.parse_request_info(context.request.method, path, watch=False)
-        if info is None:
-            attributes = get_path_attributes(_NOBODY, context.request.method, path)
-        else:
-            attributes = get_resource_attributes(_NOBODY, info, context.query)
+        attributes = get_attributes(_NOBODY, context.request.method, path, info, context.query)
         scheme = context.request.headers.get("Authorization", "").partition(" ")[0].lower()
         methods = [scheme] if scheme in ("basic", "bearer") else []
         if (transport := context.request.transport) is not None and transport.get_extra_info("peercert"):

@@ -49,6 +49,15 @@ class RequestAuthorizer:
         return attributes.user
 
 
+def get_attributes(
+    user: User, method: str, path: str, info: RequestInfo | None, query: Query
+) -> AuthorizationAttributes:
+    """Return the attributes of a request; without info it is one for a path that is no resource."""
+    if info is None:
+        return get_path_attributes(user, method, path)
+    return get_resource_attributes(user, info, query)
+
+
 def get_path_attributes(user: User, method: str, path: str) -> AuthorizationAttributes:
     """Return the attributes of a request for a path that is no resource."""
     return AuthorizationAttributes(user, method.lower(), path=path)

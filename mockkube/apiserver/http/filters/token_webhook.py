@@ -28,6 +28,8 @@ class TokenWebhook:
         self._version = version
         self._audiences = tuple(audiences)
         self._session: aiohttp.ClientSession | None = None
+        # Made once: it reads the certificate authorities.
+        self._tls = config.tls()
         self._accepted: TTLCache[tuple[str, tuple[str, ...]], AuthenticatedUser] = TTLCache(
             CACHED_TOKENS_MAX, ttl, timer=clock.monotonic
         )
@@ -64,7 +66,7 @@ class TokenWebhook:
                 self._config.server,
                 data=orjson.dumps(review),
                 headers=headers,
-                ssl=self._config.tls() or False,
+                ssl=self._tls or False,
                 timeout=aiohttp.ClientTimeout(total=_SECONDS_MAX),
             ) as response:
                 return orjson.loads(await response.read())
