@@ -62,6 +62,11 @@ def _flag_option(names: str, *, text: str) -> Decorator:
     "--token", metavar="TOKEN", text="The administrator's bearer token; better kept in a file. [a random one]"
 )
 @_value_option("--token-file", metavar="FILE", text="A file whose first line is the administrator's bearer token.")
+@_value_option("--cert-extra-sans", multiple=True, metavar="NAMES", text="Further names in the serving certificate.")
+@_value_option("--advertise-address", metavar="ADDRESS", text="Where others reach this server. [that of --bind]")
+@_flag_option("--join", text="Join the control plane that uses the database of --db, or begin one.")
+@_value_option("--cluster-id", metavar="ID", text="Join the control plane of this name only.")
+@_value_option("--cluster-key-file", metavar="FILE", text="A file whose first line encrypts shared credentials.")
 @_value_option("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
 @_value_option("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
 @_value_option("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")

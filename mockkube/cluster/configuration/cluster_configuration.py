@@ -9,16 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mockkube_storage.engines.catalogue import ENGINES, is_shared_store
+
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.configuration.values import (
     REAL_CLOCK,
+    VIRTUAL_CLOCK,
     ComponentConfiguration,
     ParseValue,
     add_proposals_to_trains,
     default_release_trains,
+    parse_address,
     parse_bind,
     parse_bool,
+    parse_certificate_names,
     parse_clock,
+    parse_cluster_id,
+    parse_cluster_key,
+    parse_cluster_key_file,
     parse_components,
     parse_controller_flags,
     parse_controllers,
@@ -75,6 +83,16 @@ class ClusterConfiguration:
     allowed_hosts: tuple[str, ...] = ()
     disable_http2_serving: bool = False
     token: str | None = None  # None: a random one, kept with the cluster
+    # Further names and addresses in the serving certificate, such as that of a load balancer.
+    cert_extra_sans: tuple[str, ...] = ()
+    # Address at which clients and other API servers reach this one; None: the one that it listens on.
+    advertise_address: str | None = None
+    # Whether other processes with the same database are part of the same control plane.
+    join: bool = False
+    # Name of the control plane that may be joined; empty: whichever uses the database.
+    cluster_id: str = ""
+    # Secret that encrypts the credentials in the database; None: one that is kept for all clusters of the user.
+    cluster_key: str | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     # A KubeSchedulerConfiguration.
@@ -150,6 +168,12 @@ SETTINGS: Final = (
     Setting("disable_http2_serving", parse_bool),
     Setting("token", parse_token),
     Setting("token_file", parse_token_file),
+    Setting("cert_extra_sans", parse_certificate_names),
+    Setting("advertise_address", parse_address),
+    Setting("join", parse_bool),
+    Setting("cluster_id", parse_cluster_id),
+    Setting("cluster_key", parse_cluster_key),
+    Setting("cluster_key_file", parse_cluster_key_file),
     Setting("enable_admission_plugins", parse_plugins),
     Setting("disable_admission_plugins", parse_plugins),
     Setting("scheduler_config", parse_scheduler_config),
@@ -175,6 +199,9 @@ def resolve_configuration(
     merged: _Layer = {}
     for layer in (_parse_file(config_file), _parse_environment(environment), _parse_flags(flags)):
         _merge_layer(merged, layer)
+    # The name of a control plane is given only to be part of it.
+    if merged.get("cluster_id"):
+        merged["join"] = True
     configuration = ClusterConfiguration(
         **_add_proposals(_move_component_gates(merged)), given_settings=frozenset(merged)
     )
@@ -185,9 +212,9 @@ def resolve_configuration(
 
 def _parse_flags(flags: Mapping[str, Any]) -> _Layer:
     given = ((setting, flags[setting.name], _describe_flag(setting)) for setting in SETTINGS if setting.name in flags)
-    return _merge_token_settings(
-        _merge_database_settings(_parse_all(given), "--db and --ephemeral"), "--token and --token-file"
-    )
+    layer = _merge_database_settings(_parse_all(given), "--db and --ephemeral")
+    layer = _merge_secret_settings(layer, "token", "--token and --token-file")
+    return _merge_secret_settings(layer, "cluster_key", "the key and --cluster-key-file")
 
 
 def _describe_flag(setting: Setting) -> str:
@@ -201,7 +228,8 @@ def _parse_environment(environment: Mapping[str, str]) -> _Layer:
         if environment.get(setting.variable)
     )
     layer = _merge_database_settings(_parse_all(given), "MOCKKUBE_DB and MOCKKUBE_EPHEMERAL")
-    return _merge_token_settings(layer, "MOCKKUBE_TOKEN and MOCKKUBE_TOKEN_FILE")
+    layer = _merge_secret_settings(layer, "token", "MOCKKUBE_TOKEN and MOCKKUBE_TOKEN_FILE")
+    return _merge_secret_settings(layer, "cluster_key", "MOCKKUBE_CLUSTER_KEY and MOCKKUBE_CLUSTER_KEY_FILE")
 
 
 def _parse_file(path: Path | None) -> _Layer:
@@ -213,7 +241,8 @@ def _parse_file(path: Path | None) -> _Layer:
             raise ConfigurationError(f"{path}: {key} is {value!r}: it must be {expected!r}")
     given = ((_find_setting(path, key), value, f"{path}: {key}") for key, value in document.items())
     layer = _merge_database_settings(_parse_all(given), f"{path}: db and ephemeral")
-    return _merge_token_settings(layer, f"{path}: token and tokenFile")
+    layer = _merge_secret_settings(layer, "token", f"{path}: token and tokenFile")
+    return _merge_secret_settings(layer, "cluster_key", f"{path}: clusterKey and clusterKeyFile")
 
 
 def _read_document(path: Path) -> dict[str, Any]:
@@ -253,12 +282,12 @@ def _merge_database_settings(layer: _Layer, place: str) -> _Layer:
     return layer
 
 
-def _merge_token_settings(layer: _Layer, place: str) -> _Layer:
-    """Treat the content of the token file as `token`; reject both together."""
-    if "token_file" in layer:
-        if "token" in layer:
+def _merge_secret_settings(layer: _Layer, name: str, place: str) -> _Layer:
+    """Treat the content of a secret's file as the secret; reject both together."""
+    if f"{name}_file" in layer:
+        if name in layer:
             raise ConfigurationError(f"{place}: only one of the two can be meant: leave one out")
-        layer["token"] = layer.pop("token_file")
+        layer[name] = layer.pop(f"{name}_file")
     return layer
 
 
@@ -316,6 +345,18 @@ def _check_combinations(configuration: ClusterConfiguration) -> None:
             f"--bind: {configuration.bind} can be reached from other machines, which needs TLS and a token: "
             "leave out --no-tls, or listen on 127.0.0.1"
         )
+    if configuration.join:
+        _check_join(configuration)
+
+
+def _check_join(configuration: ClusterConfiguration) -> None:
+    if not is_shared_store(configuration.db or ""):
+        # The scheme only: the rest may contain a password.
+        given = "no --db, so SQLite," if configuration.db is None else configuration.db.partition(":")[0]
+        shared = ", ".join(engine.example for engine in ENGINES if engine.is_shared)
+        raise ConfigurationError(f"--join: {given} cannot be shared by several processes: give a --db like {shared}")
+    if configuration.clock == VIRTUAL_CLOCK:
+        raise ConfigurationError("--join: each process would have a virtual time of its own: leave out --clock")
 
 
 def _check_versions(configuration: ClusterConfiguration) -> None:

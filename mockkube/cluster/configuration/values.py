@@ -23,6 +23,7 @@ OPTIONAL_COMPONENTS: Final = ("scheduler", "controllers", "kubelets")
 SKEW_POLICIES: Final = ("enforce", "warn", "ignore")
 REAL_CLOCK: Final = "Real"
 VIRTUAL_CLOCK: Final = "Virtual"
+WILDCARD_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
 
 _COMPONENT: Final = re.compile(
@@ -34,6 +35,8 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PLUGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _TOKEN: Final = re.compile(r"[!-~]+")
 _TOKEN_LENGTH_MAX: Final = 16 << 10
+_SECRET_LENGTH_MIN: Final = 16
+_SECRET: Final = re.compile(rf"[!-~]{{{_SECRET_LENGTH_MIN},}}")
 _HOST: Final = re.compile(r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?|[0-9a-f:]+")
 _TRUE: Final = frozenset({"1", "t", "true"})
 _FALSE: Final = frozenset({"0", "f", "false"})
@@ -62,9 +65,13 @@ def parse_text(value: Any) -> str:
 
 def parse_name(value: Any) -> str:
     """Parse a cluster name, which also names a directory and a context."""
+    return _parse_label(value, "a cluster")
+
+
+def _parse_label(value: Any, kind: str) -> str:
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
         raise ValueError(
-            f"{_shorten(value)} cannot name a cluster: use up to 63 lower case letters, digits and '-', "
+            f"{_shorten(value)} cannot name {kind}: use up to 63 lower case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )
     return value
@@ -80,6 +87,19 @@ def parse_bind(value: Any) -> str:
         return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
     except ValueError:
         raise ValueError(f"{_shorten(value)} is not an IP address: give one of this machine, like 127.0.0.1") from None
+
+
+def parse_address(value: Any) -> str:
+    """Parse an IP address at which others reach this machine."""
+    address = parse_bind(value)
+    if address in WILDCARD_ADDRESSES:
+        raise ValueError(f"{address} is not the address of one machine: give one that others can connect to")
+    return address
+
+
+def parse_cluster_id(value: Any) -> str:
+    """Parse the name of a control plane that several processes are part of."""
+    return _parse_label(value, "a control plane")
 
 
 def parse_port(value: Any) -> int:
@@ -193,14 +213,32 @@ def parse_token(value: Any) -> str:
 
 def parse_token_file(value: Any) -> str:
     """Return the bearer token in the first line of a file."""
+    return _parse_secret_file(value, "token", parse_token)
+
+
+def parse_cluster_key(value: Any) -> str:
+    """Parse the secret that encrypts credentials in the database."""
+    if not isinstance(value, str) or not _SECRET.fullmatch(value):
+        raise ValueError(
+            f"not a key (not shown here): use {_SECRET_LENGTH_MIN} or more visible ASCII characters without spaces"
+        )
+    return value
+
+
+def parse_cluster_key_file(value: Any) -> str:
+    """Return the secret in the first line of a file."""
+    return _parse_secret_file(value, "key", parse_cluster_key)
+
+
+def _parse_secret_file(value: Any, kind: str, parse: Callable[[str], str]) -> str:
     path = parse_path(value)
     try:
         with path.open(encoding="utf-8") as file:
-            return parse_token(file.readline(_TOKEN_LENGTH_MAX).strip())
+            return parse(file.readline(_TOKEN_LENGTH_MAX).strip())
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}: give a file that holds the token") from None
+        raise ValueError(f"{path} cannot be read: {error.strerror}: give a file that holds the {kind}") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text: give a file whose first line is the token") from None
+        raise ValueError(f"{path} is no text: give a file whose first line is the {kind}") from None
     except ValueError as error:
         raise ValueError(f"the first line of {path} is {error}") from None
 
@@ -212,6 +250,15 @@ def parse_hosts(value: Any) -> tuple[str, ...]:
         if not _HOST.fullmatch(host):
             raise ValueError(f"{_shorten(host)} is not the name of a host: give one without a port, like dev.example")
     return tuple(dict.fromkeys(hosts))
+
+
+def parse_certificate_names(value: Any) -> tuple[str, ...]:
+    """Parse names and addresses for a certificate; return each once, in lower case."""
+    names = [name.lower() for name in _split_items(value)]
+    for name in names:
+        if not _HOST.fullmatch(name.removeprefix("*.")):
+            raise ValueError(f"{_shorten(name)} is not a name or an address: give one like api.example or 10.0.0.1")
+    return tuple(dict.fromkeys(names))
 
 
 def parse_clock(value: Any) -> str:

@@ -14,12 +14,14 @@ from mockkube_storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine: how its URLs begin, an example of one, and the function that opens them."""
+    """One engine: how its URLs begin, an example of one, the function that opens them, and who may use its stores."""
 
     name: str
     prefixes: tuple[str, ...]
     example: str
     open: Callable[[str], Store]
+    # Whether several processes can use one store at the same time.
+    is_shared: bool = False
 
 
 def _open_memory(_url: str) -> Store:
@@ -62,9 +64,9 @@ ENGINES: Final = (
     Engine("memory", ("memory:",), "memory:", _open_memory),
     Engine("sqlite", ("sqlite:///",), "sqlite:///path", _open_sqlite),
     Engine("log", ("log:///",), "log:///directory", _open_log),
-    Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _open_postgresql),
-    Engine("remote", ("mockkube-store://",), "mockkube-store://host:2379", _open_remote),
-    Engine("etcd", ("etcd://",), "etcd://host:2379", _open_etcd),
+    Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _open_postgresql, True),
+    Engine("remote", ("mockkube-store://",), "mockkube-store://host:2379", _open_remote, True),
+    Engine("etcd", ("etcd://",), "etcd://host:2379", _open_etcd, True),
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 
@@ -80,3 +82,8 @@ def open_store(url: str) -> Store:
     if url and not _SCHEME.match(url):
         return _open_sqlite(url)
     raise UnknownEngine(url, ", ".join(engine.example for engine in ENGINES))
+
+
+def is_shared_store(url: str) -> bool:
+    """Return whether several processes can use the store of a URL at the same time."""
+    return any(engine.is_shared for engine in ENGINES if url.startswith(engine.prefixes))

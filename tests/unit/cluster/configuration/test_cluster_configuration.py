@@ -24,7 +24,7 @@ def test_nothing_said_is_the_defaults() -> None:
 
 def test_every_field_has_a_setting_and_the_other_way_round() -> None:
     fields = set(ClusterConfiguration.__slots__) - {"given_settings"}
-    fields |= {"ephemeral", "token_file", "proposals"}  # other words for a db, a token and release trains
+    fields |= {"ephemeral", "token_file", "cluster_key_file", "proposals"}  # other words for other fields
     assert {setting.name for setting in SETTINGS} == fields
 
 
@@ -306,3 +306,60 @@ def test_hosts_are_names_or_addresses(host: str) -> None:
 def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
     with pytest.raises(ConfigurationError, match=r"--allowed-hosts: .* is not the name of a host"):
         resolve_configuration({"allowed_hosts": host}, {})
+
+
+def test_a_process_joins_with_the_flag_or_with_the_name_of_a_control_plane() -> None:
+    assert not resolve_configuration({"db": "etcd://host"}, {}).join
+    assert resolve_configuration({"db": "etcd://host", "join": True}, {}).join
+    assert resolve_configuration({"db": "postgresql://host/db", "cluster_id": "blue"}, {}).join
+
+
+@pytest.mark.parametrize(
+    ("db", "shown"),
+    [
+        pytest.param(None, "no --db, so SQLite,", id="the default"),
+        pytest.param("sqlite:///cluster.db", "sqlite", id="SQLite"),
+        pytest.param("memory:", "memory", id="memory"),
+        pytest.param("log:///cluster", "log", id="log"),
+        pytest.param("mysql://user:secret@host/db", "mysql", id="a password is not shown"),
+    ],
+)
+def test_only_a_shared_database_can_be_joined(db: str | None, shown: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        resolve_configuration({"join": True} | ({} if db is None else {"db": db}), {})
+    assert str(error.value).startswith(f"--join: {shown} cannot be shared by several processes: give a --db like post")
+    assert "secret" not in str(error.value)
+
+
+def test_virtual_time_cannot_be_joined() -> None:
+    with pytest.raises(ConfigurationError, match="--join: each process would have a virtual time of its own"):
+        resolve_configuration({"join": True, "db": "etcd://host", "clock": "virtual"}, {})
+
+
+def test_the_cluster_key_is_a_variable_or_the_first_line_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("0123456789abcdef\nmore\n")
+    assert resolve_configuration({}, {"MOCKKUBE_CLUSTER_KEY": "fedcba9876543210"}).cluster_key == "fedcba9876543210"
+    assert resolve_configuration({"cluster_key_file": str(tmp_path / "key")}, {}).cluster_key == "0123456789abcdef"
+    with pytest.raises(ConfigurationError, match="MOCKKUBE_CLUSTER_KEY and MOCKKUBE_CLUSTER_KEY_FILE: only one"):
+        resolve_configuration(
+            {}, {"MOCKKUBE_CLUSTER_KEY": "fedcba9876543210", "MOCKKUBE_CLUSTER_KEY_FILE": str(tmp_path / "key")}
+        )
+
+
+def test_a_short_cluster_key_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigurationError, match="not a key") as error:
+        resolve_configuration({}, {"MOCKKUBE_CLUSTER_KEY": "hunter2"})
+    assert "hunter2" not in str(error.value)
+
+
+def test_names_of_the_serving_certificate() -> None:
+    names = resolve_configuration({"cert_extra_sans": ("API.example,10.0.0.1", "*.example")}, {}).cert_extra_sans
+    assert names == ("api.example", "10.0.0.1", "*.example")
+    with pytest.raises(ConfigurationError, match="--cert-extra-sans: 'https://a' is not a name or an address"):
+        resolve_configuration({"cert_extra_sans": "https://a"}, {})
+
+
+def test_a_wildcard_cannot_be_advertised() -> None:
+    assert resolve_configuration({"advertise_address": "10.0.0.1"}, {}).advertise_address == "10.0.0.1"
+    with pytest.raises(ConfigurationError, match="--advertise-address: 0.0.0.0 is not the address of one machine"):
+        resolve_configuration({"advertise_address": "0.0.0.0"}, {})
