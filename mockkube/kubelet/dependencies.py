@@ -11,7 +11,7 @@ from mockkube.kubelet.stages.stage_cache import StageCache
 from mockkube.kubelet.stages.stage_controller import StageController
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_states import ContainerStates
 
 
 @dataclass(frozen=True, slots=True)

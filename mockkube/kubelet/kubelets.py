@@ -23,7 +23,7 @@ from mockkube.proposals.component_extensions import make_taint_rules
 from mockkube.proposals.expression_metrics import make_measured_cache
 from mockkube.runtime.component import Component, ComponentDependencies
 from mockkube.runtime.steps import Worker
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_states import ContainerStates
 
 
 class Kubelets:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_states import ContainerStates
 
 
 @dataclass(frozen=True, slots=True)

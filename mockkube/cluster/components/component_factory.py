@@ -30,7 +30,7 @@ from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.hot_loops import HotLoop, HotLoops
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_states import ContainerStates
 
 
 class ComponentFactory:

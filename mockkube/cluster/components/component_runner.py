@@ -13,7 +13,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.runtime.component import Component, ComponentDependencies
 from mockkube.runtime.steps import Signal, Worker
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_states import ContainerStates
 
 # Values of a component's own flags, by name.
 ComponentFlags = Mapping[str, Any]

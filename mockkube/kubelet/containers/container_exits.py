@@ -6,8 +6,8 @@ from datetime import datetime
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.containers.container_behavior import ContainerExit
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.entrypoints import has_command
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.programs.entrypoints import has_command
 
 # Returns the exit of a container from its restart count and start time; None while it runs until stopped.
 FindExit = Callable[[int, datetime], ContainerExit | None]
@@ -32,7 +32,7 @@ def make_exit_finder(
         if not has_command(container):
             return default
         # The shell interpreter is 2,000 lines that most clusters never need.
-        from mockkube.shell.interpreter import (  # loaded for the first container that has a command
+        from mockkube.shell.containers.interpreter import (  # loaded for the first container that has a command
             ContainerEnd,
             interpret,
         )

@@ -16,7 +16,7 @@ from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import NO_PROBES, PodProber, ProbeResults, has_probes
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
 from mockkube.kubelet.containers.start_checks import find_config_error
-from mockkube.shell.container_start import ContainerStart
+from mockkube.shell.containers.container_start import ContainerStart
 
 # Time from a failed pull to the sync that finds the image in backoff (upstream: backOffPeriod of pod workers).
 _PULL_ERROR_SHOWN: Final = timedelta(seconds=10)

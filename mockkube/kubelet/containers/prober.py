@@ -1,6 +1,6 @@
 """Probes of containers: when each is due, how often it failed in a row, and what follows from that.
 
-upstream 1.36: pkg/kubelet/prober/worker.go. What a probe finds is computed by `mockkube.shell.probes`.
+upstream 1.36: pkg/kubelet/prober/worker.go. What a probe finds is computed by `mockkube.shell.containers.probes`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
-from mockkube.shell.container_start import ContainerStart
+from mockkube.shell.containers.container_start import ContainerStart
 
 # Probes computed in one sync; after a longer pause the missed ones are left out, as upstream's ticker does it.
 PROBES_MAX: Final = 100
@@ -187,7 +187,7 @@ class _ContainerProber:
     def _take(self, kind: ProbeKind, worker: ProbeWorker, moment: datetime) -> None:
         """Take one probe."""
         # The shell interpreter is 2,000 lines that most clusters never need.
-        from mockkube.shell.probes import run_probe  # loaded for the first container with a probe
+        from mockkube.shell.containers.probes import run_probe  # loaded for the first container with a probe
 
         spec = self._spec(kind)
         seconds = (moment - self._began).total_seconds()

@@ -6,8 +6,8 @@ upstream 1.36: pkg/kubelet/kuberuntime/kuberuntime_container.go (startContainer)
 from dataclasses import replace
 
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.entrypoints import find_image
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.programs.entrypoints import find_image
 
 
 def find_config_error(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> str | None:
@@ -19,8 +19,12 @@ def find_config_error(pod: ReadOnlyObject, container: ReadOnlyObject, start: Con
         not _has_references(container)
     ):
         return None
-    from mockkube.shell.environment import ConfigError, build_environment, expand_sub_path  # loaded when needed
-    from mockkube.shell.volumes import VolumeError, VolumeSources, build_mounts, build_volumes
+    from mockkube.shell.containers.environment import (  # loaded when needed
+        ConfigError,
+        build_environment,
+        expand_sub_path,
+    )
+    from mockkube.shell.containers.volumes import VolumeError, VolumeSources, build_mounts, build_volumes
 
     try:
         variables = build_environment(pod, container, replace(start, began=None)).variables

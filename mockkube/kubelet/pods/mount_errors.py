@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.volumes import VolumeError, VolumeSources, build_volumes
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.volumes import VolumeError, VolumeSources, build_volumes
 
 _OBJECT_VOLUMES: Final = ("configMap", "secret", "projected")
 

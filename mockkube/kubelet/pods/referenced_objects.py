@@ -13,8 +13,8 @@ from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key
 from mockkube.kubelet.pods.pod_status import TERMINAL_PHASES
 from mockkube.runtime.clock import Clock
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.container_states import ContainerStates
 
 # How long an object counts before it is read again; a missing one is looked for at every sync.
 CACHED_SECONDS: Final = 60.0

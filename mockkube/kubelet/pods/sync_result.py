@@ -8,7 +8,7 @@ from mockkube.api.json_objects import Object
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_status import PodStatusRules
-from mockkube.shell.container_start import ContainerStart
+from mockkube.shell.containers.container_start import ContainerStart
 
 
 @dataclass(frozen=True, slots=True)

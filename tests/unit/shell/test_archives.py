@@ -5,9 +5,9 @@ import tarfile
 
 import pytest
 
-from mockkube.shell.file_system import FileSystem
-from mockkube.shell.machine import ContainerEnvironment
-from mockkube.shell.processes import Process, ProcessState
+from mockkube.shell.containers.processes import Process, ProcessState
+from mockkube.shell.machine.file_system import FileSystem
+from mockkube.shell.machine.machine import ContainerEnvironment
 
 
 def run(*words, files=None, sent=b""):

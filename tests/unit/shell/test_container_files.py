@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.interpreter import ContainerEnd, interpret
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.interpreter import ContainerEnd, interpret
 
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.59"

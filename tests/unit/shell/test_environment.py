@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.environment import build_environment, expand_references, expand_words
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.environment import build_environment, expand_references, expand_words
 
 POD: dict[str, Any] = {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {"containers": []}}
 

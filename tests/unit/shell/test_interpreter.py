@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.interpreter import CommandResult, ContainerEnd, interpret
-from mockkube.shell.machine import ENDLESS
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.interpreter import CommandResult, ContainerEnd, interpret
+from mockkube.shell.machine.machine import ENDLESS
 
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockkube.shell.container_states import PLACES_MAX, SIZE_MAX, ContainerStates
-from mockkube.shell.file_system import File, FileSystem, FileWrite
-from mockkube.shell.interactive import PROMPT, is_complete
-from mockkube.shell.machine import ContainerEnvironment
-from mockkube.shell.processes import Process, ProcessState, is_executable
-from mockkube.shell.standard_input import INPUT_MAX, StandardInput
+from mockkube.shell.containers.container_states import PLACES_MAX, SIZE_MAX, ContainerStates
+from mockkube.shell.containers.processes import Process, ProcessState, is_executable
+from mockkube.shell.machine.file_system import File, FileSystem, FileWrite
+from mockkube.shell.machine.machine import ContainerEnvironment
+from mockkube.shell.machine.standard_input import INPUT_MAX, StandardInput
+from mockkube.shell.scripts.interactive import PROMPT, is_complete
 
 VARIABLES = {"PATH": "/bin", "NAME": "value"}
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.environment import ConfigError, build_environment, expand_sub_path
-from mockkube.shell.service_variables import build_service_variables
-from mockkube.shell.volumes import VolumeError
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.environment import ConfigError, build_environment, expand_sub_path
+from mockkube.shell.containers.service_variables import build_service_variables
+from mockkube.shell.containers.volumes import VolumeError
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PORT = {"port": 80, "protocol": "TCP"}

@@ -19,7 +19,7 @@ from mockkube.apiserver.registry.subresources.logs import CONTAINER_FIELDS
 from mockkube.apiserver.registry.subresources.running_containers import find_running_container
 
 if TYPE_CHECKING:
-    from mockkube.shell.servers import HttpResponse
+    from mockkube.shell.containers.servers import HttpResponse
 
 _SEGMENTS: Final = "/api/v1/namespaces/NAMESPACE/RESOURCE/NAME/proxy".count("/") + 1
 _DEFAULT_PORTS: Final = {"": 80, "http": 80, "https": 443}
@@ -129,10 +129,10 @@ def _proxy(request: ResourceRequest, pods: Resource, location: _Location) -> web
 
 def _send_request(pods: Resource, location: _Location, method: str, path: str) -> "HttpResponse":
     """Return the response of the container that listens; raise Unavailable if none does."""
-    from mockkube.shell.environment import ConfigError  # loaded for the first request: most servers get none
-    from mockkube.shell.file_system import UNKNOWN
-    from mockkube.shell.interpreter import find_files
-    from mockkube.shell.servers import HttpRequest, HttpResponse, find_server
+    from mockkube.shell.containers.environment import ConfigError  # loaded for the first request: most servers get none
+    from mockkube.shell.containers.interpreter import find_files
+    from mockkube.shell.containers.servers import HttpRequest, HttpResponse, find_server
+    from mockkube.shell.machine.file_system import UNKNOWN
 
     if not location.port.isdecimal():
         raise _unreachable(f"dial tcp: lookup tcp/{location.port}: unknown port")

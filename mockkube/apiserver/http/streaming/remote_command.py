@@ -18,8 +18,8 @@ from mockkube.apiserver.registry.subresources.container_processes import (
 from mockkube.apiserver.registry.subresources.running_containers import RunningContainer, wait_until_ended
 
 if TYPE_CHECKING:
-    from mockkube.shell.machine import PrintedLine
-    from mockkube.shell.processes import ContainerCommand, Process, ProcessResult
+    from mockkube.shell.containers.processes import ContainerCommand, Process, ProcessResult
+    from mockkube.shell.machine.machine import PrintedLine
 
 # How far a command that still runs is interpreted ahead: as long again as it has run.
 _LOOKAHEAD_MIN: Final = 30.0

@@ -10,7 +10,7 @@ from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.subresources.running_containers import RunningContainer
 
 if TYPE_CHECKING:
-    from mockkube.shell.processes import ContainerCommand, Process, ProcessResult
+    from mockkube.shell.containers.processes import ContainerCommand, Process, ProcessResult
 
 
 class ExecutableNotFound(Exception):
@@ -20,9 +20,9 @@ class ExecutableNotFound(Exception):
 def start_process(pods: Resource, container: RunningContainer, words: Sequence[str], *, tty: bool) -> "Process":
     """Return a new command in a container; raise ExecutableNotFound if there is no such program."""
     # The interpreter is 2,000 lines that most clusters never need.
-    from mockkube.shell.environment import build_environment  # loaded for the first command
-    from mockkube.shell.interpreter import find_files
-    from mockkube.shell.processes import Process, is_executable
+    from mockkube.shell.containers.environment import build_environment  # loaded for the first command
+    from mockkube.shell.containers.interpreter import find_files
+    from mockkube.shell.containers.processes import Process, is_executable
 
     now = pods.dependencies.clock.now()
     if not words or not is_executable(words[0]):
@@ -37,7 +37,7 @@ def start_process(pods: Resource, container: RunningContainer, words: Sequence[s
 
 def attach_to_command(pods: Resource, container: RunningContainer) -> "ContainerCommand":
     """Return the command of a container, with its input."""
-    from mockkube.shell.processes import ContainerCommand  # loaded for the first command
+    from mockkube.shell.containers.processes import ContainerCommand  # loaded for the first command
 
     states = pods.dependencies.simulated_kubelets.container_states
     source = states.open_input(container.pod, container.name, container.run)

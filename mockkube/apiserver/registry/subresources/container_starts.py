@@ -10,14 +10,16 @@ from mockkube.apiserver.identity.service_account_tokens import TokenTerms
 from mockkube.apiserver.registry.resource import Resource
 
 if TYPE_CHECKING:
-    from mockkube.shell.container_start import ContainerStart
+    from mockkube.shell.containers.container_start import ContainerStart
 
 _TOKEN_SECONDS_DEFAULT: Final = 3600
 
 
 def make_container_start(pods: Resource, run: int, began: datetime) -> "ContainerStart":
     """Return the start of a run of a container, as the interpreter of its command expects it."""
-    from mockkube.shell.container_start import ContainerStart  # loaded for the first container that is looked into
+    from mockkube.shell.containers.container_start import (
+        ContainerStart,  # loaded for the first container that is looked into
+    )
 
     return ContainerStart(
         run,

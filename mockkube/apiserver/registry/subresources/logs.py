@@ -16,10 +16,10 @@ from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.options import ListOptions, Query, first_value, parse_bool, parse_optional_int
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources.container_starts import make_container_start
-from mockkube.shell.entrypoints import has_command
+from mockkube.shell.programs.entrypoints import has_command
 
 if TYPE_CHECKING:
-    from mockkube.shell.interpreter import CommandResult
+    from mockkube.shell.containers.interpreter import CommandResult
 
 LOGS_ANNOTATION: Final = "mockkube.dev/logs"
 # Times in a status are whole seconds, so a container may have run up to that much longer than its status says.
@@ -241,7 +241,7 @@ def _lines_of_command(
     spec = next(one for key in CONTAINER_FIELDS for one in pod["spec"].get(key, ()) if one["name"] == run.container)
     if not has_command(spec):
         return None
-    from mockkube.shell.interpreter import (  # imported for the first log: most servers serve none
+    from mockkube.shell.containers.interpreter import (  # imported for the first log: most servers serve none
         ContainerEnd,
         interpret,
     )

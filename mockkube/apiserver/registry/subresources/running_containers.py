@@ -18,7 +18,7 @@ from mockkube.apiserver.registry.subresources.logs import (
 )
 
 if TYPE_CHECKING:
-    from mockkube.shell.container_start import ContainerStart
+    from mockkube.shell.containers.container_start import ContainerStart
 
 KUBELET_PORT: Final = 10250
 _KUBELET_ANNOTATION: Final = "mockkube.dev/kubelet"

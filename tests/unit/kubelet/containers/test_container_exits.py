@@ -9,8 +9,8 @@ from mockkube.kubelet.containers.container_exits import make_exit_finder
 from mockkube.kubelet.pods.pod_lifecycle import sync_pod
 from mockkube.kubelet.pods.pod_status import PodStatusRules
 from mockkube.kubelet.pods.sync_result import PodSyncInput
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.container_states import ContainerStates
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.container_states import ContainerStates
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOST = PodSyncInput("172.18.0.2", "10.244.0.2", PodStatusRules())

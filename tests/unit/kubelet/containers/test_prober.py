@@ -10,9 +10,9 @@ from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_lifecycle import sync_pod
 from mockkube.kubelet.pods.pod_status import PodStatusRules
 from mockkube.kubelet.pods.sync_result import PodSyncInput
-from mockkube.shell.container_start import ContainerStart
-from mockkube.shell.container_states import ContainerStates
-from mockkube.shell.file_system import FileWrite
+from mockkube.shell.containers.container_start import ContainerStart
+from mockkube.shell.containers.container_states import ContainerStates
+from mockkube.shell.machine.file_system import FileWrite
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.59"

@@ -1,0 +1,1 @@
+"""What a run of a container has: files, time, output and standard input."""

@@ -1,0 +1,1 @@
+"""Programs that the shell knows, and images whose behavior is known. Start with `programs`."""

@@ -1,0 +1,1 @@
+"""Shell scripts: parser, expansion and interpreter. Start with `shell`."""
