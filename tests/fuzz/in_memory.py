@@ -1,10 +1,11 @@
 """A connection to an HTTP server of this process without a socket: bytes in, bytes out."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.apiserver.http.connections import ConnectionHandler, HttpServer
+from mockkube.apiserver.http.connections import ConnectionHandler
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
@@ -56,9 +57,9 @@ class Answer:
 class Connection:
     """One connection, used for one request after the other."""
 
-    def __init__(self, server: HttpServer) -> None:
+    def __init__(self, make_protocol: Callable[[], ConnectionHandler]) -> None:
         self._transport = MemoryTransport()
-        self._protocol: ConnectionHandler = server()
+        self._protocol = make_protocol()
         self._protocol.connection_made(self._transport)
         self._requests = 0
 

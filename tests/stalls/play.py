@@ -8,19 +8,22 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
 from bodies import encode, expand
+from http2 import Http2MemoryConnection
 from in_memory import Answer, Connection
 from probe import TICK_SECONDS, MeasuredLoop, Sampler, Ticker, forget_peak, memory_mib, summary
 
-from mockkube.apiserver.http.connections import HttpServer
+from mockkube.apiserver.http.connections import ConnectionHandler
+from mockkube.apiserver.http2.connection import Http2Connection
+from mockkube.apiserver.http2.server import DualProtocolServer
 from mockkube.cluster.api_servers import api_server
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies
 from mockkube.cluster.cluster import Cluster
@@ -41,7 +44,10 @@ NORMAL_COUNT: Final = 30
 _BUG: Final = b"an unexpected error"
 
 Case = dict[str, Any]
-"""`steps` are requests; those of `before` are not measured. A request has a path and a body, see `bodies`."""
+"""`steps` are requests; those of `before` are not measured. A request has a path and a body, see `bodies`.
+
+A step with `flood` sends `count` HTTP/2 frames of that kind instead, see `http2.FLOODS`.
+"""
 
 
 @dataclass(slots=True)
@@ -84,9 +90,11 @@ class Faults(logging.Handler):
 class Player:
     """Plays cases, each in a namespace of its own."""
 
-    server: HttpServer
+    server: DualProtocolServer
     ticker: Ticker
     faults: Faults
+    http2: bool = False
+    """Whether requests are sent over HTTP/2."""
     played: int = 0
     created: list[str] = field(default_factory=list)
 
@@ -144,7 +152,7 @@ class Player:
     async def _send(
         self, step: dict[str, Any], namespace: str, measured: Measured | None, body: bytes | None = None
     ) -> None:
-        path = str(expand(step["path"])).replace("{namespace}", namespace)
+        path = str(expand(step.get("path", "/"))).replace("{namespace}", namespace)
         method = step.get("method", "POST")
         if body is None:
             body = encode(step["body"]) if "body" in step else b""
@@ -160,17 +168,29 @@ class Player:
                 measured.slowest_seconds = max(measured.slowest_seconds, time.perf_counter() - began)
                 measured.statuses.append(answer.status)
                 measured.body_bytes += len(body)
-                if answer.status in (0, 503) or (answer.status == 500 and _BUG in answer.body):
+                # A server ends the connection of a client that floods it.
+                if (answer.status in (0, 503) and "flood" not in step) or (
+                    answer.status == 500 and _BUG in answer.body
+                ):
                     measured.faults.append(f"{answer.status}: {answer.body[:200]!r}")
             if method == "POST" and answer.status == 201:
                 self._note(path, answer)
 
     async def _answer(self, method: str, path: str, body: bytes, step: dict[str, Any]) -> Answer:
-        connection = Connection(self.server)
-        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
+        headers = {"Host": "localhost", "Content-Length": str(len(body))}
         if body:
-            lines.append(f"Content-Type: {step.get('media', JSON)}")
-        lines += [f"{name}: {value}" for name, value in expand(step.get("headers", {})).items()]
+            headers["Content-Type"] = step.get("media", JSON)
+        headers |= expand(step.get("headers", {}))
+        if self.http2 or "flood" in step:
+            over_http2 = Http2MemoryConnection(cast("Http2Connection", self.server.start_http2()))
+            try:
+                if "flood" in step:
+                    return await over_http2.flood(step["flood"], step["count"])
+                return await over_http2.send(method, path, headers, body)
+            finally:
+                over_http2.close()
+        connection = Connection(cast("Callable[[], ConnectionHandler]", self.server.start_http1))
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         try:
             return await connection.send("\r\n".join((*lines, "", "")).encode() + body)
         finally:
@@ -185,7 +205,7 @@ class Player:
 
 
 @asynccontextmanager
-async def player(*, components: bool = True, where: bool = False) -> AsyncIterator[Player]:
+async def player(*, components: bool = True, where: bool = False, http2: bool = False) -> AsyncIterator[Player]:
     """Run a cluster and what plays cases on it."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, MeasuredLoop)
@@ -201,8 +221,14 @@ async def player(*, components: bool = True, where: bool = False) -> AsyncIterat
     logging.getLogger().addHandler(faults)
     with tempfile.TemporaryDirectory() as folder:
         async with Cluster(resolve_configuration(settings, {}), StateDirectory(Path(folder)), make_api_server=build):
-            server = HttpServer(
-                made[0].handler, access_log=None, max_line_size=1 << 16, max_field_size=1 << 16, auto_decompress=False
+            server = DualProtocolServer(
+                made[0].handler,
+                http2=True,
+                idle_seconds_max=60.0,
+                access_log=None,
+                max_line_size=1 << 16,
+                max_field_size=1 << 16,
+                auto_decompress=False,
             )
             gc.freeze()  # as `mockkube up` does
             gc.set_threshold(50_000, 5, 400)
@@ -210,7 +236,7 @@ async def player(*, components: bool = True, where: bool = False) -> AsyncIterat
             sampler = Sampler(loop)
             if where:
                 sampler.start()
-            yield Player(server, ticker, faults)
+            yield Player(server, ticker, faults, http2)
             sampler.stop()
             ticker.stop()
     logging.getLogger().removeHandler(faults)

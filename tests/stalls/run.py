@@ -25,11 +25,11 @@ PEAK_MIB_MAX: Final = 300
 
 
 async def play_corpus(
-    chosen: list[Case], *, components: bool = True, where: bool = False
+    chosen: list[Case], *, components: bool = True, where: bool = False, http2: bool = False
 ) -> list[tuple[Measured, float]]:
     """Return what each case did, with the ratio of its stall to a normal request; print it, too."""
     found: list[tuple[Measured, float]] = []
-    async with player(components=components, where=where) as playing:
+    async with player(components=components, where=where, http2=http2) as playing:
         normal = await playing.normal_seconds()
         print(f"a normal request holds the loop for {normal * 1000:.2f} ms in all")
         for case in chosen:
@@ -67,6 +67,7 @@ def main() -> int:
     parser.add_argument("--search", type=int, default=0, metavar="N", help="try N random requests")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--components", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--http2", action="store_true", help="send the requests over HTTP/2")
     parser.add_argument("--where", action="store_true", help="show what the loop did in its longest turn")
     parser.add_argument("--file", help="cases of one's own instead of the corpus, one JSON object per line")
     given = parser.parse_args()
@@ -78,7 +79,9 @@ def main() -> int:
             return search(runner, given, STALL_RATIO_MAX)
         lines = Path(given.file).read_text().splitlines() if given.file else []
         chosen = [json.loads(line) for line in lines if line] if given.file else cases(given.names)
-        found = runner.run(play_corpus(chosen[:: given.every], components=given.components, where=given.where))
+        found = runner.run(
+            play_corpus(chosen[:: given.every], components=given.components, where=given.where, http2=given.http2)
+        )
     worst = max(found, key=lambda pair: pair[1])
     print(
         f"longest stall: {worst[0].stall_seconds * 1000:.0f} ms, as long as {worst[1]:.0f} requests ({worst[0].name})"
