@@ -180,6 +180,7 @@ def workload(api_version: str, kind: str, **spec: Any) -> Object:
         "metadata": {"labels": {"app": "a"}},
         "spec": {
             "containers": [{"name": "c", "image": "a", "resources": {"requests": {"cpu": "1m"}}}],
+            "terminationGracePeriodSeconds": 0,  # a namespace ends only after that of its pods
             "nodeSelector": {"kubernetes.io/hostname": "node-1"},  # hostile nodes that can be read have pods, too
         },
     }
