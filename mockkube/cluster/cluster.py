@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.engines.catalogue import is_shared_store, open_store
 from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import ApiError, Invalid
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, build_api_server
-from mockkube.cluster.api_servers.credentials import Credentials
+from mockkube.cluster.api_servers.credentials import Credentials, find_advertised_address
 from mockkube.cluster.api_servers.tcp_listener import bind, get_url
 from mockkube.cluster.components.component_runner import resolve_flags
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mockkube.cluster.components.component_controller import ComponentController
     from mockkube.cluster.control_plane import ControlPlane
     from mockkube.cluster.faults.faults import Faults
+    from mockkube.cluster.replication.process_leases import ProcessLeases
 
 # Ephemeral clusters without a name that may run at the same time.
 UNNAMED_MAX: Final = 1000
@@ -106,6 +107,7 @@ class Cluster:
         self._make_api_server = make_api_server or build_api_server
         self._store_templates = store_templates
         self._control_plane: ControlPlane | None = None
+        self._process_leases: ProcessLeases | None = None
         self._stack = AsyncExitStack()
 
     @property
@@ -135,8 +137,9 @@ class Cluster:
         configuration, directory = self._configuration, self._directory
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
-        credentials = Credentials.load_or_create(configuration, directory, clock=self._real_clock, random=self._random)
         store = await self._open_store(stack)
+        self._process_leases = await self._acquire_lease(stack, store, listening)
+        credentials = await self._load_credentials(store)
         control_plane = await self._start_control_plane(stack, store, credentials, listening)
         try:
             if self._store_templates is not None and configuration.ephemeral:
@@ -177,6 +180,28 @@ class Cluster:
             raise ConfigurationError(f"--db: {error}") from None
         except (FormatTooNew, Locked) as error:
             raise StartError(f"{error}; or give another --db") from None
+
+    async def _acquire_lease(
+        self, stack: AsyncExitStack, store: Store, listening: socket.socket
+    ) -> "ProcessLeases | None":
+        """Return the acquired lease on a store that other processes may use; None for other stores."""
+        configuration = self._configuration
+        if not is_shared_store(configuration.db or ""):
+            return None
+        from mockkube.cluster.replication.process_leases import ProcessLeases, ProcessRecord
+
+        address = configuration.advertise_address or find_advertised_address(configuration.bind)
+        port = listening.getsockname()[1]
+        record = ProcessRecord.for_this_process(configuration.name, address, port, joins=configuration.join)
+        leases = ProcessLeases(store, self._real_clock, record, self._random.new_uid())
+        return await stack.enter_async_context(leases)
+
+    async def _load_credentials(self, store: Store) -> Credentials:
+        """Return the credentials: the cluster's own, or those of the control plane that it joins."""
+        configuration, directory, clock = self._configuration, self._directory, self._real_clock
+        if configuration.join:
+            return await Credentials.join(configuration, directory, store, clock=clock, random=self._random)
+        return Credentials.load_or_create(configuration, directory, clock=clock, random=self._random)
 
     async def _open_control_store(self, stack: AsyncExitStack) -> Store:
         """Return the started store of the control resources."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from mockkube_storage.store import Store
 
 from mockkube.api.times import parse_time
-from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.api_servers.credentials import Credentials
@@ -92,7 +91,7 @@ class ControlPlane:
             random,
             settings,
             self.control_api.registry,
-            TokenIssuer(),
+            dependencies.credentials.make_token_issuer(),
             self._is_running,
             SimulatedKubelets(self._is_kubelet_running),
         )

@@ -111,6 +111,12 @@ class SigningKey:
                     raise UnusableKeyError(str(error)) from error
         raise UnusableKeyError("data does not contain a valid RSA or ECDSA private key")
 
+    def to_pem(self) -> bytes:
+        """Return the key as `from_pem` reads it."""
+        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+        return self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
     @cached_property
     def verification_key(self) -> VerificationKey:
         """Public part of the key."""

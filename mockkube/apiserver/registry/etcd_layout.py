@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from mockkube.api.catalogue import KINDS
-from mockkube.apiserver.registry.watch_cache import REGISTRY_PREFIX
+from mockkube.apiserver.registry.watch_cache import REGISTRY_PREFIX, SHARED_PREFIX
 
 # Directories that are not named like their resource.
 DIRECTORIES: Final[Mapping[str, str]] = {
@@ -36,15 +36,23 @@ class GroupLayout:
 
     def encode(self, key: str) -> str:
         """Return the path of a key."""
+        if key.startswith(SHARED_PREFIX):
+            return key
         assert key.startswith(REGISTRY_PREFIX), key
         return key[len(REGISTRY_PREFIX) - 1 :]
 
     def encode_prefix(self, prefix: str) -> str | None:
         """Return what the paths of exactly these keys begin with; None if there is nothing like that."""
-        return self.encode(prefix) if prefix.startswith(REGISTRY_PREFIX) else None
+        if not prefix.startswith((REGISTRY_PREFIX, SHARED_PREFIX)):
+            return None
+        path = self.encode(prefix)
+        # The path of all objects is also a part of those of shared keys.
+        return None if path != prefix and SHARED_PREFIX.startswith(path) else path
 
     def decode(self, path: str) -> str | None:
-        """Return the key of a path; None if it is not that of an object."""
+        """Return the key of a path; None if it is not one of the store."""
+        if path.startswith(SHARED_PREFIX):
+            return path
         return f"{REGISTRY_PREFIX}{path[1:]}" if path.startswith("/") else None
 
 
@@ -53,17 +61,23 @@ class KubernetesLayout(GroupLayout):
 
     def encode(self, key: str) -> str:
         """Return the path of a key."""
+        if key.startswith(SHARED_PREFIX):
+            return key
         group, plural, name = key.removeprefix(REGISTRY_PREFIX).split("/", 2)
         return f"/{get_directory(group, plural)}/{name}"
 
     def encode_prefix(self, prefix: str) -> str | None:
         """Return what the paths of exactly these keys begin with; None if there is nothing like that."""
+        if prefix.startswith(SHARED_PREFIX):
+            return prefix
         rest = prefix.removeprefix(REGISTRY_PREFIX)
         # Less than the directory of one resource is scattered among those of others.
         return self.encode(prefix) if rest != prefix and rest.count("/") >= 2 else None
 
     def decode(self, path: str) -> str | None:
-        """Return the key of a path; None if it is not that of an object."""
+        """Return the key of a path; None if it is not one of the store."""
+        if path.startswith(SHARED_PREFIX):
+            return path
         first, _, rest = path.removeprefix("/").partition("/")
         if "." in first:
             return f"{REGISTRY_PREFIX}{first}/{rest}"

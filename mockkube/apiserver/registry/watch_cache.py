@@ -27,6 +27,8 @@ from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.waiters import Waiters
 
 REGISTRY_PREFIX: Final = "/registry/"
+# Keys of what the processes of a control plane share besides objects.
+SHARED_PREFIX: Final = "/mockkube/"
 # Changes that a collection keeps for watches that resume; older ones are read from the store or have expired.
 HISTORY_MAX: Final = 4096
 # Total size of the objects in these changes, which bounds the memory of collections with large objects.

@@ -5,16 +5,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from mockkube_storage.store import Store
+
 from mockkube.cluster.api_servers.tcp_listener import make_tls_context
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.configuration.values import WILDCARD_ADDRESSES
 from mockkube.cluster.state.atomic_files import write_atomically
-from mockkube.cluster.state.certificates import ADMIN, MASTERS, Certificates, ensure_certificates
+from mockkube.cluster.state.certificates import (
+    ADMIN,
+    MASTERS,
+    Certificates,
+    ensure_certificates,
+    install_authorities,
+    load_or_create_authorities,
+)
 from mockkube.cluster.state.state_directory import StateDirectory, make_unwritable_error
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:
     from mockkube.apiserver.http.filters.authentication import Authenticator
+    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +35,8 @@ class Credentials:
 
     token: str
     certificates: Certificates | None
+    # Key in PEM that signs tokens of service accounts; empty: each process has a new one.
+    signing_key: str = ""
 
     @classmethod
     def load_or_create(
@@ -34,17 +48,69 @@ class Credentials:
             if token is None:
                 token = random.new_token()
                 write_atomically(directory.token, token + "\n", durable=directory.durable)
-            if not configuration.tls:
-                return cls(token, None)
-            names = find_machine_names(configuration.bind)
-            return cls(token, ensure_certificates(directory.certificates, names, now=clock.now()))
+            return cls(token, _ensure_certificates(configuration, directory, clock))
         except OSError as error:
             raise make_unwritable_error(directory.path, error) from None
+
+    @classmethod
+    async def join(
+        cls,
+        configuration: ClusterConfiguration,
+        directory: StateDirectory,
+        store: Store,
+        *,
+        clock: Clock,
+        random: Random,
+    ) -> Self:
+        """Return the credentials of the control plane that uses the store; those of the directory if it is new.
+
+        They replace those of the directory, unless the control plane cannot be joined, which raises StartError.
+        """
+        from mockkube.apiserver.identity.signing_keys import SigningKey
+        from mockkube.cluster.replication.shared_credentials import ClusterKey, SharedCredentials
+
+        try:
+            given = configuration.cluster_key
+            key = (
+                ClusterKey.load_or_create(directory.shared_cluster_key, random) if given is None else ClusterKey(given)
+            )
+            own = SharedCredentials(
+                load_or_create_authorities(directory.certificates, now=clock.now()),
+                configuration.token or directory.load_token() or random.new_token(),
+                SigningKey.generate().to_pem().decode(),
+            )
+            shared = await own.share(store, configuration.cluster_id, key)
+            if configuration.token not in (None, shared.token):
+                raise StartError("--token: the control plane in the database has another one: leave it out")
+            install_authorities(directory.certificates, shared.authorities)
+            write_atomically(directory.token, shared.token + "\n", durable=directory.durable)
+            return cls(shared.token, _ensure_certificates(configuration, directory, clock), shared.signing_key)
+        except OSError as error:
+            raise make_unwritable_error(directory.path, error) from None
+
+    def make_token_issuer(self) -> "TokenIssuer":
+        """Return the issuer of service account tokens."""
+        from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+        from mockkube.apiserver.identity.signing_keys import SigningKey
+
+        pem = self.signing_key.encode()
+        return TokenIssuer(load_signing_key=lambda: SigningKey.from_pem(pem)) if pem else TokenIssuer()
 
     def make_tls_context(self) -> ssl.SSLContext | None:
         """Return the TLS context of the server, None for plain HTTP."""
         files = self.certificates
         return None if files is None else make_tls_context(files.serving, files.serving_key, [files.authority])
+
+
+def _ensure_certificates(
+    configuration: ClusterConfiguration, directory: StateDirectory, clock: Clock
+) -> Certificates | None:
+    if not configuration.tls:
+        return None
+    names = [*find_machine_names(configuration.bind), *configuration.cert_extra_sans]
+    if configuration.advertise_address is not None:
+        names.append(configuration.advertise_address)
+    return ensure_certificates(directory.certificates, names, now=clock.now())
 
 
 def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Authenticator":
@@ -60,7 +126,7 @@ def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Auth
 
 def find_machine_names(bind_address: str) -> list[str]:
     """Return further names for the serving certificate: the address, or on a wildcard the host's name and addresses."""
-    if bind_address not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+    if bind_address not in WILDCARD_ADDRESSES:
         return [bind_address]
     import socket
 
@@ -69,3 +135,17 @@ def find_machine_names(bind_address: str) -> list[str]:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         return [name, *sorted({str(address[4][0]).partition("%")[0] for address in found})]
     return [name]
+
+
+def find_advertised_address(bind_address: str) -> str:
+    """Return the address at which others reach a server: the one it listens on, or on a wildcard the machine's own."""
+    if bind_address not in WILDCARD_ADDRESSES:
+        return bind_address
+    import socket
+
+    family, target = (socket.AF_INET6, "2001:db8::1") if ":" in bind_address else (socket.AF_INET, "192.0.2.1")
+    # Connecting a datagram socket sends nothing; it chooses the address of the default route, as upstream does.
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((target, 9))
+        return str(probe.getsockname()[0])
+    return "::1" if ":" in bind_address else "127.0.0.1"

@@ -31,6 +31,25 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE, d
         raise
 
 
+def write_once(path: Path, content: str) -> str:
+    """Create a private file with its directory, and return its content: that of an existing file is kept."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text()
+    make_private_directory(path.parent)
+    descriptor, temporary = mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        # Of several processes, the first one links its file; none ever sees a part of one.
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
+    return path.read_text()
+
+
 def make_private_directory(path: Path) -> None:
     """Create a directory and its parents, private to the user; an existing one is left as is."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mockkube.cluster.state.atomic_files import make_private_directory, write_atomically
+from mockkube.cluster.state.atomic_files import PRIVATE, make_private_directory, write_atomically
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -23,6 +23,9 @@ ADMIN: Final = "kubernetes-admin"
 MASTERS: Final = "system:masters"
 CLOCK_SKEW: Final = timedelta(hours=1)  # a client whose clock is late still believes a new certificate
 
+_AUTHORITY_NAME: Final = "mockkube-ca"
+_FRONT_PROXY_AUTHORITY_NAME: Final = "mockkube-front-proxy-ca"
+_PUBLIC: Final = 0o644
 SERVICE_NAMES: Final = (
     "localhost",
     "kubernetes",
@@ -85,6 +88,11 @@ class Certificates:
         return self.directory / "front-proxy-client.key"
 
     @property
+    def front_proxy_authority_key(self) -> Path:
+        """Key of the front proxy's CA; kept only if several processes issue certificates of that CA."""
+        return self.directory / "front-proxy-ca.key"
+
+    @property
     def metadata(self) -> Path:
         """Expiry and host names of the certificates; written last, so that its presence means that all are complete."""
         return self.directory / "certificates.json"
@@ -104,6 +112,48 @@ class Certificates:
     def front_proxy_files(self) -> tuple[Path, Path, Path]:
         """Return the front proxy's CA, certificate and key."""
         return self.front_proxy_authority, self.front_proxy, self.front_proxy_key
+
+
+@dataclass(frozen=True, slots=True)
+class Authorities:
+    """Certificates and keys, in PEM, of the CAs that all processes of a control plane share."""
+
+    certificate: str
+    key: str
+    front_proxy_certificate: str
+    front_proxy_key: str
+
+
+def load_or_create_authorities(directory: Path, *, now: datetime) -> Authorities:
+    """Return the CAs of a directory, new ones in place of those that are missing; nothing is written."""
+    files = Certificates(directory)
+    authority = _load_authority(files.authority, files.authority_key, now)
+    front_proxy = _load_authority(files.front_proxy_authority, files.front_proxy_authority_key, now)
+    certificate, key = authority or _create_self_signed(_AUTHORITY_NAME, now)
+    front_certificate, front_key = front_proxy or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
+    return Authorities(
+        _encode_pem(certificate).decode(),
+        _encode_key(key).decode(),
+        _encode_pem(front_certificate).decode(),
+        _encode_key(front_key).decode(),
+    )
+
+
+def install_authorities(directory: Path, authorities: Authorities) -> None:
+    """Make the CAs those of a directory; certificates of other CAs are issued anew by `ensure_certificates`."""
+    files = Certificates(directory)
+    contents = {
+        files.authority_key: authorities.key,
+        files.authority: authorities.certificate,
+        files.front_proxy_authority_key: authorities.front_proxy_key,
+        files.front_proxy_authority: authorities.front_proxy_certificate,
+    }
+    if all(path.is_file() and path.read_text() == content for path, content in contents.items()):
+        return
+    make_private_directory(directory)
+    files.metadata.unlink(missing_ok=True)
+    for path, content in contents.items():
+        write_atomically(path, content, mode=PRIVATE if path.suffix == ".key" else _PUBLIC)
 
 
 def ensure_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
@@ -143,7 +193,9 @@ def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime)
 
 def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> None:
     """Create and write missing certificates, and a CA if there is no valid one."""
-    authority, key = _load_authority(certificates, now) or _create_authority(certificates, now)
+    authority, key = _load_authority(certificates.authority, certificates.authority_key, now) or _create_authority(
+        certificates, now
+    )
     until = min(now + CERTIFICATE_LIFETIME, authority.not_valid_after_utc)
     serving = _LeafRequest("kube-apiserver", (), tuple(hosts), now, until)
     _write_certificate(certificates.serving, certificates.serving_key, *_issue_leaf(serving, authority, key))
@@ -155,24 +207,25 @@ def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> N
 
 
 def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetime) -> None:
-    """Issue the front proxy's certificate; its CA key is never stored, so nothing else can be issued."""
-    authority, key = _create_self_signed("mockkube-front-proxy-ca", now)
+    """Issue the front proxy's certificate; the key of a new CA is not stored, so nothing else can be issued."""
+    shared = _load_authority(certificates.front_proxy_authority, certificates.front_proxy_authority_key, now)
+    authority, key = shared or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
     client = _LeafRequest("front-proxy-client", (), (), now, until)
     _write_certificate(certificates.front_proxy, certificates.front_proxy_key, *_issue_leaf(client, authority, key))
-    write_atomically(certificates.front_proxy_authority, _encode_pem(authority), mode=0o644)
+    write_atomically(certificates.front_proxy_authority, _encode_pem(authority), mode=_PUBLIC)
 
 
 def _load_authority(
-    certificates: Certificates, now: datetime
+    path: Path, key_path: Path, now: datetime
 ) -> "tuple[x509.Certificate, EllipticCurvePrivateKey] | None":
-    """Load the CA; None if it is missing, damaged or expires within a certificate's lifetime."""
+    """Load a CA; None if it is missing, damaged or expires within a certificate's lifetime."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        certificate = x509.load_pem_x509_certificate(certificates.authority.read_bytes())
-        key = load_pem_private_key(certificates.authority_key.read_bytes(), None)
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        key = load_pem_private_key(key_path.read_bytes(), None)
     except (OSError, ValueError):
         return None
     if not isinstance(key, EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
@@ -181,7 +234,7 @@ def _load_authority(
 
 
 def _create_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
-    certificate, key = _create_self_signed("mockkube-ca", now)
+    certificate, key = _create_self_signed(_AUTHORITY_NAME, now)
     _write_certificate(certificates.authority, certificates.authority_key, certificate, key)
     return certificate, key
 
@@ -281,10 +334,14 @@ def _make_authority_usage() -> "x509.KeyUsage":
 def _write_certificate(
     path: Path, key_path: Path, certificate: "x509.Certificate", key: "EllipticCurvePrivateKey"
 ) -> None:
+    write_atomically(key_path, _encode_key(key))
+    write_atomically(path, _encode_pem(certificate), mode=_PUBLIC)
+
+
+def _encode_key(key: "EllipticCurvePrivateKey") -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    write_atomically(key_path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    write_atomically(path, _encode_pem(certificate), mode=0o644)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _encode_pem(certificate: "x509.Certificate") -> bytes:

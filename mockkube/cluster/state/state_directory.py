@@ -73,6 +73,12 @@ class StateDirectory:
         return self.path / "token"
 
     @property
+    def shared_cluster_key(self) -> Path:
+        """Key that encrypts shared credentials, kept beside all state directories of the user."""
+        # The dot keeps it apart from names of clusters.
+        return self.path.parent / "cluster.key"
+
+    @property
     def lock(self) -> Path:
         """File that the running process locks and writes its pid to."""
         return self.path / "lock"

@@ -63,6 +63,18 @@ def test_no_two_kinds_share_a_path(layout: GroupLayout) -> None:
 def test_paths_by_group_have_the_prefix_replaced() -> None:
     layout = GroupLayout()
     assert layout.encode("/registry/core/pods/default/a") == "/core/pods/default/a"
-    assert layout.encode_prefix("/registry/") == "/"
+    assert layout.encode_prefix("/registry/apps/") == "/apps/"
     assert layout.encode_prefix("") is None
     assert layout.decode("/core/pods/default/a") == "/registry/core/pods/default/a"
+
+
+@pytest.mark.parametrize("layout", [GroupLayout(), KubernetesLayout()], ids=["group", "kubernetes"])
+def test_what_processes_share_is_beside_the_objects(layout: GroupLayout) -> None:
+    key = "/mockkube/processes/a"
+    assert layout.encode(key) == layout.decode(key) == key
+    assert layout.encode_prefix("/mockkube/processes/") == "/mockkube/processes/"
+
+
+@pytest.mark.parametrize("prefix", ["/registry/", "/registry/m", "/registry/mockkube"])
+def test_a_prefix_of_objects_that_shared_keys_have_too_has_no_path(prefix: str) -> None:
+    assert GroupLayout().encode_prefix(prefix) is None

@@ -361,5 +361,5 @@ def test_names_of_the_serving_certificate() -> None:
 
 def test_a_wildcard_cannot_be_advertised() -> None:
     assert resolve_configuration({"advertise_address": "10.0.0.1"}, {}).advertise_address == "10.0.0.1"
-    with pytest.raises(ConfigurationError, match="--advertise-address: 0.0.0.0 is not the address of one machine"):
+    with pytest.raises(ConfigurationError, match=r"--advertise-address: 0\.0\.0\.0 is not the address of one machine"):
         resolve_configuration({"advertise_address": "0.0.0.0"}, {})

@@ -8,7 +8,12 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from mockkube.cluster.state.certificates import Certificates, ensure_certificates
+from mockkube.cluster.state.certificates import (
+    Certificates,
+    ensure_certificates,
+    install_authorities,
+    load_or_create_authorities,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -98,3 +103,32 @@ def test_an_authority_of_another_key_is_replaced(certificates: Certificates, tmp
     again = ensure_certificates(certificates.directory, [], now=NOW)
     assert again.authority.read_bytes() != other.authority.read_bytes()
     load(again.serving).verify_directly_issued_by(load(again.authority))
+
+
+def test_shared_authorities_issue_the_certificates_of_another_directory(tmp_path: Path) -> None:
+    authorities = load_or_create_authorities(tmp_path / "first", now=NOW)
+    before = ensure_certificates(tmp_path / "second", [], now=NOW)
+    old_serving = before.serving.read_bytes()
+    install_authorities(tmp_path / "second", authorities)
+    second = ensure_certificates(tmp_path / "second", [], now=NOW)
+    assert second.authority.read_text() == authorities.certificate
+    assert second.serving.read_bytes() != old_serving
+    load(second.serving).verify_directly_issued_by(load(second.authority))
+    assert second.front_proxy_authority.read_text() == authorities.front_proxy_certificate
+    load(second.front_proxy).verify_directly_issued_by(load(second.front_proxy_authority))
+    assert second.front_proxy_authority_key.stat().st_mode & 0o777 == 0o600
+
+
+def test_shared_authorities_that_are_installed_already_change_nothing(tmp_path: Path) -> None:
+    authorities = load_or_create_authorities(tmp_path / "first", now=NOW)
+    install_authorities(tmp_path / "second", authorities)
+    certificates = ensure_certificates(tmp_path / "second", [], now=NOW)
+    before = contents(certificates)
+    install_authorities(tmp_path / "second", authorities)
+    assert contents(ensure_certificates(tmp_path / "second", [], now=NOW)) == before
+
+
+def test_a_directory_that_has_an_authority_shares_it(certificates: Certificates) -> None:
+    authorities = load_or_create_authorities(certificates.directory, now=NOW)
+    assert authorities.certificate == certificates.authority.read_text()
+    assert authorities.key == certificates.authority_key.read_text()

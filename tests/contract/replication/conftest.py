@@ -1,0 +1,101 @@
+"""Control planes of several clusters in this process, which share one store; each has a state directory of its own."""
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+from mockkube_storage.engines.log import LogStore
+
+from mockkube.cluster.cluster import Cluster, RunningCluster
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.state.state_directory import StateDirectory
+from tests.contract.store.conftest import _serve
+
+Object = dict[str, Any]
+WITHOUT = ("scheduler", "controllers", "kubelets")
+SECRET = "0123456789abcdef"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process of the control plane, and a client of its API server."""
+
+    cluster: Cluster
+    running: RunningCluster
+    session: aiohttp.ClientSession
+
+    async def request(
+        self, method: str, path: str, body: Any = None, *, token: str = "", media: str = "application/json"
+    ) -> tuple[int, Any]:
+        """Send a request; return status code and body."""
+        headers = {"Content-Type": media, "Authorization": f"Bearer {token or self.running.token}"}
+        data = None if body is None else orjson.dumps(body)
+        async with self.session.request(method, self.running.url + path, data=data, headers=headers) as response:
+            return response.status, orjson.loads(await response.read())
+
+    async def get(self, path: str) -> Object:
+        """Return the object or list at a path, which must exist."""
+        status, body = await self.request("GET", path)
+        assert status == 200, body
+        return dict(body)
+
+    async def create(self, path: str, obj: Object) -> Object:
+        """Create an object, which must succeed."""
+        status, body = await self.request("POST", path, obj)
+        assert status == 201, body
+        return dict(body)
+
+    async def patch(self, path: str, patch: Object) -> Object:
+        """Send a merge patch, which must succeed."""
+        status, body = await self.request("PATCH", path, patch, media="application/merge-patch+json")
+        assert status == 200, body
+        return dict(body)
+
+    async def delete(self, path: str) -> Object:
+        """Delete an object, which must succeed."""
+        status, body = await self.request("DELETE", path)
+        assert status == 200, body
+        return dict(body)
+
+
+Start = Callable[..., AbstractAsyncContextManager[Member]]
+
+
+@pytest.fixture
+async def shared_url(tmp_path: Path) -> AsyncIterator[str]:
+    """URL of an empty store that several processes may use."""
+    async with LogStore(str(tmp_path / "store"), fsync=False) as served, _serve(served) as url:
+        yield url
+
+
+@pytest.fixture
+def start(shared_url: str, tmp_path: Path) -> Start:
+    """Starts a process of the control plane with these fields of the configuration."""
+
+    @asynccontextmanager
+    async def start_member(name: str, **fields: Any) -> AsyncIterator[Member]:
+        given: dict[str, Any] = {"name": name, "port": 0, "db": shared_url, "join": True, "cluster_key": SECRET}
+        configuration = ClusterConfiguration(**given | {"without": WITHOUT} | fields)
+        directory = StateDirectory(tmp_path / "state" / name)
+        async with AsyncExitStack() as stack:
+            cluster = Cluster(configuration, directory)
+            running = await stack.enter_async_context(cluster)
+            trust = ssl.create_default_context(cafile=running.ca_file) if running.ca_file else False
+            connector = aiohttp.TCPConnector(ssl=trust)
+            session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
+            yield Member(cluster, running, session)
+
+    return start_member
+
+
+@pytest.fixture
+async def members(start: Start) -> AsyncIterator[tuple[Member, Member, Member]]:
+    """Three processes of one control plane, without components besides the API server."""
+    async with start("one") as one, start("two") as two, start("three") as three:
+        yield one, two, three
