@@ -1,0 +1,66 @@
+"""Base class of clients that do something before each request of another client."""
+
+from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.protocol import (
+    DELETE_DEFAULT,
+    EVERYTHING,
+    Client,
+    DeleteOptions,
+    Key,
+    ObjectList,
+    Selection,
+    Watch,
+)
+
+
+class DelegatingClient:
+    """Client that calls `_before_request`, which may raise, and then another client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def _before_request(self, *, is_write: bool) -> None:
+        raise NotImplementedError
+
+    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+        """Delegate to `Client.get`."""
+        self._before_request(is_write=False)
+        return await self._client.get(kind, key)
+
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
+        """Delegate to `Client.list`."""
+        self._before_request(is_write=False)
+        return await self._client.list(kind, selection)
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
+        """Delegate to `Client.watch`."""
+        self._before_request(is_write=False)
+        return await self._client.watch(kind, selection, after)
+
+    async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        """Delegate to `Client.create`."""
+        self._before_request(is_write=True)
+        return await self._client.create(kind, obj, subresource=subresource, name=name)
+
+    async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        """Delegate to `Client.update`."""
+        self._before_request(is_write=True)
+        return await self._client.update(kind, obj, subresource=subresource)
+
+    async def patch(
+        self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
+    ) -> ReadOnlyObject:
+        """Delegate to `Client.patch`."""
+        self._before_request(is_write=True)
+        return await self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
+
+    async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
+        """Delegate to `Client.delete`."""
+        self._before_request(is_write=True)
+        await self._client.delete(kind, key, options)
+
+    async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
+        """Delegate to `Client.delete_collection`."""
+        self._before_request(is_write=True)
+        await self._client.delete_collection(kind, selection, options)
