@@ -40,7 +40,7 @@ from mockkube.scenario.simulated_world import SimulatedWorld
 from mockkube.scenario.world import RunContext
 
 CASES = sorted((Path(__file__).parent / "explore_cases").glob("*.yaml"))
-PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "12"))
+PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "6"))
 FIRST = int(os.environ.get("MOCKKUBE_EXPLORE_FIRST", "0"))
 VERSION = "1.36"
 SINGLE = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet")

@@ -6,23 +6,26 @@ from pathlib import Path
 
 import pytest
 
-REVIEWED = "review"
-"""Cases of the first attacks: the whole corpus takes ten minutes."""
 
-
-def play(*names: str) -> str:
-    command = [sys.executable, str(Path(__file__).with_name("run.py")), *names]
+def play(*arguments: str) -> str:
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
     return done.stdout
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(900)
-def test_known_attacks_do_not_hold_the_loop() -> None:
-    said = play(REVIEWED)
+@pytest.mark.timeout(300)
+def test_floods_of_frames_do_not_hold_the_loop() -> None:
+    said = play("HTTP/2")
     assert "longest stall: " in said
     assert "peak memory: " in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_known_attacks_do_not_hold_the_loop_over_http2() -> None:
+    play("review", "--http2")
 
 
 @pytest.mark.slow

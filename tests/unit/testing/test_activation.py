@@ -45,6 +45,9 @@ def test_environments(base: dict[str, str], expected: dict[str, str]) -> None:
 def test_the_environment_of_the_process_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/other")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    for client in ("kubernetes.client", "kubernetes_asyncio.client"):
+        # One that another test has configured would be configured again, from a file that is not there.
+        monkeypatch.delitem(sys.modules, client, raising=False)
     before = dict(os.environ)
     with activate(KUBECONFIG, URL):
         assert os.environ["KUBECONFIG"] == "/state/kubeconfig"
