@@ -41,8 +41,8 @@ from mockkube.apiserver.http.handlers.zpages import ZpagesComponent
 from mockkube.apiserver.http.metrics import ApiServerMetrics, register_version_and_gates
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.http.webhook_client import WebhookClient
+from mockkube.apiserver.identity.request_header_options import RequestHeaderOptions
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
-from mockkube.apiserver.post_start_hooks.authentication_trust import front_proxy_data
 from mockkube.apiserver.post_start_hooks.event_expiry import EventExpiry
 from mockkube.apiserver.post_start_hooks.hooks import PostStartHooks
 from mockkube.apiserver.post_start_hooks.namespace_defaults import NamespaceDefaults
@@ -94,6 +94,8 @@ class ApiServerOptions:
     certificate_authority: str = ""
     front_proxy: FrontProxyCredentials | None = None
     """Client certificate shown to aggregated API servers; None: requests to them carry none."""
+    request_header: RequestHeaderOptions | None = None
+    """Request header configuration that is published for aggregated API servers; None: there is none."""
     additional_registry: Registry | None = None
     """Registry of further groups, with a store of its own; its owner keeps its watch cache running."""
     is_component_running: Callable[[str], bool] = lambda component: False
@@ -177,7 +179,7 @@ class ApiServer:
         dependencies.call_webhook = self._webhooks.post
         dependencies.admission = AdmissionChain([*dependencies.admission.plugins, EscalationCheck(authorizer)])
         self._post_start_hooks = PostStartHooks(
-            self.registry, options.certificate_authority, self._lease_identity(), self._front_proxy_trust()
+            self.registry, options.certificate_authority, self._lease_identity(), options.request_header
         )
         authenticator = options.authenticator.with_token_authenticators(
             ServiceAccountTokenAuthenticator(self.registry, self._post_start_hooks.legacy_tokens.record_use)
@@ -207,11 +209,6 @@ class ApiServer:
             return resolve_endpoint(self.registry, service).url
         except NoEndpoint as error:
             raise WebhookCallError(str(error)) from error
-
-    def _front_proxy_trust(self) -> Mapping[str, str]:
-        """Return the request header configuration published for aggregated API servers."""
-        proxy = self._options.front_proxy
-        return {} if proxy is None else front_proxy_data(proxy.authority.read_text(), proxy.name)
 
     def _lease_identity(self) -> str:
         """Return the holder of the identity lease, empty without the gate APIServerIdentity."""

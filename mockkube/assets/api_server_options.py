@@ -11,8 +11,9 @@ from mockkube.apiserver.audit.auditor import Auditor
 from mockkube.apiserver.audit.log_file import AuditLogFile, RotationOptions
 from mockkube.apiserver.audit.policy import PolicyError, parse_policy
 from mockkube.apiserver.http.filters.authentication import Authenticator
-from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator, RequestHeaderOptions
+from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator
 from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
+from mockkube.apiserver.identity.request_header_options import RequestHeaderOptions
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, parse_verification_keys
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
@@ -36,15 +37,17 @@ def make_server_options(
     if proxy_certificate and proxy_key:
         authority = values["requestheader-client-ca-file"] or proxy_certificate
         front_proxy = FrontProxyCredentials(Path(authority), Path(proxy_certificate), Path(proxy_key))
+    request_header = _make_request_header_options(options)
     return replace(
         base,
-        authenticator=_make_authenticator(options),
+        authenticator=_make_authenticator(options, request_header),
         authorization_modes=options.authorization_modes,
         admission_plugins={DefaultTolerationSeconds.name: partial(DefaultTolerationSeconds, **toleration_seconds)},
         service_cidrs=options.service_cidrs,
         runtime_config=options.runtime_config,
         certificate_authority=options.read_file("client-ca-file").decode() if values["client-ca-file"] else "",
         front_proxy=front_proxy,
+        request_header=request_header,
         token_issuer=_make_token_issuer(options),
         auditor=_make_auditor(options),
         additional_registry=base.additional_registry if with_control_resources else None,
@@ -52,26 +55,25 @@ def make_server_options(
     )
 
 
-def _make_authenticator(options: KubeApiserverOptions) -> Authenticator:
+def _make_authenticator(options: KubeApiserverOptions, request_header: RequestHeaderOptions | None) -> Authenticator:
 
     audiences = options.values["api-audiences"] or options.issuers
     return Authenticator(
         options.tokens,
         anonymous=ANONYMOUS_USER if options.anonymous_auth else None,
         audiences=audiences,
-        request_header=_make_request_header_authenticator(options),
+        request_header=None if request_header is None else RequestHeaderAuthenticator(request_header),
         webhook=_make_token_webhook(options, audiences),
     )
 
 
-def _make_request_header_authenticator(options: KubeApiserverOptions) -> RequestHeaderAuthenticator | None:
-
+def _make_request_header_options(options: KubeApiserverOptions) -> RequestHeaderOptions | None:
     values = options.values
     if not values["requestheader-client-ca-file"]:
         return None
     names = ("allowed-names", "username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
     lists = (tuple(values[f"requestheader-{name}"]) for name in names)
-    return RequestHeaderAuthenticator(RequestHeaderOptions(options.read_file("requestheader-client-ca-file"), *lists))
+    return RequestHeaderOptions(options.read_file("requestheader-client-ca-file"), *lists)
 
 
 def _make_token_webhook(options: KubeApiserverOptions, audiences: Sequence[str]) -> TokenWebhook | None:

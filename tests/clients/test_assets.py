@@ -392,6 +392,16 @@ def test_request_headers_of_a_proxy(assets: Path, tmp_path: Path) -> None:
         assert ask(proxies.issue("other"))["code"] == 403
         joe = ask(plane.authority.issue("joe"))
         assert joe["status"]["userInfo"]["username"] == "joe"
+        # Aggregated servers learn of the same proxies.
+        published = api.call("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
+        assert published["data"] == {
+            "client-ca-file": plane.authority.path.read_text(),
+            "requestheader-allowed-names": '["proxy"]',
+            "requestheader-client-ca-file": proxies.path.read_text(),
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+            "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-username-headers": '["X-Remote-User"]',
+        }
 
 
 def test_controllers(tmp_path: Path) -> None:

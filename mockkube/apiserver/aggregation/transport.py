@@ -17,6 +17,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.apiserver.identity.request_header_options import EXTRA_PREFIX, GROUP_HEADER, USERNAME_HEADER
 from mockkube.apiserver.identity.user import User
 from mockkube.client.tls import make_client_tls_context
 
@@ -32,7 +33,6 @@ class FrontProxyCredentials:
     authority: Path
     certificate: Path
     key: Path
-    name: str = "front-proxy-client"
 
 
 class ServerUnreachable(Exception):
@@ -115,7 +115,7 @@ def set_user_headers(headers: CIMultiDict[str], user: User) -> None:
     for name in tuple(dict.fromkeys(headers)):
         if name.lower().startswith("x-remote-"):
             headers.popall(name)
-    headers["X-Remote-User"] = user.name
+    headers[USERNAME_HEADER] = user.name
     if user.uid:
         headers["X-Remote-Uid"] = user.uid
     for name, value in _group_and_extra_headers(user):
@@ -124,10 +124,10 @@ def set_user_headers(headers: CIMultiDict[str], user: User) -> None:
 
 def _group_and_extra_headers(user: User) -> Iterator[tuple[str, str]]:
     for group in user.groups:
-        yield "X-Remote-Group", group
+        yield GROUP_HEADER, group
     for key, values in user.extra.items():
         for value in values:
-            yield f"X-Remote-Extra-{quote(key, safe=_UNESCAPED)}", value
+            yield f"{EXTRA_PREFIX}{quote(key, safe=_UNESCAPED)}", value
 
 
 def _describe_error(error: Exception) -> str:

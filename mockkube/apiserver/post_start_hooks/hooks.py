@@ -1,8 +1,9 @@
 """All post-start hooks of one API server, started and stopped together."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any
 
+from mockkube.apiserver.identity.request_header_options import RequestHeaderOptions
 from mockkube.apiserver.post_start_hooks.api_service_registration import ApiServiceRegistration
 from mockkube.apiserver.post_start_hooks.authentication_trust import AuthenticationTrustController
 from mockkube.apiserver.post_start_hooks.identity_lease import IdentityLease
@@ -15,10 +16,11 @@ from mockkube.apiserver.registry.registry import Registry
 class PostStartHooks:
     """Post-start hooks of one server. The owner of the server's tasks runs `coroutines`."""
 
-    def __init__(self, registry: Registry, authority: str, identity: str, trust: Mapping[str, str]) -> None:
+    def __init__(
+        self, registry: Registry, authority: str, identity: str, request_header: RequestHeaderOptions | None
+    ) -> None:
         """Build the hooks; `authority` is the PEM certificate that signs the API, or empty. No `identity`, no lease."""
-        data = {"client-ca-file": authority} if authority else {}
-        self._trust = AuthenticationTrustController(registry, {**data, **trust})
+        self._trust = AuthenticationTrustController(registry, authority, request_header)
         self._lease = IdentityLease(registry, identity) if identity else None
         self._api_services = ApiServiceRegistration(registry)
         self._ip_addresses = IPAddressController(registry)

@@ -85,12 +85,17 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
     """Return the options of an API server with these dependencies."""
     from mockkube.apiserver.admission.catalogue import validate_flags
     from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
+    from mockkube.apiserver.identity.request_header_options import make_front_proxy_options
     from mockkube.apiserver.server import ApiServerOptions
 
     configuration, certificates = dependencies.configuration, dependencies.credentials.certificates
     enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
     if errors := validate_flags(enable, disable):
         raise ConfigurationError(f"--{'; --'.join(errors)}")
+    front_proxy = request_header = None
+    if certificates is not None:
+        front_proxy = FrontProxyCredentials(*certificates.front_proxy_files())
+        request_header = make_front_proxy_options(front_proxy.authority.read_bytes())
     return ApiServerOptions(
         authenticator=make_authenticator(configuration, dependencies.credentials.token),
         caps=dependencies.settings.capabilities(),
@@ -100,7 +105,8 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
         enable_admission=enable,
         disable_admission=disable,
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
-        front_proxy=None if certificates is None else FrontProxyCredentials(*certificates.front_proxy_files()),
+        front_proxy=front_proxy,
+        request_header=request_header,
         additional_registry=dependencies.control_registry,
         token_issuer=dependencies.token_issuer,
         is_component_running=dependencies.is_component_running,

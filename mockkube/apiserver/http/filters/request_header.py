@@ -3,13 +3,13 @@
 # upstream 1.36: apiserver/pkg/authentication/request/headerrequest/requestheader.go
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from cachetools import LRUCache
 from multidict import CIMultiDictProxy
 
+from mockkube.apiserver.identity.request_header_options import RequestHeaderOptions
 from mockkube.apiserver.identity.user import User
 
 if TYPE_CHECKING:
@@ -17,19 +17,6 @@ if TYPE_CHECKING:
 
 # Certificates whose issuer is remembered: parsing one takes far longer than the rest of authentication.
 _CERTIFICATES_MAX: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class RequestHeaderOptions:
-    """CA and names of proxies, and the headers in which they name users."""
-
-    authority: bytes
-    # Common names of proxies; none means any.
-    allowed_names: tuple[str, ...] = ()
-    username_headers: tuple[str, ...] = ()
-    uid_headers: tuple[str, ...] = ()
-    group_headers: tuple[str, ...] = ()
-    extra_prefixes: tuple[str, ...] = ()
 
 
 class RequestHeaderAuthenticator:
