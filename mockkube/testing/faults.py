@@ -22,7 +22,7 @@ _MATCHED: Final = {
     "user_agent": "userAgent",
     "component": "component",
 }
-_LIMITS: Final = {"count": "count", "share": "share", "seed": "seed"}
+_LIMITS: Final = {"skip": "skip", "count": "count", "share": "share", "seed": "seed"}
 
 
 class FaultOptions(TypedDict, total=False):
@@ -40,7 +40,8 @@ class FaultOptions(TypedDict, total=False):
     user_agent: str
     # Component of the cluster that sends the request, like kube-scheduler.
     component: str
-    # Maximum number of injections.
+    # Number of matching requests that pass first, and maximum number of injections.
+    skip: int
     count: int
     # Share of the requests, like 0.1, and the seed that makes the choice repeatable.
     share: float
@@ -116,12 +117,14 @@ class KubeFaults:
         reason: str = "",
         message: str = "",
         retry_after_seconds: int = 0,
+        after_effect: bool = False,
         **options: Unpack[FaultOptions],
     ) -> InjectedFault:
-        """Answer with an error, from 400 to 599, instead of doing what is requested."""
+        """Answer with an error, from 400 to 599, instead of doing what is requested, or with `after_effect` besides."""
         texts = {"reason": reason, "message": message, "retryAfterSeconds": retry_after_seconds}
         given = {name: value for name, value in texts.items() if value}
-        return self._make({"status": {"code": code, **given}}, options)
+        effect = {"afterEffect": True} if after_effect else {}
+        return self._make({"status": {"code": code, **given}, **effect}, options)
 
     def conflicts(self, **options: Unpack[FaultOptions]) -> InjectedFault:
         """Answer updates and patches, or the verbs given, as if another client had changed the object first."""
@@ -143,6 +146,18 @@ class KubeFaults:
     def stale_reads(self, **options: Unpack[FaultOptions]) -> InjectedFault:
         """Answer `get` and `list` with the state at the beginning of the block."""
         return self._make({"staleReads": True}, options)
+
+    def held_events(self, **options: Unpack[FaultOptions]) -> InjectedFault:
+        """Hold the events of watches, from a matching one on, until the block ends."""
+        return self._make({"holdEvents": True}, options)
+
+    def missed_events(self, **options: Unpack[FaultOptions]) -> InjectedFault:
+        """Let watches deliver the next state of an object instead of matching events, at the latest after the block."""
+        return self._make({"missEvents": True}, options)
+
+    def repeated_events(self, **options: Unpack[FaultOptions]) -> InjectedFault:
+        """Let watches deliver matching events twice."""
+        return self._make({"repeatEvents": True}, options)
 
     def _make(self, inject: Object, options: FaultOptions) -> InjectedFault:
         if unknown := options.keys() - FaultOptions.__annotations__.keys():

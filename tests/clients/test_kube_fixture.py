@@ -1,6 +1,7 @@
 """The fixture `kube`: objects, waiting, time, faults and recorded requests, from synchronous and asynchronous code."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -303,6 +304,39 @@ class TestFaults:
         version = core.read_namespaced_config_map("c", "default").metadata.resource_version
         with kube.faults.expired(kind="ConfigMap"), pytest.raises(kubernetes.client.ApiException, match="410"):
             core.list_namespaced_config_map("default", watch=True, resource_version=version)
+
+    def test_events_are_missed_repeated_and_held(self, kube: MockKube, core: Any) -> None:
+        stream = core.list_namespaced_config_map(
+            "default", watch=True, field_selector="metadata.name=c", _preload_content=False
+        )
+        lines = (json.loads(line) for line in stream)
+
+        def take() -> tuple[str, Any]:
+            event = next(lines)
+            return event["type"], event["object"].get("data")
+
+        with kube.faults.missed_events(kind="ConfigMap", count=1):
+            kube.apply(config_map("c", a="1"))
+            kube.apply(config_map("c", a="2"))
+            assert take() == ("ADDED", {"a": "2"})
+        with kube.faults.repeated_events(kind="ConfigMap"):
+            kube.apply(config_map("c", a="3"))
+            assert [take(), take()] == [("MODIFIED", {"a": "3"})] * 2
+        with kube.faults.held_events(kind="ConfigMap") as held:
+            kube.apply(config_map("c", a="4"))
+            assert core.read_namespaced_config_map("c", "default").data == {"a": "4"}
+        assert take() == ("MODIFIED", {"a": "4"})
+        assert held.injected_count == 1
+        stream.close()
+
+    def test_a_write_takes_effect_before_it_fails(self, kube: MockKube, core: Any) -> None:
+        body = {"metadata": {"name": "done"}}
+        with kube.faults.errors(504, after_effect=True, skip=1, kind="ConfigMap", verb="create") as fault:
+            core.create_namespaced_config_map("default", {"metadata": {"name": "first"}})
+            with pytest.raises(kubernetes.client.ApiException, match="504"):
+                core.create_namespaced_config_map("default", body)
+        assert fault.injected_count == 1
+        assert core.read_namespaced_config_map("done", "default").metadata.name == "done"
 
     def test_mistakes_are_named(self, kube: MockKube) -> None:
         with pytest.raises(TypeError, match=r"unknown options \['resource'\]: known are verb, kind"):

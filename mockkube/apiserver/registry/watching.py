@@ -19,7 +19,7 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Event, EventType
 
 from mockkube.api.errors import Expired
-from mockkube.apiserver.registry.listing import build_filter, selection_bytes, wait_for_revision
+from mockkube.apiserver.registry.listing import build_filter, list_page, selection_bytes, wait_for_revision
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
@@ -65,6 +65,10 @@ class CacheWatcher:
         self.resource.collection.listeners[self.add] = None
         self.resource.collection.watch_stoppers[self.stop] = None
 
+    def prepend(self, cached_objects: Sequence[CachedObject]) -> None:
+        """Deliver these objects before all pending events."""
+        self._pending.extendleft(CacheWatchEvent(ChangeType.ADDED, one) for one in reversed(cached_objects))
+
     def add_all(self, changes: Iterable[CacheChange]) -> None:
         """Add these changes."""
         for change in changes:
@@ -79,7 +83,7 @@ class CacheWatcher:
         """End the watch; pending events can still be taken."""
         self.close()
         self.is_stopped = True
-        self._wake()
+        self.wake()
 
     def add(self, change: CacheChange) -> None:  # hot: per change, per watcher
         """Add a change if it matches this watch."""
@@ -99,9 +103,10 @@ class CacheWatcher:
         else:
             self._pending.append(event)
             self._pending_bytes += size
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """End the present `wait`, even without events."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -174,7 +179,7 @@ class ConvertingWatcher(CacheWatcher):
         else:
             self._changes.append(change)
             self._changes_bytes += size
-        self._wake()
+        self.wake()
 
     @property
     def has_events(self) -> bool:
@@ -245,6 +250,17 @@ async def open_watch(resource: Resource, namespace: str, options: ListOptions) -
         await _start_from_store(watching, resource, after)
     else:
         watching.start((), remembered)
+    return watching
+
+
+async def open_watch_at_revision(
+    resource: Resource, namespace: str, options: ListOptions, revision: int
+) -> CacheWatcher:
+    """Open a watch that begins with the objects of a past revision, and continues with the changes since then."""
+    from_past = replace(options, resource_version=str(revision))
+    page = await list_page(resource, namespace, replace(from_past, resource_version_match="Exact"))
+    watching = await open_watch(resource, namespace, from_past)
+    watching.prepend(page.items)
     return watching
 
 

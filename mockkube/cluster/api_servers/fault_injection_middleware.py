@@ -14,13 +14,15 @@ from mockkube.apiserver.http.requests.body_observers import add_body_observer
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.apiserver.http.requests.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.requests.request_info import RequestInfo
+from mockkube.apiserver.http.requests.watch_delivery import set_watch_delivery
 from mockkube.apiserver.http.responses import negotiation, rendering
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.apiserver.registry.options import Query, parse_bool
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.cluster.api_servers.tcp_listener import Handler
-from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
+from mockkube.cluster.faults.faults import READS, FaultInjection, FaultRequest, Faults
+from mockkube.cluster.faults.watch_delivery import FaultyWatchDelivery
 from mockkube.runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _VERSION: Final = "resourceVersion"
 _MATCH: Final = "resourceVersionMatch"
 _STALE_STATUSES: Final = (200, 404)
+_ERROR_MIN: Final = 400
 
 
 class FaultInjectionMiddleware:
@@ -57,9 +60,13 @@ class FaultInjectionMiddleware:
             if injection is not None and injection.delay_seconds:
                 await self._clock.sleep(injection.delay_seconds)
             with self._track_watch(fault_request, request):
+                if fault_request.verb == "watch":
+                    start_revision = 0 if injection is None else injection.stale_revision
+                    set_watch_delivery(request, FaultyWatchDelivery(self._faults, fault_request, start_revision))
                 response = await self._answer(request, injection, target, registry, handler)
             if observed is not None:
                 observed.status = response.status
+                self._faults.on_response(observed)
             return response
 
         return handle
@@ -88,6 +95,7 @@ class FaultInjectionMiddleware:
             subresource=fault_request.subresource,
             namespace=fault_request.namespace,
             name=fault_request.name,
+            from_cache=fault_request.from_cache,
         )
         add_body_observer(request, observed.set_body)
         self._faults.on_request(observed)
@@ -121,6 +129,7 @@ class FaultInjectionMiddleware:
                 namespace=target.namespace,
                 name=target.name,
                 from_resource_version=query.get(_VERSION, ["0"])[0] not in ("", "0") or "continue" in query,
+                from_cache=query.get(_VERSION, [""])[0] == "0" and _MATCH not in query,
                 user=user,
             ),
             target,
@@ -151,14 +160,21 @@ class FaultInjectionMiddleware:
         if injection is None:
             return await handler(request)
         if (error := injection.make_error()) is not None:
-            return RequestContext(request, ANONYMOUS_USER, {}).respond_error(error)
+            return _respond_error(request, error)
         if injection.cuts_watch:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
-        if injection.stale_revision and info is not None and registry is not None:
+        if (error := injection.make_error(after_effect=True)) is not None:
+            response = await handler(request)
+            return response if response.status >= _ERROR_MIN else _respond_error(request, error)
+        if injection.stale_revision and info is not None and info.verb in READS and registry is not None:
             return await _answer_stale_read(request, info, injection.stale_revision, registry, handler)
         return await handler(request)
+
+
+def _respond_error(request: web.BaseRequest, error: ApiError) -> web.Response:
+    return RequestContext(request, ANONYMOUS_USER, {}).respond_error(error)
 
 
 def _may_watch(request: web.BaseRequest) -> bool:

@@ -1,5 +1,6 @@
 """Faults: validation and printer columns. Their injection is in `cluster/faults`."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
@@ -14,8 +15,10 @@ from mockkube.cluster.configuration.values import check_component
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 DELAY_SECONDS_MAX: Final = 3600.0
 
-_EFFECTS: Final = ("status", "dropWatch", "expired", "staleReads")
+_EVENT_EFFECTS: Final = ("holdEvents", "missEvents", "repeatEvents")
+_EFFECTS: Final = ("status", "dropWatch", "expired", "staleReads", *_EVENT_EFFECTS)
 _API_SERVER: Final = "kube-apiserver"
+_REVISION: Final = re.compile(r"[1-9][0-9]{0,18}")
 
 
 class FaultStrategy(StatusStrategy):
@@ -29,13 +32,17 @@ class FaultStrategy(StatusStrategy):
         """Record the present revision for stale reads."""
         super().prepare_for_create(obj, context)
         if _is_stale(obj):
-            obj["status"]["revision"] = self._get_revision()
+            obj["status"]["revision"] = self._find_stale_revision(obj)
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Record the present revision if the reads become stale by this update."""
         super().prepare_for_update(new, old, context)
-        if _is_stale(new) and not _is_stale(old):
-            new["status"] = {**new["status"], "revision": self._get_revision()}
+        if _is_stale(new) and new["spec"]["inject"] != old["spec"]["inject"]:
+            new["status"] = {**new["status"], "revision": self._find_stale_revision(new)}
+
+    def _find_stale_revision(self, obj: ReadOnlyObject) -> int:
+        given = obj["spec"]["inject"].get("resourceVersion", "")
+        return int(given) if _REVISION.fullmatch(given) else self._get_revision()
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec."""
@@ -81,7 +88,19 @@ def _validate_injection(inject: ReadOnlyObject) -> list[FieldError]:
     delay = inject.get("delaySeconds", 0)
     if not 0 <= delay <= DELAY_SECONDS_MAX:
         found.append(invalid("spec.inject.delaySeconds", delay, f"must be from 0 to {DELAY_SECONDS_MAX:.0f}"))
-    return found + _validate_answer(inject.get("status", {"code": 500}))
+    if inject.get("afterEffect") and "status" not in inject:
+        found.append(forbidden("spec.inject.afterEffect", "goes with status only"))
+    return [*found, *_validate_revision(inject), *_validate_answer(inject.get("status", {"code": 500}))]
+
+
+def _validate_revision(inject: ReadOnlyObject) -> list[FieldError]:
+    if "resourceVersion" not in inject:
+        return []
+    if not inject.get("staleReads"):
+        return [forbidden("spec.inject.resourceVersion", "goes with staleReads only")]
+    given = inject["resourceVersion"]
+    wrong = _REVISION.fullmatch(given) is None
+    return [invalid("spec.inject.resourceVersion", given, "must be that of a list")] if wrong else []
 
 
 def _validate_answer(answer: ReadOnlyObject) -> list[FieldError]:
@@ -95,6 +114,8 @@ def _validate_amount(spec: ReadOnlyObject) -> list[FieldError]:
     found = [_make_range_error("count", count, "1 or more")] if count is not None and count < 1 else []
     if share is not None and not 0 < share <= 1:
         found.append(_make_range_error("share", share, "more than 0 and at most 1"))
+    if (skip := spec.get("skip", 0)) < 0:
+        found.append(_make_range_error("skip", skip, "0 or more"))
     return found
 
 
@@ -117,14 +138,18 @@ def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def _format_match(match: ReadOnlyObject) -> str:
     """Return the match in a few words, like `kube-scheduler get,list pods`."""
-    words = [",".join(value) if isinstance(value, list) else str(value) for value in match.values() if value]
+    words = [
+        ",".join(value) if isinstance(value, list) else name if value is True else str(value)
+        for name, value in match.items()
+        if value
+    ]
     return " ".join(words) or "*"
 
 
 def _format_injection(inject: ReadOnlyObject) -> str:
     words = [f"{inject['delaySeconds']:g}s"] if inject.get("delaySeconds") else []
     if "status" in inject:
-        words.append(str(inject["status"].get("code", "")))
+        words.append(f"{inject['status'].get('code', '')}{' afterEffect' * bool(inject.get('afterEffect'))}")
     return "+".join([*words, *(name for name in _EFFECTS[1:] if inject.get(name))])
 
 

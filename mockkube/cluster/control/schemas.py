@@ -126,6 +126,7 @@ _FAULT_SPEC: Final = _make_object_schema(
     "Requests that the fault matches, its effect, and how often it is injected.",
     match={"$ref": _make_reference("FaultMatch")},
     inject={"$ref": _make_reference("FaultInjection")},
+    skip=_describe(_NUMBER, "Number of matching requests, or events of each watch, that pass first; 0 by default."),
     count=_describe(_NUMBER, "Maximum number of injections; unlimited by default."),
     share={"type": "number", "description": "Share of the matching requests, like 0.1; all of them by default."},
     seed=_describe(_NUMBER, "Seed of the random choice by share, to make it repeatable."),
@@ -140,6 +141,7 @@ _FAULT_MATCH: Final = _make_object_schema(
     resources=_describe(_NAMES, "Resources as in RBAC: pods, pods/status, leases.coordination.k8s.io."),
     namespace=_describe(_STRING, "Namespace of the request."),
     name=_describe(_STRING, "Object name of the request."),
+    fromCache=_describe(_BOOLEAN, "Only reads that a lagging cache may answer: those with resourceVersion=0."),
 )
 _FAULT_INJECTION: Final = _make_object_schema(
     "Effect of the fault. A delay can be combined with one of the others, which exclude each other.",
@@ -147,7 +149,16 @@ _FAULT_INJECTION: Final = _make_object_schema(
     status={"$ref": _make_reference("FaultStatusAnswer")},
     dropWatch=_describe(_BOOLEAN, "Close the connections of watches, also of open ones."),
     expired=_describe(_BOOLEAN, "Answer lists and watches from a resourceVersion with 410."),
-    staleReads=_describe(_BOOLEAN, "Answer reads with the state at the time of this request."),
+    staleReads=_describe(_BOOLEAN, "Answer reads with the state at the time of this request, or of resourceVersion."),
+    resourceVersion=_describe(_STRING, "State that stale reads show, by the resourceVersion of a list."),
+    afterEffect=_describe(_BOOLEAN, "With status: the write takes effect before it is answered with the error."),
+    holdEvents=_describe(_BOOLEAN, "From a matching event on, watches deliver nothing until the fault is deleted."),
+    missEvents=_describe(
+        _BOOLEAN,
+        "Watches do not deliver matching events: clients get the next state of the object instead, or its last "
+        "state when the fault is deleted.",
+    ),
+    repeatEvents=_describe(_BOOLEAN, "Watches deliver matching events twice."),
 )
 _FAULT_ANSWER: Final = _make_object_schema(
     "Response instead of the real one.",

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from mockkube_storage.errors import Compacted
 
@@ -19,7 +19,10 @@ from mockkube.apiserver.registry.options import parse_list_options
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
+from mockkube.cluster.faults.fault_injected_watch import FaultInjectedWatch
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
+
+T = TypeVar("T")
 
 NO_INJECTION: Final = FaultInjection()
 OnRequest = Callable[[ObservedRequest], None]
@@ -55,15 +58,17 @@ class FaultInjectingClient:
         self._readers = dict.fromkeys(STAGE_KINDS, instructed)
         self._server_name, self._endpoint, self._config, self._faults = server_name, endpoint, config, faults
         self._pause_step = pause_step
-        self._watches: dict[LocalWatch, FaultRequest] = {}
+        self._watches: dict[LocalWatch, FaultInjectedWatch] = {}
 
     def cut_watches(self, names: Iterable[str]) -> None:
         """End open watches that match these new faults."""
         names = tuple(names)
-        for watch, asking in list(self._watches.items()):
-            if self._faults.cuts_watch(asking, names):
-                del self._watches[watch]
+        for opened, watch in list(self._watches.items()):
+            if self._faults.cuts_watch(watch.request, names):
+                del self._watches[opened]
                 watch.end()
+            # A fault may have ended that kept events.
+            watch.signal.notify()
 
     async def _inject_faults(
         self, verb: str, kind: str, key: Key, *, subresource: str = "", after: str = ""
@@ -82,6 +87,16 @@ class FaultInjectingClient:
         if injection.cuts_watch:
             raise Unavailable("the connection was cut")
         return injection
+
+    async def _write(
+        self, verb: str, kind: str, key: Key, send: Callable[[], Awaitable[T]], *, subresource: str = ""
+    ) -> T:
+        """Send a write, with the errors that faults inject before or after it takes effect."""
+        injection = await self._inject_faults(verb, kind, key, subresource=subresource)
+        answer = await send()
+        if (error := injection.make_error(after_effect=True)) is not None:
+            raise error
+        return answer
 
     def _make_fault_request(self, verb: str, kind: str, key: Key, subresource: str, after: str) -> FaultRequest:
         resource = self._endpoint.get_server().get_view(kind, self._config.decoder).resource
@@ -168,49 +183,60 @@ class FaultInjectingClient:
             page = await listing.list_page(view.resource, selection.namespace, options)
             return ObjectList([view.get_object(cached) for cached in page.items], str(page.revision))
 
-    async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
+    async def watch(self, kind: str, selection: Selection, after: str) -> FaultInjectedWatch:
         """Open a watch, and track it so that faults can cut it."""
         key = Key(selection.namespace, "")
         with self._observe("watch", kind, key):
             await self._inject_faults("watch", kind, key, after=after)
-            watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
+            opened = await self._readers.get(kind, self._client).watch(kind, selection, after)
+            watch = FaultInjectedWatch(opened, self._faults, self._make_fault_request("watch", kind, key, "", after))
             # Watches that ended since are dropped here; nothing else tells the client about their end.
             open_ones = self._endpoint.get_server().watches
-            self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
-            self._watches[watch] = self._make_fault_request("watch", kind, key, "", after)
+            self._watches = {one: faulty for one, faulty in self._watches.items() if one in open_ones}
+            self._watches[opened] = watch
             return watch
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create an object, or post it to a subresource."""
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
         with self._observe("create", kind, key, subresource=subresource, body=obj):
-            await self._inject_faults("create", kind, key, subresource=subresource)
-            return await self._client.create(kind, obj, subresource=subresource, name=name)
+
+            def send() -> Awaitable[ReadOnlyObject]:
+                return self._client.create(kind, obj, subresource=subresource, name=name)
+
+            return await self._write("create", kind, key, send, subresource=subresource)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
         with self._observe("update", kind, key, subresource=subresource, body=obj):
-            await self._inject_faults("update", kind, key, subresource=subresource)
-            return await self._client.update(kind, obj, subresource=subresource)
+
+            def send() -> Awaitable[ReadOnlyObject]:
+                return self._client.update(kind, obj, subresource=subresource)
+
+            return await self._write("update", kind, key, send, subresource=subresource)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch an object."""
         with self._observe("patch", kind, key, subresource=subresource, body=patch):
-            await self._inject_faults("patch", kind, key, subresource=subresource)
-            return await self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
+
+            def send() -> Awaitable[ReadOnlyObject]:
+                return self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
+
+            return await self._write("patch", kind, key, send, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete an object."""
         with self._observe("delete", kind, key):
-            await self._inject_faults("delete", kind, key)
-            await self._client.delete(kind, key, options)
+            await self._write("delete", kind, key, lambda: self._client.delete(kind, key, options))
 
     async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         with self._observe("deletecollection", kind, Key(selection.namespace, "")):
-            await self._inject_faults("deletecollection", kind, Key(selection.namespace, ""))
-            await self._client.delete_collection(kind, selection, options)
+            key = Key(selection.namespace, "")
+            await self._write(
+                "deletecollection", kind, key, lambda: self._client.delete_collection(kind, selection, options)
+            )

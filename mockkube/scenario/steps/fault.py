@@ -21,9 +21,10 @@ class FaultStep(ScenarioStep):
     match: Annotated[Mapping[str, Any], "which requests: component, server, verbs, resources, namespace, name"] = field(
         default_factory=dict
     )
-    inject: Annotated[Mapping[str, Any], "what happens: status, delaySeconds, dropWatch, expired, staleReads"] = field(
-        default_factory=dict
-    )
+    inject: Annotated[
+        Mapping[str, Any], "what happens: status, delaySeconds, dropWatch, staleReads, holdEvents ..."
+    ] = field(default_factory=dict)
+    skip: Annotated[int | None, "how many matching requests pass first"] = None
     count: Annotated[int | None, "maximum number"] = None
     share: Annotated[float | None, "which share of the requests, like 0.1"] = None
     seed: Annotated[int | None, "makes the draws repeat themselves"] = None
@@ -42,5 +43,5 @@ class FaultStep(ScenarioStep):
 
     def _spec(self) -> dict[str, Any]:
         given = {"match": dict(self.match), "inject": dict(self.inject)}
-        several = {"count": self.count, "share": self.share, "seed": self.seed}
+        several = {"skip": self.skip, "count": self.count, "share": self.share, "seed": self.seed}
         return {**given, **{name: value for name, value in several.items() if value is not None}}

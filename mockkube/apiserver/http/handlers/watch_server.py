@@ -14,6 +14,7 @@ from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
 from mockkube.apiserver.http.requests.request_context import RequestContext
+from mockkube.apiserver.http.requests.watch_delivery import get_watch_delivery
 from mockkube.apiserver.http.responses import rendering
 from mockkube.apiserver.http.responses.negotiation import PROTOBUF, Representation
 from mockkube.apiserver.http.responses.protobuf_rendering import render_message
@@ -45,7 +46,7 @@ async def serve_watch(
     if scope.name:
         options = _restrict_to_name(scope.name, options)
     # Opened before the response begins: an error of the watch (410, 400) is still an ordinary response.
-    watch = await _open_watch(resource, scope, options)
+    watch = await _open_watch(resource, scope, options, get_watch_delivery(context.request).start_revision)
     try:
         headers = {"Content-Type": _stream_media_type(representation), "Cache-Control": "no-cache, private"}
         response = web.StreamResponse(headers={**headers, "Audit-Id": context.audit_id})
@@ -74,8 +75,12 @@ def _restrict_to_name(name: str, options: ListOptions) -> ListOptions:
     return replace(options, fields=fields.parse(text))
 
 
-async def _open_watch(resource: Resource, scope: RequestScope, options: ListOptions) -> CacheWatcher:
+async def _open_watch(
+    resource: Resource, scope: RequestScope, options: ListOptions, start_revision: int
+) -> CacheWatcher:
     with plain_version_errors():
+        if start_revision and options.send_initial is None and options.resource_version in ("", "0"):
+            return await watching.open_watch_at_revision(resource, scope.namespace, options, start_revision)
         return await watching.open_watch(resource, scope.namespace, options)
 
 
@@ -93,6 +98,7 @@ class _WatchServer:
         self.resource, self.options = resource, options
         self.representation, self.view, self.response = representation, context.output_options(), response
         self.open_watches = context.open_watches
+        self.delivery = get_watch_delivery(context.request)
         self.columns_sent = False
         self.ends_at = 0.0
         self.start_revision = parse_resource_version(options.resource_version) or resource.collection.revision
@@ -123,16 +129,18 @@ class _WatchServer:
         if self.options.bookmarks:
             try:
                 async with asyncio.timeout(self.seconds_until_bookmark()):
-                    await watch.wait()
+                    await self.delivery.wait(watch)
             except TimeoutError:
+                if self.delivery.is_holding:
+                    return  # a bookmark would tell the client that it has all events
                 if not self.is_ending or self.resource.collection.revision > self.start_revision:
                     await self.write_bytes(self.encode_bookmark(watch))
                 return
         else:
-            await watch.wait()
+            await self.delivery.wait(watch)
         if watch.has_lagged:
             raise Expired("the client fell too far behind: list again")
-        await self.write_bytes(self.encode_events(await watch.take_converted_events()))
+        await self.write_bytes(self.encode_events(await self.delivery.take_events(watch)))
 
     @property
     def is_ending(self) -> bool:

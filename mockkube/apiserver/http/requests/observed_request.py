@@ -24,6 +24,8 @@ class ObservedRequest:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    # Whether it allows an answer from a cache that lags behind: resourceVersion=0.
+    from_cache: bool = False
     # Code of the answer; 0 until there is one. A watch over HTTP is answered when it ends.
     status: int = 0
     body: bytes = b""

@@ -142,3 +142,36 @@ async def test_an_open_watch_is_cut_after_what_it_brought(rig: Rig) -> None:
         watch.take()
     with pytest.raises(Unavailable, match="cut"):
         await rig.line.watch("ConfigMap", HERE, "")
+
+
+async def test_events_are_held_until_the_fault_ends(rig: Rig) -> None:
+    watch = await rig.line.watch("ConfigMap", HERE, str(await rig.revision()))
+    rig.inject({"resources": ["configmaps"]}, {"holdEvents": True})
+    rig.line.cut_watches(("f",))
+    await rig.put("a")
+    await rig.put("b")
+    await rig.revision()  # the watch has the events
+    assert watch.take() == []
+    assert not watch.is_ready()
+    rig.faults.replace_faults({})
+    rig.line.cut_watches(("f",))
+    assert watch.is_ready()
+    assert [event.object["metadata"]["name"] for event in watch.take()] == ["a", "b"]
+
+
+async def test_a_missed_event_is_replaced_by_the_next(rig: Rig) -> None:
+    watch = await rig.line.watch("ConfigMap", HERE, str(await rig.revision()))
+    spec = {"match": {"name": "a"}, "inject": {"missEvents": True}, "count": 1}
+    rig.faults.replace_faults({"f": {"metadata": {"name": "f", "uid": "u"}, "spec": spec}})
+    await rig.put("a", x="1")
+    await rig.line.patch("ConfigMap", A, {"data": {"x": "2"}})
+    await rig.revision()
+    assert [(event.type, event.object["data"]) for event in watch.take()] == [("ADDED", {"x": "2"})]
+
+
+async def test_a_write_can_take_effect_and_fail(rig: Rig) -> None:
+    rig.inject({"verbs": ["create"]}, {"status": {"code": 504, "reason": "Timeout"}, "afterEffect": True})
+    with pytest.raises(ApiError) as failed:
+        await rig.put("a", x="1")
+    assert failed.value.code == 504
+    assert (await rig.line.get("ConfigMap", A))["data"] == {"x": "1"}
