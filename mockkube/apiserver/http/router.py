@@ -23,13 +23,7 @@ from mockkube.apiserver.http.requests.open_watches import OpenWatches
 from mockkube.apiserver.http.requests.request_context import RequestContext, parse_query
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
-from mockkube.apiserver.identity.user import (
-    ALL_UNAUTHENTICATED,
-    ANONYMOUS_USER,
-    InvalidCredentials,
-    User,
-    with_authenticated_group,
-)
+from mockkube.apiserver.identity.user import ALL_UNAUTHENTICATED, ANONYMOUS_USER, InvalidCredentials, User
 from mockkube.apiserver.registry.options import Query, parse_bool, validate_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
@@ -135,7 +129,7 @@ class Router:
         if self._authenticator.webhook is None or token is None:
             return None
         try:
-            return with_authenticated_group((await self._authenticator.webhook.authenticate_token(token)).user)
+            return (await self._authenticator.review_token(token)).user
         except InvalidCredentials:
             return None
 

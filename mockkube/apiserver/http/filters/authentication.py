@@ -76,7 +76,32 @@ class Authenticator:
         return self._anonymous if token is None else self.authenticate_token(token).user
 
     def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> AuthenticatedUser:
-        """Return the user of a token for one of the audiences, by default the API's; else raise InvalidCredentials."""
+        """Return the user of a token for one of the audiences, by default the API's; else raise InvalidCredentials.
+
+        The webhook is not asked: see `review_token`.
+        """
+        found = self._find_user(token, audiences)
+        if isinstance(found, AuthenticatedUser):
+            return found
+        raise InvalidCredentials(aggregate_messages(found))
+
+    async def review_token(self, token: str, audiences: Sequence[str] = ()) -> AuthenticatedUser:
+        """Return the user of a token as `authenticate_token` does, and ask the webhook about unknown ones."""
+        found = self._find_user(token, audiences)
+        if not isinstance(found, AuthenticatedUser) and self.webhook is not None:
+            try:
+                reviewed = await self.webhook.authenticate_token(token, tuple(audiences) or self._audiences)
+            except InvalidCredentials as error:
+                found.append(str(error))
+            else:
+                if reviewed is not None:
+                    return replace(reviewed, user=with_authenticated_group(reviewed.user))
+        if isinstance(found, AuthenticatedUser):
+            return found
+        raise InvalidCredentials(aggregate_messages(found))
+
+    def _find_user(self, token: str, audiences: Sequence[str]) -> AuthenticatedUser | list[str]:
+        """Return the user of a token, or why each authenticator rejects it."""
         requested = tuple(audiences) or self._audiences
         presented, found = _encode_token(token), None
         for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing
@@ -95,7 +120,7 @@ class Authenticator:
             else:
                 if authenticated is not None:
                     return replace(authenticated, user=with_authenticated_group(authenticated.user))
-        raise InvalidCredentials(aggregate_messages(errors))
+        return errors
 
     def _authenticate_certificate(self, request: BaseRequest) -> User | None:
         """Return the user of the connection's client certificate, or the one that a proxy with a certificate names."""

@@ -1,6 +1,7 @@
 """Handlers of kinds that are only created and never stored: access reviews, token reviews, Binding."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -36,7 +37,7 @@ _SERVER_METADATA: Final = (
     "deletionGracePeriodSeconds",
 )
 
-ReviewFunction = Callable[[Object, User], Object]
+ReviewFunction = Callable[[Object, User], Awaitable[Object]]
 """Function that fills in a decoded review, requested by a user."""
 
 
@@ -74,12 +75,11 @@ def _make_review_handler(registry: Registry, kind: KindInfo, answer: ReviewFunct
         given = await request_bodies.decode_body(request, text, write_options)
         _normalize_metadata(given["metadata"], info.namespace)
 
-        def build_review() -> CachedObject:
-            # upstream stores nothing, but managedFields of a review come back as for a stored object.
-            question = managed_fields.update_managed_fields(resource, request.scope, None, given, write_options)
-            return _encode_review(resource, answer(question, context.user))
-
-        return await request.respond_object(await request.run_heavy_work(len(text), build_review), status=201)
+        # upstream stores nothing, but managedFields of a review come back as for a stored object.
+        update = partial(managed_fields.update_managed_fields, resource, request.scope, None, given, write_options)
+        answered = await answer(await request.run_heavy_work(len(text), update), context.user)
+        encode = partial(_encode_review, resource, answered)
+        return await request.respond_object(await request.run_heavy_work(len(text), encode), status=201)
 
     return review
 
@@ -120,19 +120,19 @@ def _encode_review(resource: Resource, obj: ReadOnlyObject) -> CachedObject:
     return CachedObject("", name, namespace, 0, resource.head, body[len(resource.head) :])
 
 
-def _review_self_subject(registry: Registry, user: User) -> Object:
+async def _review_self_subject(registry: Registry, user: User) -> Object:
     # upstream 1.36: pkg/registry/authentication/selfsubjectreview/rest.go
     metadata = {"creationTimestamp": render_time(registry.dependencies.clock.now())}
     return {"metadata": metadata, "status": {"userInfo": user.to_user_info()}}
 
 
-def _review_token(authenticator: Authenticator, review: Object) -> Object:
+async def _review_token(authenticator: Authenticator, review: Object) -> Object:
     # upstream 1.36: pkg/registry/authentication/tokenreview/storage.go
     spec = review["spec"]
     if not spec.get("token"):
         raise BadRequest("token is required for TokenReview in authentication")
     try:
-        reviewed = authenticator.authenticate_token(spec["token"], spec.get("audiences") or ())
+        reviewed = await authenticator.review_token(spec["token"], spec.get("audiences") or ())
     except InvalidCredentials as error:
         # An invalid token is a result of the review, not an error of the request.
         review["status"] = {"user": {}, "error": str(error)}
@@ -142,7 +142,7 @@ def _review_token(authenticator: Authenticator, review: Object) -> Object:
     return review
 
 
-def _review_access(authorizer: Authorizer, review: Object, user: User | None) -> Object:
+async def _review_access(authorizer: Authorizer, review: Object, user: User | None) -> Object:
     """Return the review with the decision about `user`, or else about the subject that it names."""
     # upstream 1.36: pkg/registry/authorization/subjectaccessreview/rest.go and its siblings
     if errors := access_reviews.validate_review(review):
@@ -153,7 +153,7 @@ def _review_access(authorizer: Authorizer, review: Object, user: User | None) ->
     return review
 
 
-def _review_rules(authorizer: Authorizer, review: Object, user: User) -> Object:
+async def _review_rules(authorizer: Authorizer, review: Object, user: User) -> Object:
     """Return the rules that apply to the user in a namespace."""
     # upstream 1.36: pkg/registry/authorization/selfsubjectrulesreview/rest.go
     namespace = review["spec"].get("namespace", "")
