@@ -54,7 +54,7 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import KindSet, Registry, built_in_kinds
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig
-from mockkube.apiserver.registry.service_ip_allocator import SERVICE_CIDR, ServiceIpAllocator
+from mockkube.apiserver.registry.service_ip_allocator import NODE_PORTS, SERVICE_CIDR, ServiceIpAllocator
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 from mockkube.features.capabilities import Capabilities
@@ -86,6 +86,8 @@ class ApiServerOptions:
     """Authorization modes in the order in which they are asked."""
     service_cidrs: tuple[str, ...] = (SERVICE_CIDR,)
     """Ranges of cluster IPs, one for each IP family; the first is the primary one."""
+    node_ports: range = NODE_PORTS
+    """Range of node ports."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
     admission_plugins: Mapping[str, Callable[[], AdmissionPlugin]] = field(default_factory=dict)
@@ -152,7 +154,7 @@ class ApiServer:
             admission=AdmissionChain(
                 admission.build_plugins(options.enable_admission, options.disable_admission, options.admission_plugins)
             ),
-            service_ip_allocator=ServiceIpAllocator(options.service_cidrs, random=random),
+            service_ip_allocator=ServiceIpAllocator(options.service_cidrs, random, options.node_ports),
             runtime_config=options.runtime_config,
             kind_set=_kind_set(options.caps.version, options.trains),
             token_issuer=options.token_issuer,

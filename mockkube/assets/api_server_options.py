@@ -44,6 +44,7 @@ def make_server_options(
         authorization_modes=options.authorization_modes,
         admission_plugins={DefaultTolerationSeconds.name: partial(DefaultTolerationSeconds, **toleration_seconds)},
         service_cidrs=options.service_cidrs,
+        node_ports=options.node_ports,
         runtime_config=options.runtime_config,
         certificate_authority=options.read_file("client-ca-file").decode() if values["client-ca-file"] else "",
         front_proxy=front_proxy,

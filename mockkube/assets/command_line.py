@@ -13,7 +13,8 @@ from mockkube.features.errors import quote
 
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[0-9][0-9_]*)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?")
-_PORT_RANGE: Final = re.compile(r"(\d+)(?:([-+])(\d+))?")
+_DECIMAL: Final = re.compile(r"[-+]?[0-9]+")
+_SEMANTIC_VERSION: Final = re.compile(r"v(\d+)\.(\d+)\.(\d+)(?![.\d])")
 _PORT_MAX: Final = 65535
 _INT64: Final = (-(1 << 63), (1 << 63) - 1)
 _INT32: Final = (-(1 << 31), (1 << 31) - 1)
@@ -135,7 +136,11 @@ def _parse_bool(_: Any, text: str) -> bool:
 
 
 def _parse_version(_: Any, text: str) -> str | bool:
-    # upstream 1.36: component-base/version/verflag: `--version=vX.Y` overrides what is printed.
+    # upstream 1.36: component-base/version/verflag: `--version=vX.Y.Z` overrides the version that is reported
+    if text.startswith("v"):
+        if not _SEMANTIC_VERSION.match(text):
+            raise ValueError(f"could not parse {quote(text)} as version")
+        return text
     return "raw" if text == "raw" else _parse_bool(None, text)
 
 
@@ -211,21 +216,42 @@ def _append_text(before: tuple[str, ...] | None, text: str) -> tuple[str, ...]:
     return (*(before or ()), text)
 
 
-def _parse_port_range(_: Any, text: str) -> tuple[int, int]:
+def _append_certificate(before: tuple[str, ...] | None, text: str) -> tuple[str, ...]:
+    # upstream 1.36: component-base/cli/flag/namedcertkey_flag.go
+    files, colon, names = text.partition(":")
+    if colon and not names.strip():
+        raise ValueError("empty names list is not allowed")
+    if files.count(",") != 1:
+        raise ValueError("expected comma separated certificate and key file paths")
+    return _append_text(before, text)
+
+
+def _parse_port_range(_: Any, text: str) -> range:
     # upstream 1.36: apimachinery/pkg/util/net/port_range.go
-    found = _PORT_RANGE.fullmatch(text.strip())
-    if found is None:
-        for part in re.split("[-+]", text.strip(), maxsplit=1):
-            if not part.isdecimal():
-                raise ValueError(f"strconv.Atoi: parsing {quote(part)}: invalid syntax")
-        raise ValueError(f"unable to parse port range: {text}")
-    low = int(found[1])
-    high = low if found[2] is None else int(found[3]) if found[2] == "-" else low + int(found[3])
+    value = text.strip()
+    if not value:
+        return range(0)
+    signs = [sign for sign in "-+" if sign in value]
+    if len(signs) > 1:
+        raise ValueError(f"unable to parse port range: {value}")
+    low_text, sign, high_text = value.partition(signs[0]) if signs else (value, "", "")
+    low = _parse_decimal(low_text)
+    high = low if not sign else _parse_decimal(high_text) + (low if sign == "+" else 0)
     if low > _PORT_MAX or high > _PORT_MAX:
-        raise ValueError(f"the port range cannot be greater than 65535: {text}")
+        raise ValueError(f"the port range cannot be greater than 65535: {value}")
     if high < low:
-        raise ValueError(f"end port cannot be less than start port: {text}")
-    return low, high
+        raise ValueError(f"end port cannot be less than start port: {value}")
+    return range(low, high + 1)
+
+
+def _parse_decimal(text: str) -> int:
+    """Return the number that Go's strconv.Atoi reads."""
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
+    value = int(text)
+    if not _INT64[0] <= value <= _INT64[1]:
+        raise ValueError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
+    return value
 
 
 def _keep_text(_: Any, text: str) -> str:
@@ -251,7 +277,7 @@ _PARSERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "stringToString": _parse_string_map,
     "mapStringBool": _append_text,
     "portRange": _parse_port_range,
-    "namedCertKey": _append_text,
+    "namedCertKey": _append_certificate,
     "quantity": _keep_text,
     "pattern=N,...": _keep_text,
 }

@@ -17,7 +17,7 @@ from mockkube.apiserver.admission.catalogue import list_plugins_besides, validat
 from mockkube.apiserver.authorization.authorizer import ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.runtime_config import RuntimeConfig
-from mockkube.apiserver.registry.service_ip_allocator import SERVICE_CIDR
+from mockkube.apiserver.registry.service_ip_allocator import NODE_PORTS, SERVICE_CIDR
 from mockkube.assets.command_line import Flag, list_deprecations, parse_command_line, parse_flags_table
 from mockkube.features.components import API_SERVER
 from mockkube.features.errors import FlagError, quote
@@ -142,6 +142,12 @@ class KubeApiserverOptions:
     def service_cidrs(self) -> tuple[str, ...]:
         """Ranges of cluster IPs."""
         return tuple(filter(None, self.values["service-cluster-ip-range"].split(","))) or (SERVICE_CIDR,)
+
+    @property
+    def node_ports(self) -> range:
+        """Range of node ports; an empty value means the default."""
+        # upstream 1.36: pkg/controlplane/instance.go
+        return self.values["service-node-port-range"] or NODE_PORTS
 
     @cached_property
     def runtime_config(self) -> RuntimeConfig:
@@ -337,12 +343,13 @@ def _check_cluster_ips(options: KubeApiserverOptions) -> Iterator[str]:
 
 
 def _check_node_port(options: KubeApiserverOptions) -> Iterator[str]:
-    port, (low, high) = options.values["kubernetes-service-node-port"], options.values["service-node-port-range"]
+    port, ports = options.values["kubernetes-service-node-port"], options.values["service-node-port-range"]
     if not 0 <= port <= _PORT_MAX:
         limits = "must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP"
         yield f"--kubernetes-service-node-port {port} {limits}"
-    if port > 0 and not low <= port <= high:
-        yield f"kubernetes service node port range {low}-{high} doesn't contain {port}"
+    if port > 0 and port not in ports:
+        shown = f"{ports[0]}-{ports[-1]}" if ports else ""
+        yield f"kubernetes service node port range {shown} doesn't contain {port}"
     count = options.values["apiserver-count"]
     if count <= 0:
         yield f"--apiserver-count should be a positive number, but value '{count}' provided"

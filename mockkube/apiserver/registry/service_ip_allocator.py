@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, Collection
 
 SERVICE_CIDR: Final = "10.0.0.0/24"
-NODE_PORT_FIRST: Final = 30000
-NODE_PORT_LAST: Final = 32767
+NODE_PORTS: Final = range(30000, 32768)
 # First node port that a dry run shows, outside of the range. The next ones follow it.
 _DRY_RUN_PORT_FIRST: Final = 32769
-# Minimum size of the lower band of a range, which is kept for static assignment.
+# Sizes of the lower band of a range, which is kept for static assignment.
 _STATIC_BAND_MIN: Final = 16
+_STATIC_ADDRESSES_MAX: Final = 256
+_STATIC_PORTS_MAX: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class Reservation:
         self._pool.reserved[one] = self
         self._taken.append(one)
 
+    @property
+    def values(self) -> tuple[AllocatedValue, ...]:
+        """Reserved values."""
+        return tuple(self._taken)
+
     def release(self) -> None:
         """Release what no stored service uses by now. May be called again."""
         for one in self._taken:
@@ -86,7 +92,11 @@ class ServiceAllocations:
 
     def is_in_use(self, one: AllocatedValue) -> bool:
         """Return whether a value is in use or reserved."""
-        return one in self._in_use or one in self.reserved
+        return self.is_stored(one) or one in self.reserved
+
+    def is_stored(self, one: AllocatedValue) -> bool:
+        """Return whether a stored service uses a value."""
+        return one in self._in_use
 
     def follow(self, services: Collection) -> None:
         """Track the values of these services from now on."""
@@ -129,8 +139,11 @@ def _values_of(cached: CachedObject) -> Iterable[AllocatedValue]:
 class ServiceIpAllocator:
     """Allocator of one cluster. `cidrs` has one range, or one for each IP family, the primary one first."""
 
-    def __init__(self, cidrs: Sequence[str] = (SERVICE_CIDR,), random: Random | None = None) -> None:
+    def __init__(
+        self, cidrs: Sequence[str] = (SERVICE_CIDR,), random: Random | None = None, node_ports: range = NODE_PORTS
+    ) -> None:
         self.cidrs = tuple(cidrs)
+        self.node_ports = node_ports
         self._ranges = [network for network in map(parse_cidr, cidrs) if network is not None]
         assert len(self._ranges) == len(cidrs), "the ranges have been checked where they were said"
         self.families = tuple(_ip_family(network) for network in self._ranges)
@@ -186,6 +199,18 @@ class ServiceIpAllocator:
     def is_in_use(self, one: AllocatedValue) -> bool:
         """Return whether a value is in use or reserved."""
         return self._allocations.is_in_use(one)
+
+    def is_stored(self, one: AllocatedValue) -> bool:
+        """Return whether a stored service uses a value."""
+        return self._allocations.is_stored(one)
+
+    def bar(self, values: Iterable[AllocatedValue]) -> Reservation:
+        """Reserve values so that they are not allocated until the reservation is released."""
+        barred = Reservation(self._allocations)
+        for one in values:
+            if not self.is_in_use(one):
+                barred.add(one)
+        return barred
 
 
 def _ip_family(network: Network) -> str:
@@ -283,8 +308,7 @@ class _AllocationAttempt:
                 return str(network.network_address)
             # Without the network address, and in IPv4 without the broadcast address.
             size = network.num_addresses - (2 if network.version == 4 else 1)
-            # upstream: min(max(16, size/16), 256), and no lower band in ranges of up to 16 addresses.
-            spread = 0 if size <= _STATIC_BAND_MIN else min(max(_STATIC_BAND_MIN, size // 16), 256)
+            spread = _static_band_size(size, step=16, size_max=_STATIC_ADDRESSES_MAX)
             for offset in self.allocators.random_offsets(size, spread):
                 address = network[1 + offset]
                 if not self._is_address_in_use(address):
@@ -319,11 +343,11 @@ class _AllocationAttempt:
 
     def _reserve_port(self, number: int) -> str:
         """Reserve the requested node port; return an error text if that is not possible."""
-        if self.allocators.is_in_use(number):
+        ports = self.allocators.node_ports
+        if number not in ports and not self.dry_run:
+            return f"provided port is not in the valid range. The range of valid ports is {ports[0]}-{ports[-1]}"
+        if number in ports and self.allocators.is_in_use(number):
             return "provided port is already allocated"
-        if not self.dry_run and not NODE_PORT_FIRST <= number <= NODE_PORT_LAST:
-            valid = f"{NODE_PORT_FIRST}-{NODE_PORT_LAST}"
-            return f"provided port is not in the valid range. The range of valid ports is {valid}"
         if not self.dry_run:
             self.reservation.add(number)
         self.dry_run_port = max(self.dry_run_port, number)
@@ -333,12 +357,19 @@ class _AllocationAttempt:
         if self.dry_run:
             self.dry_run_port += 1
             return self.dry_run_port
-        size = NODE_PORT_LAST - NODE_PORT_FIRST + 1
-        for offset in self.allocators.random_offsets(size, size // 32):
-            if not self.allocators.is_in_use(NODE_PORT_FIRST + offset):
-                self.reservation.add(NODE_PORT_FIRST + offset)
-                return NODE_PORT_FIRST + offset
+        ports = self.allocators.node_ports
+        spread = _static_band_size(len(ports), step=32, size_max=_STATIC_PORTS_MAX)
+        for offset in self.allocators.random_offsets(len(ports), spread):
+            if not self.allocators.is_in_use(ports[offset]):
+                self.reservation.add(ports[offset])
+                return ports[offset]
         raise Internal(f"{failed}: range is full")
+
+
+def _static_band_size(size: int, *, step: int, size_max: int) -> int:
+    """Return the size of the lower band of a range; small ranges have none."""
+    # upstream: calculateRangeOffset in ipallocator/bitmap.go and portallocator/allocator.go
+    return 0 if size <= _STATIC_BAND_MIN else min(max(_STATIC_BAND_MIN, size // step), size_max)
 
 
 def _is_allocatable(network: Network, address: Address) -> bool:

@@ -19,6 +19,7 @@ TABLE = parse_flags_table(
             "node-ports\tportRange\t30000-32767\t",
             "runtime-config\tmapStringString\t\t",
             "secure-port\tint\t6443\t",
+            "sni\tnamedCertKey\t\t",
             "v\tLevel\t0\t",
             "version\tversion\tfalse\t",
             "watch-cache\tbool\ttrue\t",
@@ -50,7 +51,10 @@ def parse(*arguments: str) -> dict[str, Any]:
         (["--event-ttl=1m30s"], {"event-ttl": 90.0}),
         (["--labels=a,b=c"], {"labels": {"a,b": "c"}}),
         (["--labels=a=b,c=d", "--labels=c=e"], {"labels": {"a": "b", "c": "e"}}),
-        (["--node-ports=1000+10"], {"node-ports": (1000, 1010)}),
+        (["--node-ports=1000+10"], {"node-ports": range(1000, 1011)}),
+        (["--node-ports= 80 "], {"node-ports": range(80, 81)}),
+        (["--node-ports=80-90"], {"node-ports": range(80, 91)}),
+        (["--node-ports="], {"node-ports": range(0)}),
         (["--runtime-config=a/v1=true,api/all"], {"runtime-config": {"a/v1": "true", "api/all": ""}}),
         (["--cert-dir="], {"cert-dir": ""}),
         (["--version"], {"version": True}),
@@ -66,6 +70,11 @@ def test_values(arguments: list[str], values: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (
+            ["--sni=a"],
+            'invalid argument "a" for "--sni" flag: expected comma separated certificate and key file paths',
+        ),
+        (["--sni=a,b: "], 'invalid argument "a,b: " for "--sni" flag: empty names list is not allowed'),
         (["--nonsense"], "unknown flag: --nonsense"),
         (["--nonsense=1"], "unknown flag: --nonsense"),
         (["-x"], "unknown shorthand flag: 'x' in -x"),
@@ -92,6 +101,15 @@ def test_values(arguments: list[str], values: dict[str, Any]) -> None:
         (
             ["--node-ports=9-8"],
             'invalid argument "9-8" for "--node-ports" flag: end port cannot be less than start port: 9-8',
+        ),
+        (["--node-ports=1-2+3"], 'invalid argument "1-2+3" for "--node-ports" flag: unable to parse port range: 1-2+3'),
+        (
+            ["--node-ports=-3"],
+            'invalid argument "-3" for "--node-ports" flag: strconv.Atoi: parsing "": invalid syntax',
+        ),
+        (
+            ["--node-ports=1-70000"],
+            'invalid argument "1-70000" for "--node-ports" flag: the port range cannot be greater than 65535: 1-70000',
         ),
         (["--event-ttl=long"], 'invalid argument "long" for "--event-ttl" flag: time: invalid duration "long"'),
         (["--watch-cache", "false"], '"kube-apiserver" does not take any arguments, got ["false"]'),

@@ -35,6 +35,7 @@ def test_defaults() -> None:
     assert options.port == 6443
     assert options.bind_address == "0.0.0.0"
     assert options.service_cidrs == ("10.0.0.0/24",)
+    assert options.node_ports == range(30000, 32768)
     assert options.anonymous_auth
     assert options.version == VERSION
     assert options.tokens == {}

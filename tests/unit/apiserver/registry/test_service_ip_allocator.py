@@ -141,6 +141,33 @@ async def test_a_node_port_may_be_refused(registry, number, why):
     assert message == f'Service "s" is invalid: spec.ports[0].nodePort: Invalid value: {number}: {why}'
 
 
+async def test_node_ports_come_from_the_range_of_the_server(registry):
+    held = await stored(registry, type="NodePort")
+    registry.dependencies.service_ip_allocator = ServiceIpAllocator(node_ports=range(80, 82))
+    given = {taken(registry, type="NodePort")["ports"][0]["nodePort"] for _ in range(2)}
+    assert given == {80, 81}
+    assert refusal(registry, Internal, type="NodePort").endswith("failed to allocate a nodePort: range is full")
+    # A port of a former range is out of range, although a service still uses it.
+    number = held["spec"]["ports"][0]["nodePort"]
+    message = refusal(registry, type="NodePort", ports=[{"port": 80, "nodePort": number}])
+    assert message.endswith("provided port is not in the valid range. The range of valid ports is 80-81")
+
+
+@pytest.mark.parametrize(
+    ("ports", "static"),
+    [
+        pytest.param(range(100, 116), 0, id="a small range has no band of static ports"),
+        pytest.param(range(100, 140), 16, id="its minimum"),
+        pytest.param(range(1, 65536), 128, id="its maximum"),
+    ],
+)
+async def test_ports_at_the_start_of_the_range_are_chosen_last(registry, ports, static):
+    registry.dependencies.service_ip_allocator = allocator = ServiceIpAllocator(node_ports=ports)
+    given = [taken(registry, type="NodePort")["ports"][0]["nodePort"] for _ in range(min(len(ports) - static, 200))]
+    assert min(given) >= ports[static]
+    assert not any(allocator.is_in_use(number) for number in ports[:static])
+
+
 async def test_a_local_load_balancer_gets_a_port_for_health_checks(registry):
     spec = taken(registry, type="LoadBalancer", externalTrafficPolicy="Local")
     assert 30000 <= spec["healthCheckNodePort"] <= 32767
