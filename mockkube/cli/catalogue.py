@@ -29,6 +29,8 @@ COMMANDS: Final = (
     CommandEntry("examples", "List and copy the scenarios and plans that ship."),
     CommandEntry("explore", "Try every order of a rollout."),
     CommandEntry("scheduler", "Run the scheduler alone, against any API server."),
+    CommandEntry("controllers", "Run the controllers alone, against any API server."),
+    CommandEntry("kubelets", "Simulate the kubelets alone, against any API server."),
     CommandEntry("why", "Explain why a pod is pending, rejected or gone."),
     CommandEntry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
     CommandEntry("completion", "Print a completion script for a shell."),

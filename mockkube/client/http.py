@@ -21,7 +21,7 @@ from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limiters import BucketRateLimiter
 
-_REQUEST_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0)
+_REQUEST_SECONDS: Final = 60.0
 # A watch has no total timeout: the server ends it when it likes.
 _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
 _JSON: Final = "application/json"
@@ -32,7 +32,7 @@ class HttpClient:
     """Client of an API server over HTTP, usable inside its `async with` block.
 
     `decoder`: decodes objects as the component's version does; None passes objects on as the server sends them.
-    `rate_limiter`: client-side rate limit; None leaves limiting to the server.
+    `rate_limiter`: client-side rate limit; None leaves limiting to the server. `request_seconds`: limit of one request.
     """
 
     def __init__(
@@ -43,11 +43,13 @@ class HttpClient:
         decoder: VersionedDecoder | None = None,
         clock: Clock | None = None,
         rate_limiter: BucketRateLimiter | None = None,
+        request_seconds: float = _REQUEST_SECONDS,
     ) -> None:
         assert rate_limiter is None or clock is not None, "a client with a rate limit needs a clock"
         self._config, self._decoder, self._clock, self._rate_limiter = config, decoder, clock, rate_limiter
         self._manager = user_agent.partition("/")[0]
         self._headers = {"User-Agent": user_agent, "Accept": _JSON, **config.headers}
+        self._request_timeout = aiohttp.ClientTimeout(total=request_seconds)
         self._kinds: dict[str, ServedResource] = {}
         self._group = asyncio.TaskGroup()
         self._watches: dict[HttpWatch, None] = {}
@@ -175,7 +177,7 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-        client_timeout: aiohttp.ClientTimeout = _REQUEST_TIMEOUT,
+        client_timeout: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
         """Send a request and return the open response; Unavailable if the server cannot be reached."""
         assert self._session is not None, "use the client inside its async with block"
@@ -185,9 +187,10 @@ class HttpClient:
         url = URL(self._config.server + path, encoded=True).with_query(query or {})
         data = None if body is None else orjson.dumps(body)
         name = self._config.server_name or None
+        limit = client_timeout or self._request_timeout
         try:
             return await self._session.request(
-                method, url, data=data, headers=headers, timeout=client_timeout, server_hostname=name
+                method, url, data=data, headers=headers, timeout=limit, server_hostname=name
             )
         except _CONNECTION_ERRORS as error:
             raise Unavailable(f"{self._config.server}: {error or type(error).__name__}") from error

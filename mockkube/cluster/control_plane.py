@@ -15,7 +15,13 @@ from mockkube.cluster.api_servers.listeners import MakeListener
 from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.components.component_controller import ComponentController, ComponentControllerDependencies
 from mockkube.cluster.components.component_pages import ComponentPages
-from mockkube.cluster.components.component_runner import ComponentFlags, add_signing_flags, resolve_flags
+from mockkube.cluster.components.component_runner import (
+    ComponentFlags,
+    add_signing_flags,
+    has_leader_election,
+    resolve_elections,
+    resolve_flags,
+)
 from mockkube.cluster.components.persisted_settings import apply_configuration
 from mockkube.cluster.components.pod_explanation_page import PodExplanationPage
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
@@ -67,7 +73,8 @@ class ControlPlane:
         """Use the given executor, whose owner takes the steps, or create one."""
         self._dependencies = dependencies
         configuration, clock, random = dependencies.configuration, dependencies.clock, dependencies.random
-        flags = add_signing_flags(dependencies.credentials, resolve_flags(configuration, dependencies.flags))
+        given_flags = resolve_flags(configuration, dependencies.flags)
+        flags = add_signing_flags(dependencies.credentials, given_flags)
         self._pages = ComponentPages(configuration, clock)
         self.pod_explanations = PodExplanationPage(clock, flags.get(SCHEDULER, {}))
         self.control_api = ControlApi(
@@ -96,7 +103,13 @@ class ControlPlane:
             SimulatedKubelets(self._is_kubelet_running),
         )
         controller_dependencies = ComponentControllerDependencies(
-            build_api_server, make_listeners(self.faults), executor or RealTimeExecutor(clock), self.faults, flags
+            build_api_server,
+            make_listeners(self.faults),
+            executor or RealTimeExecutor(clock),
+            self.faults,
+            flags,
+            resolve_elections(configuration, given_flags),
+            shards_nodes=has_leader_election(configuration),
         )
         self.component_controller = ComponentController(
             self.api_server_dependencies, self.control_api, controller_dependencies

@@ -218,7 +218,7 @@ class SimulatedCluster:
     ) -> LocalClient:
         """Return a client of an API server, by default the administrator's."""
         identity = user or ClientIdentity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
-        endpoint = self._control_plane.component_controller.factory.get_endpoint(server)
+        endpoint = self._control_plane.component_controller.local_clients.get_endpoint(server)
         options = write_options or WriteOptions(field_manager="kubectl")
         return LocalClient(
             endpoint, identity, None, write_options=options, handle_warnings=handle_warnings or (lambda warnings: None)
@@ -281,9 +281,9 @@ class SimulatedCluster:
 
     def find_mutated_objects(self) -> list[str]:
         """Return keys of cached objects that were modified in place, which is a bug: caches share them."""
-        factory = self._control_plane.component_controller.factory
+        clients = self._control_plane.component_controller.local_clients
         running = [name for name, spec in self.get_component_specs().items() if is_api_server(name) and spec.should_run]
-        return [key for name in running for key in factory.get_endpoint(name).get_server().find_mutated_objects()]
+        return [key for name in running for key in clients.get_endpoint(name).get_server().find_mutated_objects()]
 
     def render_metrics(self, component: str) -> bytes:
         """Return the metrics of a component in Prometheus' text format; NotFound if it does not exist."""

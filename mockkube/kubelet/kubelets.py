@@ -91,6 +91,7 @@ class Kubelets:
         node_leases = NodeLeases(client, clock, dependencies.owns, owner=owner, bad_objects=self._informers.bad)
         node_rules = NodeRules.from_capabilities(dependencies.capabilities)
         node_worker = NodeStatusWorker(kubelet_dependencies, node_rules, pod_workers=pod_worker, leases=node_leases)
+        self.check_ownership = node_worker.enqueue_all
         return (
             *self._informers.workers,
             *stage_cache.workers,

@@ -63,7 +63,7 @@ class NodeStatusWorker:
         dependencies.nodes.add_event_handler(self._handle_event)
         for cache in (dependencies.nodes, dependencies.stage_cache):
             cache.notify_when_synced(self.signal)
-        dependencies.stage_cache.change_handlers.append(self._enqueue_all)
+        dependencies.stage_cache.change_handlers.append(self.enqueue_all)
 
     def _handle_event(self, change: ObjectChange) -> None:
         """Queue a changed node; release a deleted or replaced one."""
@@ -80,8 +80,8 @@ class NodeStatusWorker:
             if old is not None and name in self._report_times:
                 self._record_schedulable(old, change.object)
 
-    def _enqueue_all(self) -> None:
-        """Queue all nodes after a change of the stages."""
+    def enqueue_all(self) -> None:
+        """Queue all nodes after a change of the stages, or of the nodes that this component simulates."""
         for key in self._nodes.objects:
             self._queue.add(key.name)
 

@@ -1,73 +1,55 @@
 """`mockkube scheduler`: run only the scheduler, against the API server of a kubeconfig."""
 
-import asyncio
-import logging
-import signal
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.parameters import (
-    build_capabilities,
-    parse_gate_flags,
-    parse_version_flag,
-    read_scheduler_configuration,
-)
-from mockkube.client.kubeconfig import KubeconfigError
+from mockkube.cli.parameters import read_scheduler_configuration
+from mockkube.cli.standalone_options import StandaloneOptions, leader_election_options, standalone_options
 from mockkube.cluster.configuration.errors import ConfigurationError
-from mockkube.features.capabilities import Capabilities
-from mockkube.features.versions import DEFAULT
 
-_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
-_LEVELS: Final = ("error", "warning", "info", "debug")
+# Fields of `leaderElection` in a KubeSchedulerConfiguration by their flag.
+_ELECTION_FIELDS: Final = {
+    "leader-elect": "leaderElect",
+    "leader-elect-lease-duration": "leaseDuration",
+    "leader-elect-renew-deadline": "renewDeadline",
+    "leader-elect-retry-period": "retryPeriod",
+    "leader-elect-resource-lock": "resourceLock",
+    "leader-elect-resource-name": "resourceName",
+    "leader-elect-resource-namespace": "resourceNamespace",
+}
 
 
 @click.command(short_help="Run the scheduler alone, against any API server.")
-@click.option(
-    "--kubeconfig", metavar="FILE", required=True, type=click.Path(path_type=Path), help="How to reach the API server."
-)
-@click.option("--context", "name", metavar="NAME", default="", help="The context to use. [the current one]")
 @click.option("--config", metavar="FILE", help="A KubeSchedulerConfiguration: profiles, plugins, their arguments.")
-@click.option("--version", metavar="VERSION", default=str(DEFAULT), show_default=True, help="Version to behave as.")
-@click.option("--feature-gates", "gates", multiple=True, metavar="GATES", help="A=true,B=false. May be repeated.")
-@click.option("--log-level", type=click.Choice(_LEVELS), default="warning", show_default=True, help="What is logged.")
-def command(
-    kubeconfig: Path, name: str, config: str | None, version: str, gates: tuple[str, ...], log_level: str
-) -> Exit:
+@standalone_options
+@leader_election_options
+def command(config: str | None, common: StandaloneOptions, election: Mapping[str, Any]) -> Exit:
     """Schedule the pods of a cluster until Ctrl-C.
 
     The server may be any: start a cluster of ours with `mockkube up --without scheduler`, or take the place of the
-    scheduler of a real one. There is no leader election: stop the other one first.
+    scheduler of a real one. Of several schedulers one works, and the others take its place when it ends.
     """
-    logging.basicConfig(level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    caps = _capabilities(version, gates)
-    given = read_scheduler_configuration(config)
+    from mockkube.cluster.components.component_flags import make_scheduler_election, validate_flags
+    from mockkube.features.components import SCHEDULER
+
+    settings = common.make_settings(SCHEDULER)
+    document = read_scheduler_configuration(config)
+    flags = {} if document is None and not election else {"config": _merge_election(document, election)}
     try:
-        asyncio.run(_schedule(kubeconfig, name, caps, given))
-    except KubeconfigError as error:
-        raise ConfigurationError(f"--kubeconfig: {error}") from None
+        validate_flags({SCHEDULER: flags}, settings.capabilities())
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--config: {error}" if config else str(error)) from None
+    common.run(settings, flags=flags, election=make_scheduler_election(flags))
     return Exit.OK
 
 
-async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict[str, Any] | None) -> None:
-    from mockkube.client import kubeconfig as kubeconfigs
-    from mockkube.scheduler import standalone
-    from mockkube.scheduler.configuration import kube_scheduler_configuration
+def _merge_election(document: dict[str, Any] | None, election: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the flags of leader election over it."""
+    from mockkube.scheduler.configuration.kube_scheduler_configuration import API_VERSION, KIND
 
-    access = kubeconfigs.load(kubeconfig, name)
-    stop = asyncio.Event()
-    for number in _STOPPING:
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    try:
-        await standalone.serve(access, caps, given, stop=stop)
-    except kube_scheduler_configuration.SchedulerConfigurationError as error:
-        raise ConfigurationError(f"--config: {error}") from None
-
-
-def _capabilities(version: str, gates: Sequence[str]) -> Capabilities:
-    known = parse_gate_flags(gates, "--feature-gates")
-    return build_capabilities(parse_version_flag(version), known, component="kube-scheduler", flag="--feature-gates")
+    document = {"apiVersion": API_VERSION, "kind": KIND} if document is None else document
+    fields = {_ELECTION_FIELDS[flag]: value for flag, value in election.items()}
+    return {**document, "leaderElection": {**(document.get("leaderElection") or {}), **fields}} if fields else document

@@ -67,6 +67,9 @@ def _flag_option(names: str, *, text: str) -> Decorator:
 @_flag_option("--join", text="Join the control plane that uses the database of --db, or begin one.")
 @_value_option("--cluster-id", metavar="ID", text="Join the control plane of this name only.")
 @_value_option("--cluster-key-file", metavar="FILE", text="A file whose first line encrypts shared credentials.")
+@_flag_option(
+    "--leader-elect/--no-leader-elect", text="Run scheduler and controllers while they hold a Lease. [with --join]"
+)
 @_value_option("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
 @_value_option("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
 @_value_option("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")

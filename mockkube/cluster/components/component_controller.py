@@ -20,8 +20,9 @@ from mockkube.cluster.api_servers.listeners import MakeListener
 from mockkube.cluster.api_servers.replica import ApiServerReplica
 from mockkube.cluster.components.component_factory import ComponentFactory
 from mockkube.cluster.components.component_manager import ComponentManager
-from mockkube.cluster.components.component_runner import ComponentFlags
+from mockkube.cluster.components.component_runner import ComponentFlags, make_kubelets_builder
 from mockkube.cluster.components.hot_loop_reporter import HotLoopReporter
+from mockkube.cluster.components.local_clients import LocalClients
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.control.component_status import ComponentState, build_component_status
@@ -36,6 +37,7 @@ from mockkube.runtime.component_log import ComponentLog
 
 if TYPE_CHECKING:
     from mockkube.apiserver.server import ApiServer
+    from mockkube.client.leader_election import LeaderElectionConfig
 
 # Delay before a component that failed is started again.
 RETRY_SECONDS: Final = 1.0
@@ -54,6 +56,10 @@ class ComponentControllerDependencies:
     faults: Faults
     # Flags of components other than API servers, by name: see `component_flags`.
     flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
+    # Leader election of the components that have one.
+    elections: "Mapping[str, LeaderElectionConfig]" = field(default_factory=dict)
+    # Whether kubelets share the nodes with those of other processes.
+    shards_nodes: bool = False
 
 
 class ComponentController:
@@ -70,16 +76,26 @@ class ComponentController:
         self._api_server_dependencies = api_server_dependencies
         self._control_api = control_api
         self._dependencies = dependencies
+        self.local_clients = LocalClients(
+            dependencies.faults, dependencies.executor, shards_nodes=dependencies.shards_nodes
+        )
         self.factory = ComponentFactory(
             api_server_dependencies.clock,
             api_server_dependencies.random,
-            dependencies.faults,
-            dependencies.executor,
+            self.local_clients.create_client,
             dependencies.flags,
-            api_server_dependencies.simulated_kubelets.container_states,
+            make_kubelets_builder(
+                api_server_dependencies.simulated_kubelets.container_states, shards_nodes=dependencies.shards_nodes
+            ),
         )
         self._manager = ComponentManager(
-            self.factory, dependencies.executor, control_api, on_failed=self._schedule_retry
+            self.factory,
+            dependencies.executor,
+            control_api,
+            on_failed=self._schedule_retry,
+            on_changed=self._report_soon,
+            on_removed=self.local_clients.remove_client,
+            elections=dependencies.elections,
         )
         self._replicas: dict[str, ApiServerReplica] = {}
         self._failures: dict[str, str] = {}
@@ -213,13 +229,13 @@ class ComponentController:
 
     def get_log(self, name: str) -> ComponentLog:
         """Return the log of a component."""
-        return self.factory.get_endpoint(name).log if is_api_server(name) else self.factory.get_log(name)
+        return self.local_clients.get_endpoint(name).log if is_api_server(name) else self.factory.get_log(name)
 
     def cut_watches(self, faults: list[str]) -> None:
         """Cut open watches that match these new faults."""
         for replica in self._replicas.values():
             replica.listener.cut_watches(faults)
-        self.factory.cut_watches(faults)
+        self.local_clients.cut_watches(faults)
 
     async def restart_all(self, between: Callable[[], Awaitable[None]]) -> None:
         """Stop every component, await `between`, start all again; raise the error of `between` after that."""
@@ -239,7 +255,7 @@ class ComponentController:
                 )
 
             self._replicas[name] = ApiServerReplica(
-                self._dependencies.make_listener(name), self.factory.get_endpoint(name), build, dependencies.clock
+                self._dependencies.make_listener(name), self.local_clients.get_endpoint(name), build, dependencies.clock
             )
         return self._replicas[name]
 
@@ -322,6 +338,10 @@ class ComponentController:
         self._reconciler.enqueue()
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(self._group.create_task(self._retry(name)))
+
+    def _report_soon(self) -> None:
+        """Report when nothing else is to be reconciled."""
+        self._reconciler.enqueue()
 
     async def _report(self) -> None:
         """Report the status of every component."""

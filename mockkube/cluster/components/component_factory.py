@@ -1,36 +1,41 @@
 """Build components, each with its own client, gates, random source, metrics registry and log."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from socket import gethostname
+from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import CollectorRegistry
 
 from mockkube.apiserver.http.metrics import register_version_and_gates, render
-from mockkube.apiserver.local.endpoint import LocalEndpoint
-from mockkube.client import identity
-from mockkube.client.identity import ClientIdentity
-from mockkube.client.versioned_decoder import VersionedDecoder
+from mockkube.client.protocol import Client
 from mockkube.cluster.components.component_runner import (
     BUILDERS,
+    BuildComponent,
     ComponentFlags,
     TypedComponentDependencies,
-    make_kubelets_builder,
 )
 from mockkube.cluster.control.component import ComponentSpec
-from mockkube.cluster.execution.executor import Executor
-from mockkube.cluster.faults.fault_injecting_client import ComponentClientConfig, FaultInjectingClient
-from mockkube.cluster.faults.faults import Faults
-from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.features.components import KUBELET
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.versions import Version
-from mockkube.proposals.component_extensions import make_schema
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component import Component
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.hot_loops import HotLoop, HotLoops
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
-from mockkube.shell.containers.container_states import ContainerStates
+from mockkube.runtime.virtual_time import VirtualClock
+
+if TYPE_CHECKING:
+    from mockkube.client.leader_election import LeaderElectionConfig, LeaderElector
+
+
+class CreateClient(Protocol):
+    """Function that returns a new client of a component."""
+
+    def __call__(self, spec: ComponentSpec, *, is_of_elector: bool = False) -> Client:
+        """Return a client; an elector has one of its own."""
+        ...
 
 
 class ComponentFactory:
@@ -40,56 +45,45 @@ class ComponentFactory:
         self,
         clock: Clock,
         random: Random,
-        faults: Faults,
-        executor: Executor,
+        create_client: CreateClient,
         flags: Mapping[str, ComponentFlags],
-        container_states: ContainerStates,
+        build_kubelets: BuildComponent,
     ) -> None:
-        self._builders = {**BUILDERS, KUBELET: make_kubelets_builder(container_states)}
+        self._builders = {**BUILDERS, KUBELET: build_kubelets}
         self._clock = clock
         self._random = random
-        self._faults = faults
-        self._executor = executor
+        self._create_client = create_client
         # Flags by the name of the component without replica or node.
         self._flags = flags
-        self._endpoints: dict[str, LocalEndpoint] = {}
-        self._clients: dict[str, FaultInjectingClient] = {}
         self._metrics: dict[str, CollectorRegistry] = {}
         self._created_at: dict[str, datetime] = {}
+        # Electors of components that take part in a leader election.
+        self._electors: dict[str, LeaderElector] = {}
         self._components: dict[str, Component] = {}
         # Notified when a hot loop of some component may have begun or ended.
         self.hot_loop_signal = Signal()
         self._hot_loops: dict[str, HotLoops] = {}
         self._logs: dict[str, ComponentLog] = {}
 
-    def get_endpoint(self, server: str) -> LocalEndpoint:
-        """Return the local endpoint of an API server, which exists before and after the server."""
-        return self._endpoints.setdefault(server, LocalEndpoint())
-
     def get_log(self, component: str) -> ComponentLog:
         """Return the log of a component, which outlives restarts."""
         return self._logs.setdefault(component, ComponentLog())
 
-    def create_component(self, spec: ComponentSpec, owns_node: Callable[[str], bool]) -> Component:
-        """Return a new component."""
+    def create_component(
+        self,
+        spec: ComponentSpec,
+        owns_node: Callable[[str], bool],
+        holds_lease: Callable[[], bool] | None = None,
+    ) -> Component:
+        """Return a new component; under leader election it writes only while it holds its Lease."""
         settings = spec.settings
         name = settings.component
-        schema = make_schema(settings.version, settings.trains)
-        # A kubelet of one node has the rights of that node only; it reads stages as the kubelets of all nodes do.
-        instructed = identity.kubelets(settings.version) if name.startswith(f"{KUBELET}.") else None
-        client_config = ComponentClientConfig(
-            _make_identity(name, settings.version), VersionedDecoder(schema), instructed
-        )
-        client = FaultInjectingClient(
-            spec.server_name,
-            self.get_endpoint(spec.server_name),
-            client_config,
-            self._faults,
-            pause_step=self._executor.pause_step,
-        )
-        metrics = CollectorRegistry()
-        register_version_and_gates(metrics, EffectiveVersion.from_version(settings.version), settings.gate_states())
-        self._clients[name], self._metrics[name], self._created_at[name] = client, metrics, self._clock.now()
+        client: Client = self._create_client(spec)
+        if holds_lease is not None:
+            from mockkube.client.lease_holder_client import LeaseHolderClient
+
+            client = LeaseHolderClient(client, holds_lease)
+        metrics = self._create_metrics(spec)
         # A random source per component: draws in one do not shift those of another.
         chance = Random.from_seed(self._random.generator.getrandbits(64), name)
         hot_loops = self.reset_hot_loops(name)
@@ -101,6 +95,35 @@ class ComponentFactory:
         component = self._components[name] = self._builders[kind](dependencies, self._flags.get(kind, {}))
         return component
 
+    def create_elector(self, spec: ComponentSpec, election: "LeaderElectionConfig") -> "LeaderElector":
+        """Return the elector of a component, with a client of its own."""
+        from mockkube.client.leader_election import create_component_elector
+
+        name = spec.settings.component
+        chance = Random.from_seed(self._random.generator.getrandbits(64), f"{name}/leader-election")
+        # The name of the machine must not make a difference to a simulation.
+        host = "mockkube" if isinstance(self._clock, VirtualClock) else gethostname()
+        elector = create_component_elector(
+            self._create_client(spec, is_of_elector=True), self._clock, chance, election, component=name, host=host
+        )
+        self._electors[name] = elector
+        self.reset_component(spec)
+        return elector
+
+    def reset_component(self, spec: ComponentSpec) -> None:
+        """Forget a component that waits for its Lease; its metrics are those of its elector alone."""
+        self._components.pop(spec.settings.component, None)
+        self.reset_hot_loops(spec.settings.component)
+        self._create_metrics(spec)
+
+    def _create_metrics(self, spec: ComponentSpec) -> CollectorRegistry:
+        settings, metrics = spec.settings, CollectorRegistry()
+        register_version_and_gates(metrics, EffectiveVersion.from_version(settings.version), settings.gate_states())
+        if (elector := self._electors.get(settings.component)) is not None:
+            elector.register_metrics(metrics)
+        self._metrics[settings.component], self._created_at[settings.component] = metrics, self._clock.now()
+        return metrics
+
     def reset_hot_loops(self, component: str) -> HotLoops:
         """Replace the hot loops of a component by an empty collection."""
         hot_loops = self._hot_loops[component] = HotLoops(self.hot_loop_signal)
@@ -108,14 +131,8 @@ class ComponentFactory:
 
     def remove_component(self, component: str) -> None:
         """Forget a deleted component."""
-        for known in (self._clients, self._metrics, self._created_at, self._components, self._hot_loops):
+        for known in (self._metrics, self._created_at, self._components, self._hot_loops, self._electors):
             known.pop(component, None)
-
-    def cut_watches(self, faults: Iterable[str]) -> None:
-        """Cut open watches that match these new faults."""
-        names = tuple(faults)
-        for line in self._clients.values():
-            line.cut_watches(names)
 
     def render_metrics(self, component: str) -> bytes | None:
         """Return the metrics of a running component in Prometheus' text format."""
@@ -134,13 +151,3 @@ class ComponentFactory:
     def get_created_at(self, component: str) -> datetime | None:
         """Return when a component was built."""
         return self._created_at.get(component)
-
-
-def _make_identity(component: str, version: Version) -> ClientIdentity:
-    name, _, node = component.partition(".")
-    if name == SCHEDULER:
-        return identity.scheduler(version)
-    if name == CONTROLLER_MANAGER:
-        return identity.controller_manager(version)
-    assert name == KUBELET, f"{name} is no API server, so it is a kubelet"
-    return identity.kubelet(node, version) if node else identity.kubelets(version)

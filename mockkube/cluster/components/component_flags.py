@@ -9,6 +9,7 @@ from typing import Any, Final
 from mockkube_cel.golang import gotime
 
 from mockkube.api.names import check_dns_subdomain
+from mockkube.client.leader_election import LEASES, LeaderElectionConfig
 from mockkube.cluster.components.component_runner import ComponentFlags
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import resolve_settings
@@ -70,6 +71,12 @@ def _parse_bool(value: Any) -> bool:
     return value
 
 
+def _parse_lock(value: Any) -> str:
+    if value != LEASES:
+        raise ValueError(f"give {LEASES}")
+    return LEASES
+
+
 def _parse_controller_names(value: Any) -> tuple[str, ...]:
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
@@ -101,9 +108,23 @@ _CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
     "cluster-signing-key-file": _Flag("signing_key", _parse_file),
     "cluster-signing-duration": _Flag("signing_seconds", _parse_seconds),
 }
+# Fields of LeaderElectionConfig by the flag that sets them, without `leader-elect-`.
+_LEADER_ELECTION: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "lease-duration": ("lease_seconds", _parse_seconds),
+    "renew-deadline": ("renew_deadline_seconds", _parse_seconds),
+    "retry-period": ("retry_seconds", _parse_seconds),
+    "resource-name": ("name", _parse_name),
+    "resource-namespace": ("namespace", _parse_name),
+    "resource-lock": ("", _parse_lock),
+}
+LEADER_ELECT_FLAG: Final = "leader-elect"
 _CONFIG_FLAG: Final = "config"
 _KNOWN_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
-    CONTROLLER_MANAGER: tuple(_CONTROLLER_MANAGER),
+    CONTROLLER_MANAGER: (
+        *_CONTROLLER_MANAGER,
+        LEADER_ELECT_FLAG,
+        *(f"{LEADER_ELECT_FLAG}-{name}" for name in _LEADER_ELECTION),
+    ),
     SCHEDULER: (_CONFIG_FLAG,),
 }
 
@@ -134,6 +155,7 @@ def validate_flags(flags: Mapping[str, ComponentFlags], scheduler: Capabilities 
         _validate_names(component, own)
     # Values do not depend on the version: any will do for parsing.
     make_controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
+    make_controller_manager_election(flags.get(CONTROLLER_MANAGER, {}))
     given = get_scheduler_configuration(flags.get(SCHEDULER, {}))
     if given is not None and scheduler is not None:
         _validate_scheduler_configuration(given, scheduler)
@@ -165,14 +187,40 @@ def make_controller_options(flags: ComponentFlags, version: Version) -> Options:
     nodes: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in flags.items():
-        flag = _CONTROLLER_MANAGER[name]
-        try:
-            (nodes if flag.is_node_option else others)[flag.field] = flag.parse(value)
-        except ValueError as error:
-            shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
-            raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
+        if (flag := _CONTROLLER_MANAGER.get(name)) is not None:
+            (nodes if flag.is_node_option else others)[flag.field] = _parse_flag(name, value, flag.parse)
     node_options: NodeOptions = replace(options.nodes, **nodes)
     return replace(options, nodes=node_options, **others)
+
+
+def _parse_flag(name: str, value: Any, parse: Callable[[Any], Any]) -> Any:
+    try:
+        return parse(value)
+    except ValueError as error:
+        shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+        raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
+
+
+def make_controller_manager_election(flags: ComponentFlags) -> LeaderElectionConfig | None:
+    """Return the leader election of a controller manager; None if its flags leave it out."""
+    if not _parse_flag(LEADER_ELECT_FLAG, flags.get(LEADER_ELECT_FLAG, True), _parse_bool):
+        return None
+    given: dict[str, Any] = {}
+    for name, (field, parse) in _LEADER_ELECTION.items():
+        if (flag := f"{LEADER_ELECT_FLAG}-{name}") in flags:
+            given[field] = _parse_flag(flag, flags[flag], parse)
+    given.pop("", None)
+    election = LeaderElectionConfig(**{"name": CONTROLLER_MANAGER, **given})
+    for error in election.find_errors():
+        raise ConfigurationError(f"{CONTROLLER_MANAGER}: {error}")
+    return election
+
+
+def make_scheduler_election(flags: ComponentFlags) -> LeaderElectionConfig | None:
+    """Return the leader election of a scheduler; None if its configuration leaves it out."""
+    from mockkube.scheduler.configuration.leader_election import parse_leader_election
+
+    return parse_leader_election(get_scheduler_configuration(flags) or {})
 
 
 def get_scheduler_configuration(flags: ComponentFlags) -> Mapping[str, Any] | None:

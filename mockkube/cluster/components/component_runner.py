@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube.client.protocol import Client
 from mockkube.cluster.api_servers.credentials import Credentials
@@ -14,6 +14,9 @@ from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.runtime.component import Component, ComponentDependencies
 from mockkube.runtime.steps import Signal, Worker
 from mockkube.shell.containers.container_states import ContainerStates
+
+if TYPE_CHECKING:
+    from mockkube.client.leader_election import LeaderElectionConfig
 
 # Values of a component's own flags, by name.
 ComponentFlags = Mapping[str, Any]
@@ -34,6 +37,27 @@ def resolve_flags(
     from mockkube.cluster.components.component_flags import resolve_component_flags
 
     return resolve_component_flags(configuration, more)
+
+
+def has_leader_election(configuration: ClusterConfiguration) -> bool:
+    """Return whether the components elect leaders, and kubelets share the nodes."""
+    # differs: upstream's default is true; one process alone would only start later with it
+    return configuration.join if configuration.leader_elect is None else configuration.leader_elect
+
+
+def resolve_elections(
+    configuration: ClusterConfiguration, flags: Mapping[str, ComponentFlags]
+) -> "Mapping[str, LeaderElectionConfig]":
+    """Return the leader election of each component that has one; a component's own flags may leave it out."""
+    if not has_leader_election(configuration):
+        return {}
+    from mockkube.cluster.components.component_flags import make_controller_manager_election, make_scheduler_election
+
+    elections = {
+        SCHEDULER: make_scheduler_election(flags.get(SCHEDULER, {})),
+        CONTROLLER_MANAGER: make_controller_manager_election(flags.get(CONTROLLER_MANAGER, {})),
+    }
+    return {component: election for component, election in elections.items() if election is not None}
 
 
 def add_signing_flags(credentials: Credentials, flags: Mapping[str, ComponentFlags]) -> Mapping[str, ComponentFlags]:
@@ -62,10 +86,17 @@ def _build_controller_manager(dependencies: TypedComponentDependencies, flags: C
     return build(dependencies, make_controller_options(flags, dependencies.capabilities.version))
 
 
-def make_kubelets_builder(states: ContainerStates) -> BuildComponent:
-    """Return the builder of kubelets that share the states of containers with the API servers."""
+def make_kubelets_builder(states: ContainerStates, *, shards_nodes: bool = False) -> BuildComponent:
+    """Return the builder of kubelets that share the states of containers with the API servers.
+
+    With `shards_nodes` they simulate only their share of the nodes, and kubelets of other processes the rest.
+    """
 
     def build(dependencies: TypedComponentDependencies, flags: ComponentFlags) -> Component:
+        if shards_nodes:
+            from mockkube.kubelet.sharded_kubelets import build_sharded_kubelets
+
+            return build_sharded_kubelets(dependencies, states)
         from mockkube.kubelet.kubelets import build_kubelets
 
         return build_kubelets(dependencies, states)
@@ -130,6 +161,8 @@ class ComponentRunner:
         self.spec: ComponentSpec | None = None
         # Why it does not run although it should.
         self.failure = ""
+        # Why it waits; only components under leader election do.
+        self.standby_message = ""
         self._create_component = create_component
         self._executor = executor
         self._on_failed = on_failed

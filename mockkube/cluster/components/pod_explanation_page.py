@@ -56,7 +56,7 @@ class PodExplanationPage:
         assert self.component_controller is not None, "requests come when the fleet listens"
         components = _make_cluster_components(self.component_controller)
         client = LocalClient(
-            self.component_controller.factory.get_endpoint(components.find_newest_server().name), _READER_IDENTITY
+            self.component_controller.local_clients.get_endpoint(components.find_newest_server().name), _READER_IDENTITY
         )
         explainer = PodExplainer(client, components, self._clock, get_scheduler_configuration(self._flags))
         try:

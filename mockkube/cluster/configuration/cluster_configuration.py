@@ -93,6 +93,8 @@ class ClusterConfiguration:
     cluster_id: str = ""
     # Secret that encrypts the credentials in the database; None: one that is kept for all clusters of the user.
     cluster_key: str | None = None
+    # Whether scheduler and controller manager elect leaders, and kubelets share the nodes; None: if `join` is set.
+    leader_elect: bool | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     # A KubeSchedulerConfiguration.
@@ -174,6 +176,7 @@ SETTINGS: Final = (
     Setting("cluster_id", parse_cluster_id),
     Setting("cluster_key", parse_cluster_key),
     Setting("cluster_key_file", parse_cluster_key_file),
+    Setting("leader_elect", parse_bool),
     Setting("enable_admission_plugins", parse_plugins),
     Setting("disable_admission_plugins", parse_plugins),
     Setting("scheduler_config", parse_scheduler_config),

@@ -51,13 +51,19 @@ def build_component_status(
         conditions.append(_looping_condition(doing.hot_loops))
     status: Object = {
         "observedGeneration": obj["metadata"]["generation"],
-        "phase": "Running" if doing.is_running else "Failed" if doing.reason == "Failed" else "Stopped",
+        "phase": _find_phase(doing),
         "running": doing.is_running,
         "version": str(settings.version),
         "featureGates": {state.name: state.enabled for state in settings.gate_states()},
         "conditions": set_transition_times(obj, conditions, now),
     }
     return status | ({"url": doing.url} if doing.url else {})
+
+
+def _find_phase(state: ComponentState) -> str:
+    if state.is_running:
+        return "Standby" if state.reason == "Standby" else "Running"
+    return "Failed" if state.reason == "Failed" else "Stopped"
 
 
 def _running_condition(state: ComponentState) -> Object:

@@ -82,7 +82,7 @@ _COMPONENT_SPEC: Final = _make_object_schema(
 _COMPONENT_STATUS: Final = _make_object_schema(
     "Observed state of a component.",
     observedGeneration=_GENERATION,
-    phase=_describe(_STRING, "Running, Stopped or Failed."),
+    phase=_describe(_STRING, "Running, Standby, Stopped or Failed."),
     running=_describe(_BOOLEAN, "Whether the component runs."),
     version=_describe(_STRING, "Version of the component."),
     featureGates=_describe(_GATES, "Every feature gate that the component knows."),

@@ -65,7 +65,9 @@ class World:
 
     async def log(self, name: str, **query: str) -> str:
         """Return what `kubectl logs` would show of a pod."""
-        registry = self.lab._control_plane.component_controller.factory.get_endpoint(API_SERVER).get_server().registry
+        registry = (
+            self.lab._control_plane.component_controller.local_clients.get_endpoint(API_SERVER).get_server().registry
+        )
         pods = registry.find_storage_resource("", "pods")
         assert pods is not None
         call = RequestScope(User("admin"), "default", name, "log")

@@ -40,6 +40,16 @@ def test_a_kubeconfig_that_is_not_there_is_named(mockkube: Mockkube, tmp_path: P
         ),
         pytest.param({**HEAD, "profile": []}, 'unknown field "profile"', id="an unknown field"),
         pytest.param({"kind": "Pod"}, "expected KubeSchedulerConfiguration", id="another kind"),
+        pytest.param(
+            {**HEAD, "leaderElection": {"leaseDuration": "5s"}},
+            "leader-elect-lease-duration must be greater than leader-elect-renew-deadline",
+            id="timing of the leader election",
+        ),
+        pytest.param(
+            {**HEAD, "leaderElection": {"resourceLock": "endpoints"}},
+            'resourceLock value must be "leases"',
+            id="lock of the leader election",
+        ),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_refused(
@@ -56,3 +66,23 @@ def test_a_gate_the_scheduler_does_not_have_is_refused(mockkube: Mockkube, kubec
     answer = mockkube("scheduler", "--kubeconfig", kubeconfig, "--feature-gates", "Nonsense=true")
     assert answer.code == 2
     assert "Nonsense" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["--leader-elect-lease-duration", "5s"],
+            "leader-elect-lease-duration must be greater than leader-elect-renew-deadline",
+            id="timing",
+        ),
+        pytest.param(["--leader-elect-renew-deadline", "soon"], "must be a duration like 15s", id="duration"),
+        pytest.param(["--leader-elect=maybe"], "'maybe' is neither true nor false", id="switch"),
+    ],
+)
+def test_a_leader_election_that_cannot_work_is_refused(
+    mockkube: Mockkube, kubeconfig: str, arguments: list[str], message: str
+) -> None:
+    answer = mockkube("scheduler", "--kubeconfig", kubeconfig, *arguments)
+    assert answer.code == 2
+    assert message in answer.err
