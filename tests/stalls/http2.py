@@ -14,6 +14,7 @@ from in_memory import Answer, MemoryTransport
 from mockkube.apiserver.http2 import frames
 from mockkube.apiserver.http2.connection import Http2Connection
 from mockkube.apiserver.http2.errors import ErrorCode
+from mockkube.apiserver.http2.stream import RECEIVE_WINDOW
 
 # As much as asyncio's transports read from a socket at once.
 READ_BYTES_MAX: Final = 256 * 1024
@@ -44,11 +45,27 @@ class Http2MemoryConnection:
         block = [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)]
         block += [(name.lower(), value) for name, value in headers.items() if name.lower() != "host"]
         self._connection.data_received(_encode_headers(_STREAM, Encoder().encode(block), end=not body))
-        for at in range(0, len(body), frames.FRAME_BYTES_DEFAULT):
-            part = body[at : at + frames.FRAME_BYTES_DEFAULT]
-            flags = frames.END_STREAM if at + len(part) == len(body) else 0
-            self._connection.data_received(frames.encode_header(frames.DATA, flags, _STREAM, len(part)) + part)
-        return await self._read_answer()
+        head, answer = dict[str, str](), bytearray()
+        decoder, sent, credit = Decoder(), 0, RECEIVE_WINDOW
+        while True:
+            while sent < len(body) and credit:
+                part = body[sent : sent + min(frames.FRAME_BYTES_DEFAULT, credit)]
+                sent, credit = sent + len(part), credit - len(part)
+                flags = frames.END_STREAM if sent == len(body) else 0
+                self._connection.data_received(frames.encode_header(frames.DATA, flags, _STREAM, len(part)) + part)
+            for kind, flags, payload in self._take_frames():
+                if kind == frames.HEADERS:
+                    head = dict(decoder.decode(payload))
+                elif kind == frames.DATA:
+                    answer += payload
+                elif kind == frames.WINDOW_UPDATE:
+                    credit += frames.decode_number(payload)
+                if (kind in (frames.HEADERS, frames.DATA) and flags & frames.END_STREAM) or kind == frames.RST_STREAM:
+                    return Answer(int(head.get(":status", 0)), b"", bytes(answer))
+            if self._transport.is_closing():
+                return Answer(0, b"", bytes(answer))
+            self._transport.changed.clear()
+            await self._transport.changed.wait()
 
     async def flood(self, name: str, count: int) -> Answer:
         """Send so many frames of a kind at once; the status is 0 if the server ended the connection."""
@@ -59,21 +76,6 @@ class Http2MemoryConnection:
             self._connection.data_received(sent[at : at + READ_BYTES_MAX])
             await asyncio.sleep(0)
         return Answer(0 if self._transport.is_closing() else 200, b"", b"")
-
-    async def _read_answer(self) -> Answer:
-        decoder, head, body = Decoder(), {}, bytearray()
-        while True:
-            for kind, flags, payload in self._take_frames():
-                if kind == frames.HEADERS:
-                    head = dict(decoder.decode(payload))
-                elif kind == frames.DATA:
-                    body += payload
-                if (kind in (frames.HEADERS, frames.DATA) and flags & frames.END_STREAM) or kind == frames.RST_STREAM:
-                    return Answer(int(head.get(":status", 0)), b"", bytes(body))
-            if self._transport.is_closing():
-                return Answer(0, b"", bytes(body))
-            self._transport.changed.clear()
-            await self._transport.changed.wait()
 
     def _take_frames(self) -> Sequence[tuple[int, int, bytes]]:
         """Return kind, flags and payload of the complete frames of the stream that have arrived."""
