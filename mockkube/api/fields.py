@@ -6,11 +6,12 @@ A validator returns a list of `FieldError`, all of them, in field order. A path 
 
 import json
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from mockkube_cel.golang.strconv import quote as quote  # field errors quote values as Go does
+
+from mockkube.lazy_dataclasses import dataclass
 
 
 class ErrorType(StrEnum):

@@ -1,7 +1,7 @@
 """Record of a kind with all of its rules: strategy, defaults, printer, conversions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from mockkube.api.catalogue import KindInfo
@@ -11,6 +11,7 @@ from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
 from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 # Fills in the defaults of a decoded object.
 DefaultFunction = Callable[[Object, Capabilities], None]

@@ -7,7 +7,7 @@ templates of deployments alike. `ObjectRules` finds the rules of a kind, `add_ru
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from mockkube.api.errors import Internal
@@ -17,6 +17,7 @@ from mockkube.api.schema import Schema, Shape, TypeNode
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.validation.extensions import ItemValidator
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 # Returns the errors of an update: of the new object, given the stored one.
 Transition = Callable[[ReadOnlyObject, ReadOnlyObject], list[FieldError]]

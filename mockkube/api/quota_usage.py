@@ -4,7 +4,6 @@ upstream 1.36: pkg/quota/v1/evaluator/core
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_UP
 from typing import Final
@@ -23,6 +22,7 @@ from mockkube.api.quantities.pod_requests import is_pod_level_resource
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.api.times import parse_time
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 _LEGACY_COUNTED_PLURALS: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 _DEVICE_CLASSES: Final = "deviceclass.resource.kubernetes.io/"

@@ -8,7 +8,7 @@ decoders. Descriptions, two thirds of the published text, are in files of their 
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum, auto
 from functools import cache, cached_property
 from hashlib import sha256
@@ -19,6 +19,7 @@ import orjson
 
 from mockkube.api.compile_cache import CompileCache
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.lazy_dataclasses import dataclass
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 

@@ -8,13 +8,14 @@ object is shared and only read. Validators return all errors, in upstream's orde
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 
 def _no_namespaces(name: str) -> Mapping[str, str] | None:

@@ -1,7 +1,5 @@
 """Dependencies of strategies that packages above this one provide."""
 
-from dataclasses import dataclass
-
 from mockkube.api.kinds.admissionregistration import admission_rules
 from mockkube.api.kinds.admissionregistration.admission_rules import PolicyExpressionCheck
 from mockkube.api.kinds.apiextensions import schema_check
@@ -10,6 +8,7 @@ from mockkube.api.kinds.resource import device_expressions
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck
 from mockkube.api.object_rules import NO_RULES, ObjectRules
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

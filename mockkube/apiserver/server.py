@@ -5,7 +5,7 @@ It owns the tasks that run, but not the socket: a listener passes requests to `A
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from mockkube_storage.store import Store
@@ -62,6 +62,7 @@ from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import GateState
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.devices import validate_device_expression
 from mockkube.proposals.component_extensions import make_object_rules, make_schema, make_validation_extensions
 from mockkube.proposals.loading import default_trains

@@ -3,13 +3,13 @@
 # upstream: github.com/spf13/pflag flag.go, errors.go
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 
 from mockkube_cel.golang import gotime, strconv
 
 from mockkube.features.errors import quote
+from mockkube.lazy_dataclasses import dataclass
 
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[0-9][0-9_]*)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?")

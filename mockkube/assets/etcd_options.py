@@ -3,8 +3,9 @@
 # upstream etcd 3.6: server/embed/config.go, server/etcdmain/config.go, pkg/flags/flag.go
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Self
+
+from mockkube.lazy_dataclasses import dataclass
 
 ENVIRONMENT_PREFIX: Final = "ETCD_"
 

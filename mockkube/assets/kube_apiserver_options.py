@@ -4,7 +4,6 @@
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import chain
@@ -23,6 +22,7 @@ from mockkube.features.components import API_SERVER
 from mockkube.features.errors import FlagError, quote
 from mockkube.features.flags import ParsedFlags, parse_flags
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 PROGRAM: Final = "kube-apiserver"
 SHORTHANDS: Final = {"h": "help", "v": "v"}

@@ -1,10 +1,10 @@
 """Settings that `mockkube assets` writes into the executables."""
 
 import json
-from dataclasses import dataclass
 from typing import Self
 
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Catalogue of commands: name, module, and one line for `mockkube --help`."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

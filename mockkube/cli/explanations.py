@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from mockkube.cluster.configuration.component_settings import REQUIRED_COMPONENT
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.features.versions import DEFAULT, NEWEST, Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.loading import default_trains
 
 if TYPE_CHECKING:

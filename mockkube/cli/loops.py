@@ -1,7 +1,6 @@
 """Hot loops of a running cluster, read from the metrics of its components, for `mockkube status --loops`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from mockkube.cli.live_cluster import LiveCluster
 from mockkube.client import kubeconfig
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.state_directory import RunningRecord
+from mockkube.lazy_dataclasses import dataclass
 
 _SUFFIX: Final = "_loop_rate"
 _SECONDS: Final = 10.0

@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +13,7 @@ import click
 from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.features.versions import DEFAULT
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.cluster.configuration.component_settings import ComponentSettings

@@ -1,12 +1,12 @@
 """GET requests without an event loop, for commands that read a few pages and end: aiohttp is slow to import."""
 
 from contextlib import closing
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ssl import SSLContext
 from urllib.parse import urlsplit
 
 from mockkube.client.kubeconfig import RestConfig
+from mockkube.lazy_dataclasses import dataclass
 
 
 class NoResponseError(Exception):

@@ -1,7 +1,7 @@
 """Discovery: kinds that a server serves, with their versions and paths."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -9,6 +9,7 @@ from mockkube.api.catalogue import KINDS
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.client.versioned_decoder import ObjectDecoder, VersionedDecoder, keep_all_fields
+from mockkube.lazy_dataclasses import dataclass
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 ROOTS: Final = ("/api", "/apis")

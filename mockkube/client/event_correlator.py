@@ -1,7 +1,6 @@
 """Correlator of events: counts equal ones, combines similar ones, limits the rate per object."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/record/events_cache.go
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from cachetools import LRUCache
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
 from mockkube.client.events import EventNames
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limiters import BucketRateLimiter
 

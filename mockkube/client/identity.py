@@ -1,10 +1,10 @@
 """Identities of components: user, groups and user agent of their requests."""
 
 # upstream 1.36: client-go/rest/config.go (DefaultKubernetesUserAgent), cmd/kubeadm/app/constants/constants.go
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.features.versions import Version, binary_version
+from mockkube.lazy_dataclasses import dataclass
 
 AUTHENTICATED: Final = "system:authenticated"
 MASTERS: Final = "system:masters"

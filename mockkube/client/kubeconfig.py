@@ -5,13 +5,13 @@ import os
 import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from mockkube.client.tls import load_client_certificate, make_client_tls_context
+from mockkube.lazy_dataclasses import dataclass
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNSUPPORTED: Final = {

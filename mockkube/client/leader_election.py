@@ -6,7 +6,6 @@ upstream 1.36: staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -19,6 +18,7 @@ from mockkube.api.times import render_micro_time
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL
 from mockkube.client.protocol import Client, Key
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal, Worker

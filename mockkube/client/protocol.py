@@ -1,12 +1,12 @@
 """Client protocol: requests that a component can send to an API server, and their guarantees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import Signal
 
 

@@ -5,7 +5,6 @@ for the last time when none of its events occurred for six minutes.
 """
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,6 +14,7 @@ from mockkube.api.times import render_micro_time
 from mockkube.client.event_sink import EventSink, log_rejected_event
 from mockkube.client.events import EventNames, namespace_of, reference_to
 from mockkube.client.protocol import Client, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal

@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,7 @@ from mockkube.cluster.state.state_directory import (
     make_unwritable_error,
     redact_url,
 )
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mockkube_storage.store import Store
 
@@ -38,6 +38,7 @@ from mockkube.cluster.faults.faults import Faults
 from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
 from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock

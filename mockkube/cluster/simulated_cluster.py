@@ -6,7 +6,7 @@ Control API, components and API servers are those of `mockkube up`; only the exe
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -37,6 +37,7 @@ from mockkube.cluster.snapshots.snapshot_store import MemorySnapshotStore
 from mockkube.cluster.state.certificates import ADMIN
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, is_api_server
 from mockkube.features.versions import DEFAULT
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component import Component
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.random import Random

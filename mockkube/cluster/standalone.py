@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from aiohttp import web
@@ -29,6 +29,7 @@ from mockkube.cluster.execution.executor import RealTimeExecutor
 from mockkube.features.components import KUBELET
 from mockkube.kubelet.nodes.node_status import make_node_labels
 from mockkube.kubelet.sharded_kubelets import build_sharded_kubelets
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.component import Component

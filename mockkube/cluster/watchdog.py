@@ -7,9 +7,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock, RealClock
 
 # Exit code of a process that the watchdog ended; the store then has what a killed process leaves.

@@ -5,7 +5,6 @@ upstream 1.36: cmd/kube-controller-manager/names/controller_names.go, app/contro
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.controllers.certificates import signing
@@ -42,6 +41,7 @@ from mockkube.controllers.volume.protection import PVCProtectionController, PVPr
 from mockkube.controllers.volume.volume_attributes_class_protection import VolumeAttributesClassProtectionController
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
+from mockkube.lazy_dataclasses import dataclass
 
 # Returns all queues that run under one controller name: usually one, for some controllers several.
 ControllerConstructor = Callable[[ControllerDependencies], Iterable[Controller]]

@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/replicaset/replica_set.go, replica_set_utils.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
 
@@ -22,6 +21,7 @@ from mockkube.controllers.framework.slow_start import slow_start_batch
 from mockkube.controllers.pods.deletion_order import select_pods_to_delete
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
 from mockkube.controllers.pods.readiness import is_available, min_ready_delay, seconds_to_next_availability
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_active, is_ready, is_terminating
 
 # Most pods that one reconciliation creates or deletes (upstream: BurstReplicas).

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +14,7 @@ from mockkube.explain.components import ClusterComponents
 from mockkube.explain.owners import find_owner
 from mockkube.explain.recorded_cluster import decode_copy, decoder_for
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_view import ComponentView, find_lost_paths
 from mockkube.proposals.scheduling_fields import pod_spec
 

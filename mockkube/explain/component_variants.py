@@ -1,13 +1,13 @@
 """Variants of a component: with one gate flipped, or at another version."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gate_table import SPECIAL
 from mockkube.features.gates import enabled_gates, gate_states
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.catalogue import all_proposals
 from mockkube.proposals.loading import trains_for
 

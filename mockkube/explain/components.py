@@ -1,13 +1,14 @@
 """Components that decide about pods: capabilities, the objects each decodes, and whether it runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.explain.component_variants import ComponentFeatures
 from mockkube.explain.recorded_cluster import decode_copy, decoder_for
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, is_api_server
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

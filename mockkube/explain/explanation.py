@@ -1,12 +1,13 @@
 """Explanation of a pod: how far it gets, what stops it there, which single changes would help."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.explain.scheduling import SchedulingExplanation
+from mockkube.lazy_dataclasses import dataclass
 
 
 class PodProgress(IntEnum):

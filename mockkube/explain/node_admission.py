@@ -1,7 +1,7 @@
 """Explain a pod on a node: whether the kubelet would admit it and the controller manager would keep it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
@@ -17,6 +17,7 @@ from mockkube.explain.tolerations import UntoleratedTaint, compile_for_component
 from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import AdmissionRules, Rejection, admit_pod
+from mockkube.lazy_dataclasses import dataclass
 
 # Taints of a node whose kubelet does not report.
 _SILENT_KUBELET_TAINTS = (NOT_READY["key"], UNREACHABLE["key"])

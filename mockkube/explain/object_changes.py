@@ -4,13 +4,13 @@ Whether a change helps is not decided here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.quantities.resources import Resources
 from mockkube.explain.fact_formatting import format_amount, format_taint
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import TaintRules, compile_tolerations, find_untolerated
 from mockkube.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT
 

@@ -1,7 +1,7 @@
 """Find what stops a pod and what would help: repeat the last component's decision, then those that follow it."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -18,6 +18,7 @@ from mockkube.explain.pod_history import PodHistory
 from mockkube.explain.preemption import KubeletPreemption, PodPreemption, SchedulerPreemption
 from mockkube.explain.scheduling import SchedulingCase, SchedulingExplanation
 from mockkube.explain.scheduling_remedies import SchedulingAttempt, find_successes, list_attempts, list_upgrade_attempts
+from mockkube.lazy_dataclasses import dataclass
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _ONLY_NEW_POD: Final = "applies to new pods only"

@@ -1,7 +1,6 @@
 """Explain why a workload creates no pods, or too few: pods that are rejected, nodes without a daemon."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -14,6 +13,7 @@ from mockkube.explain.explanation import Obstacle, ObstacleWithRemedies, PodProg
 from mockkube.explain.owners import list_pods
 from mockkube.explain.tolerations import find_first_untolerated
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.component_extensions import make_selector_operators, make_taint_rules
 from mockkube.proposals.scheduling_fields import pod_spec

@@ -1,7 +1,7 @@
 """Explain one pod: its state, what stops it, which single changes would help. Entry point of the package."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -16,6 +16,7 @@ from mockkube.explain.owners import find_owner
 from mockkube.explain.pod_history import PodHistory, read_history
 from mockkube.explain.recorded_cluster import RecordedCluster
 from mockkube.explain.scheduling import SchedulingCase, SchedulingExplanation, explain
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 _EVENTS_MAX: Final = 10

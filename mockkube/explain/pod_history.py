@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection, Watch, WatchEnded, WatchEventType
+from mockkube.lazy_dataclasses import dataclass
 
 # How long to wait for a server over a network to replay a deletion.
 DELETION_WAIT_SECONDS: Final = 2.0

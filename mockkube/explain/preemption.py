@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -15,6 +15,7 @@ from mockkube.explain.object_changes import ObjectEdit
 from mockkube.explain.scheduling import SchedulingCase
 from mockkube.kubelet.admission.admitted_pod import CRITICAL_PRIORITY, AdmittedPod, is_critical
 from mockkube.kubelet.admission.handlers import AdmissionRules, admit_pod
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.fit_error import FitError
 
 _TRANSIENT = ("deletionTimestamp", "deletionGracePeriodSeconds")

@@ -1,7 +1,7 @@
 """Recorded objects of a cluster, and schedulers that read them: decide again without writing anything."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import orjson
@@ -14,6 +14,7 @@ from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import NEWEST, Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.proposals.loading import trains_for
 from mockkube.runtime.clock import Clock

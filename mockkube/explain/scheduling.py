@@ -4,7 +4,6 @@ Nothing is concluded from messages: whether a change helps is tried, by deciding
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mockkube.api.errors import NotFound
@@ -13,6 +12,7 @@ from mockkube.client.protocol import Client, Key, key_of
 from mockkube.explain.fact_formatting import format_facts
 from mockkube.explain.recorded_cluster import RecordedCluster, build_scheduler
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.cycle.node_scores import NodePluginScores
 from mockkube.scheduler.cycle.scheduling_algorithm import Decision, ScheduleResult, SchedulingError

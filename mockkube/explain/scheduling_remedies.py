@@ -1,7 +1,7 @@
 """Try single changes that might let a pod be scheduled: gates, versions, the pod, nodes, volumes."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -13,6 +13,7 @@ from mockkube.explain.gates import find_proposal_gates, find_relevant_gates
 from mockkube.explain.object_changes import ObjectEdit
 from mockkube.explain.recorded_cluster import SCHEDULER_NAME
 from mockkube.explain.scheduling import NodeRejection, SchedulingCase, SchedulingExplanation, SchedulingRemedy
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.loading import trains_for
 from mockkube.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT
 

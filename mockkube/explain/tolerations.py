@@ -1,11 +1,11 @@
 """Find the taint that keeps a pod away, and explain why similar tolerations do not match it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explain.fact_formatting import format_facts
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.proposals.component_extensions import make_taint_rules

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -16,6 +15,7 @@ from mockkube.explore.plans import invariants
 from mockkube.explore.plans.plan import RolloutPlan
 from mockkube.explore.scenario_recorder import RecordedStep, to_plain
 from mockkube.explore.search import InvariantBreak
+from mockkube.lazy_dataclasses import dataclass
 
 # Variable with the uids of pods that ran before the direction down.
 RAN: Final = "ran"

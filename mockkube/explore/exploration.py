@@ -1,7 +1,7 @@
 """Explore a plan and judge every order: harm, broken invariants, claims of documents, counterexamples."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -20,6 +20,7 @@ from mockkube.explore.search import (
     deduplicate_breaks,
     explore_paths,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 
 class Players(Protocol):

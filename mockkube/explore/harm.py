@@ -1,10 +1,11 @@
 """Harm of a move or an order, as counts."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Final
 
 from mockkube.explore.plans.invariants import INVARIANT_OF_COUNT
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ A pod whose state has changed since is not explained: the explanation would be a
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import NotFound
@@ -22,6 +21,7 @@ from mockkube.explore.observation.observations import Observation
 from mockkube.explore.observation.operator_intent import OperatorIntent
 from mockkube.explore.observation.stored_objects import PODS, StoredObjects
 from mockkube.features.components import SCHEDULER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.scheduler import Scheduler
 
 STUCK: Final = "stuck"

@@ -6,7 +6,7 @@ something is counted the invariant is broken, so that nothing is called safe bes
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -21,6 +21,7 @@ from mockkube.explore.plans import invariants
 from mockkube.explore.plans.plan import Direction, PlanInvariant, RolloutPlan
 from mockkube.explore.search import InvariantBreak, deduplicate_breaks
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scenario.matching import find_differences
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.cluster.execution.step_trace import TraceStep
@@ -11,6 +10,7 @@ from mockkube.explore.observation.stored_objects import PODS
 from mockkube.explore.path_runner import PathRunner
 from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
+from mockkube.lazy_dataclasses import dataclass
 
 WINDOW_SECONDS: Final = 60
 _MINUTE: Final = 60.0

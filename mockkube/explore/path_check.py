@@ -1,10 +1,10 @@
 """Verify shared states: play a sample of paths from start to end and compare with what was combined."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mockkube.explore.plans.orders import Moves
 from mockkube.explore.search import KnownMoves, MoveResult, PlayPaths
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import random_for
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -36,6 +36,7 @@ from mockkube.explore.scenario_recorder import ScenarioRecorder
 from mockkube.explore.search import MoveResult, PlayedPath, State
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import SCHEDULER, is_api_server
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import InOrderChooser, LivelockError, Worker
 from mockkube.scenario.world import RunContext
 from mockkube.scheduler.scheduler import Scheduler

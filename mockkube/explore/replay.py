@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.catalogue import KINDS, is_stable_version
@@ -21,6 +21,7 @@ from mockkube.explore.plans.orders import Moves, TurnMove, list_paths
 from mockkube.explore.plans.plan import Order, RolloutPlan
 from mockkube.explore.reasons import compute_settings, explain_component
 from mockkube.features.components import SCHEDULER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.runner.results import TracedStep, read_trace
 from mockkube.scheduler.scheduler import Scheduler
 

@@ -5,12 +5,13 @@ unknown pair of both; only paths with such a pair are played, and all others are
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Final
 
 from mockkube.explore.harm import Harm
 from mockkube.explore.plans.orders import Move, Moves
+from mockkube.lazy_dataclasses import dataclass
 
 # Paths per round: each may make others superfluous, so the frontier is computed again after a few.
 BATCH_MAX: Final = 6

@@ -1,9 +1,10 @@
 """Version and enabled feature gates of one component, fixed while it runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

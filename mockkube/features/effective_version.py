@@ -7,11 +7,12 @@ Parses `--emulated-version` and `--min-compatibility-version` with upstream's ru
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Self
 
 from mockkube.features.errors import FlagError, quote
 from mockkube.features.versions import Version, binary_version
+from mockkube.lazy_dataclasses import dataclass
 
 KUBE: Final = "kube"  # upstream's name of Kubernetes itself among components
 

@@ -7,7 +7,6 @@ a whole command line. Errors that upstream reports in random order are sorted he
 # upstream 1.36: staging/src/k8s.io/component-base/featuregate/feature_gate.go (its texts changed in 1.35 and 1.36)
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube_cel.golang.strconv import BOOLEANS
@@ -18,6 +17,7 @@ from mockkube.features.gates import GateRegistry, gate_registry
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 _GATES_FLAG: Final = "feature-gates"
 _EMULATED_VERSION_FLAG: Final = "emulated-version"

@@ -5,7 +5,6 @@ computes both. Nothing here rejects anything: `flags` validates.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +21,7 @@ from mockkube.features.gate_table import (
 from mockkube.features.stages import GateStage, Maturity, stage_at
 from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 _NO_OVERRIDES: Final[Mapping[str, bool]] = {}
 _UNREGISTERED: Final = {  # upstream 1.36: cmd/kube-scheduler never registers the controller managers' own gates

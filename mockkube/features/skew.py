@@ -5,10 +5,10 @@ compared with each of them, which narrows its range exactly as the policy's exam
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 API_SERVER: Final = "kube-apiserver"
 KUBELET: Final = "kubelet"

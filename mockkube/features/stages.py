@@ -1,11 +1,11 @@
 """Stages of a feature gate, and the lookup of the stage that applies at a version."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 
 class Maturity(StrEnum):

@@ -5,12 +5,13 @@ another history ("what if CEL went beta in 1.38?"); `parse_trains` parses it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
 from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 _MATURITIES: Final = {
     maturity.lower(): maturity for maturity in (Maturity.ALPHA, Maturity.BETA, Maturity.GA, Maturity.DEPRECATED)

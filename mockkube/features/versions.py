@@ -1,8 +1,9 @@
 """Kubernetes minor versions, ordered."""
 
 import re
-from dataclasses import dataclass
 from typing import Final, Self
+
+from mockkube.lazy_dataclasses import dataclass
 
 _TEXT: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 

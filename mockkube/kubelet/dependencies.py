@@ -1,7 +1,6 @@
 """Dependencies that the workers of a kubelet share: client, clock, informers, stages, events."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mockkube.client.informer import Informer, InformerFactory
 from mockkube.client.protocol import Client
@@ -9,6 +8,7 @@ from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.nodes.node_status import NodeNumbers
 from mockkube.kubelet.stages.stage_cache import StageCache
 from mockkube.kubelet.stages.stage_controller import StageController
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.shell.containers.container_states import ContainerStates

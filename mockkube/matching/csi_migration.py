@@ -5,11 +5,11 @@ upstream 1.36: csi-translation-lib/plugins, scheduler/framework/plugins/volumebi
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 # Annotation of a CSINode that lists the plugins migrated on that node.
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"

@@ -4,10 +4,10 @@ upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_selectors import LabelOperator, Labels, NodeSelector, Report, compile_terms
 
 

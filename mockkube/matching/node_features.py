@@ -4,11 +4,11 @@ upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures/feature
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go,
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from mockkube_cel.golang.strconv import NumberError, parse_int64
 from mockkube.api import names
 from mockkube.api.fields import invalid, map_entry_path, to_go_json
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import Outcome, UnreadableValue, ValueOperator
 
 Labels = Mapping[str, str]

@@ -4,13 +4,14 @@ upstream 1.36: vendor/github.com/blang/semver/v4 (v4.0.0), apiserver/pkg/cel/lib
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
 from mockkube_cel.golang.strconv import NumberError, parse_uint64
 
 from mockkube.api.fields import quote
+from mockkube.lazy_dataclasses import dataclass
 
 # Number of parsed versions that are cached; the least recently used one is dropped.
 CACHE_MAX: Final = 4096

@@ -4,12 +4,13 @@ upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/he
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Any, Final
 
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 # More tolerations are looked up by their keys; fewer are faster compared one by one.
 _MANY: Final = 100

@@ -4,7 +4,6 @@ upstream 1.36: component-helpers/storage/volume/pv_helpers.go, helpers.go
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -13,6 +12,7 @@ from mockkube.api.kinds.core.persistent_volume_claim_validation import STORAGE_C
 from mockkube.api.quantities import quantity
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"

@@ -1,11 +1,11 @@
 """Metrics of the caches of compiled expressions; each component and controller has its own cache."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.tolerations import ExpressionCache
 
 COST_HELP = "What the evaluations of these expressions have cost, in units of CEL."

@@ -5,11 +5,11 @@ the node of a pod is known, the pod is matched with its taints; if not, the reas
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.pods import is_finished

@@ -1,7 +1,7 @@
 """Proposal: what a module of this package, or a user's file, declares as PROPOSAL."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from mockkube.features.gates import gate_registry
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching import taints
 from mockkube.matching.node_selectors import LabelOperator, ValuesOperator
 from mockkube.matching.taints import Outcome

@@ -1,12 +1,12 @@
 """Fields of objects that decide about nodes: pod specs, tolerations, node affinity, device tolerations."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

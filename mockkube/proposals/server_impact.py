@@ -6,12 +6,12 @@ only the second one loses, and any error that only the second one reports, is a 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.fields import FieldError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.components import API_SERVER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_view import ComponentView, find_lost_paths
 
 

@@ -1,7 +1,6 @@
 """Answer of an exploration in sentences: in which order to change components, and what happens otherwise."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -11,6 +10,7 @@ from mockkube.explore.path_runner import RETRY_PAUSES
 from mockkube.explore.plans.orders import TurnMove
 from mockkube.explore.plans.plan import Direction, WrittenOrder
 from mockkube.explore.replay import Evidence, Replay
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report import undisturbed
 from mockkube.report.break_descriptions import broken_invariants, describe_breaks, join_breaks
 from mockkube.report.order_rules import Rule, find_rule

@@ -1,10 +1,10 @@
 """Positions in the pictures of a page: timelines, maps of harm and bar charts, in pixels."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report.timeline import Lane, Timeline
 
 _LANE_HEIGHT: Final = 22

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.runner.results import TracedStep
 
 _GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}\b")

@@ -1,7 +1,6 @@
 """HTML page about an exploration: the answer, how far to trust it, what was tried, and how it breaks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.explore.conclusions import changes_versions, find_unsupported
@@ -9,6 +8,7 @@ from mockkube.explore.exploration import OrderVerdict
 from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.plan import Direction, Order
 from mockkube.explore.replay import UNDISTURBED, Evidence
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report import drawing, harm_terms, replay_summary, reproduction, trust
 from mockkube.report.answer import Answer
 from mockkube.report.break_descriptions import broken_invariants

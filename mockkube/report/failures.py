@@ -1,12 +1,12 @@
 """Evidence of a failed run: the objects that the failed step asked about, as they were stored then."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching import merge_patch
 from mockkube.explain.fact_formatting import format_taint
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report import step_descriptions
 from mockkube.report.workloads import explain_toleration, format_toleration, to_yaml
 from mockkube.scenario.runner.results import RunResult, StepResult

@@ -1,11 +1,12 @@
 """Rules that a set of orders has in common: which component is first, last, or before another."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Final
 
 from mockkube.explore.plans.plan import Order
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report.wording import join_words, spell_number
 
 # A rule with more clauses is too long to remember; what orders have in common is shown instead.

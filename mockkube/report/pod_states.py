@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 _GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}$")
 USER: Final = "the user"

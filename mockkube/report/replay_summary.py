@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.cluster.execution.step_trace import OPERATOR
@@ -14,6 +13,7 @@ from mockkube.explore.plans.orders import ChangeMove
 from mockkube.explore.plans.plan import ComponentSetting, Direction
 from mockkube.explore.reasons import compute_settings
 from mockkube.explore.replay import Replay, ReplayedMove
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report.answer import Answer
 from mockkube.report.break_descriptions import describe_breaks
 from mockkube.report.drawing import TimelineDrawing

@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.cluster.simulated_cluster import CONTROLLER_CLIENT_LIMITS
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report import step_descriptions, trust
 from mockkube.report.drawing import TimelineDrawing
 from mockkube.report.environment import render_page

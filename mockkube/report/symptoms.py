@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.explore.observation.observations import ObservationKind
 from mockkube.explore.plans.invariants import REPLICAS_UP, ROLLBACK_RESTORES
 from mockkube.explore.replay import Replay, ReplayedMove
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report.events import EventSummary, annotate_message, merge_events, read_events
 from mockkube.report.wording import count_noun, join_words
 

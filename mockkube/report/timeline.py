@@ -6,11 +6,12 @@ Restoring a snapshot removes everything that was there before, so it begins a ne
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
 
 from mockkube.api.patching import merge_patch
 from mockkube.cluster.execution.step_trace import OPERATOR
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.report.pod_states import USER, PodStates, describe_state
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 

@@ -1,12 +1,12 @@
 """Words for the parts of a plan: gates are enabled, versions upgraded."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.explore.observation.reference import compute_capabilities
 from mockkube.explore.plans.orders import ChangeMove, DisturbanceMove, Move, TurnMove
 from mockkube.explore.plans.plan import ComponentSetting, Direction, Order, PlannedChange, RolloutPlan
+from mockkube.lazy_dataclasses import dataclass
 
 SHORT: Final[Mapping[str, str]] = {
     "kube-apiserver": "apiserver",

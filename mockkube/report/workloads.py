@@ -1,7 +1,6 @@
 """Descriptions of the nodes, workloads and preparations of a plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
@@ -9,6 +8,7 @@ import yaml
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.explain.fact_formatting import format_taint
 from mockkube.explore.plans.plan import RolloutPlan, WrittenOrder
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals import scheduling_fields
 from mockkube.report.wording import count_noun, join_words
 

@@ -6,11 +6,12 @@ instance is stopped and a new one is built.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.hot_loops import HotLoops

@@ -5,9 +5,10 @@ A line that the real component would write for each of 5000 nodes is kept once, 
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 # Lines that a log keeps; the oldest are dropped first.
 LINES_MAX: Final = 10_000

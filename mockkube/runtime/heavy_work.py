@@ -16,9 +16,11 @@ import gc
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeVar
+
+from mockkube.lazy_dataclasses import dataclass
 
 T = TypeVar("T")
 

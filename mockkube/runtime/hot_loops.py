@@ -1,8 +1,8 @@
 """Hot loops of a component: objects on which it works again and again without success."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import Signal
 
 

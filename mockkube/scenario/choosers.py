@@ -1,8 +1,9 @@
 """Choosers that enumerate every order of workers: each follows one path of choices."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import Worker
 
 

@@ -1,7 +1,8 @@
 """Claims of a document: what it states, where, and the outcome that a scenario shows."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
+
+from mockkube.lazy_dataclasses import dataclass
 
 ClaimOutcome = Literal["holds", "false", "harmful advice", "not stated", "not tried"]
 CLAIM_OUTCOMES: Final[tuple[ClaimOutcome, ...]] = get_args(ClaimOutcome)

@@ -7,13 +7,14 @@ annotations make the JSON schema for editors (`json_schema`).
 import dataclasses
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mockkube_cel.golang import gotime
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.bindings import is_expression, resolve
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.yaml_lines import get_line

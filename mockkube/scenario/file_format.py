@@ -1,9 +1,10 @@
 """File formats of scenarios: our own and chainsaw's tests, as dataclasses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.claims import Claim, FileClaim
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.scenario import Order, Settling

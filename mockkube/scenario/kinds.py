@@ -1,12 +1,12 @@
 """Find the kind of a manifest, or of a resource name as kubectl takes it."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from mockkube.api.catalogue import KINDS
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.cluster.control.catalogue import KINDS as CONTROL_KINDS
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 
 

@@ -7,9 +7,9 @@ applies to every element. A value in parentheses is an expression about the valu
 
 # chainsaw: kyverno-json assertion trees
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.bindings import evaluate, is_expression
 
 _SHOWN_MAX: Final = 160

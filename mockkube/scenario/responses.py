@@ -1,11 +1,11 @@
 """Check the response to a step against `expect`, which may want a rejection, and bind its `outputs`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.bindings import evaluate, is_expression, resolve
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Tree

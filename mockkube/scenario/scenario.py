@@ -1,11 +1,12 @@
 """Scenario after parsing: claims, cluster setup, blocks of steps, variables and matrix."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.fields import SourceLocation
 

@@ -1,9 +1,9 @@
 """Interface of steps and checks: a frozen dataclass whose fields are the arguments of its verb."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.world import World
 
 

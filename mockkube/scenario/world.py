@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from mockkube.api.json_objects import Object
 from mockkube.client.protocol import Client
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.features.components import API_SERVER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry
 

@@ -1,10 +1,10 @@
 """Catalogue of scheduler plugins, in default order with default weights; plugins of proposals follow."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_extensions import scheduler_plugins
 from mockkube.proposals.proposal import SchedulerPlugin
 from mockkube.scheduler.framework.interface import PluginFactory

@@ -1,7 +1,6 @@
 """kube-scheduler: informers, cache, queue, profiles, and the workers that schedule pods."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -10,6 +9,7 @@ from mockkube.client.protocol import Client
 from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.component_extensions import make_device_taint_rules, make_selector_operators, make_taint_rules

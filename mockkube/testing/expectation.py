@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.wait_conditions import format_value, has_condition, has_value
 
 Predicate = Callable[[ReadOnlyObject], object]

@@ -1,7 +1,7 @@
 """A recorded request, and the filter that selects requests."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict
@@ -11,6 +11,7 @@ from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.apiserver.http.requests.request_context import parse_document
 from mockkube.apiserver.http.responses.negotiation import PROTOBUF
+from mockkube.lazy_dataclasses import dataclass
 
 
 class RequestFilter(TypedDict, total=False):

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -15,6 +14,7 @@ from mockkube.apiserver.registry.resource import Resource
 from mockkube.client.protocol import Key, key_of
 from mockkube.cluster.control_plane import ControlPlane
 from mockkube.cluster.execution.virtual_time_executor import VirtualTimeExecutor
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import RealClock
 from mockkube.testing.clock import KubeClock
 from mockkube.testing.errors import WaitTimeoutError

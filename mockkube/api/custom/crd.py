@@ -4,7 +4,6 @@ What a version declares is compiled when first used: most versions of most CRDs 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
@@ -17,6 +16,7 @@ from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation_schema import ValidationSchema, ValidationSchemaParser
 from mockkube.api.custom.version_order import rank_version, sort_by_preference
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

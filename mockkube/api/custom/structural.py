@@ -6,10 +6,11 @@ It is built once for each version of a CRD, from JSON that the validation of CRD
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/convert.go
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 _STRING: Final[ReadOnlyObject] = {"type": "string"}
 _METADATA: Final[ReadOnlyObject] = {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}}

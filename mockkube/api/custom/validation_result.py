@@ -3,7 +3,7 @@
 # upstream 1.36: k8s.io/kube-openapi/pkg/validation/{validate/result.go,errors/schema.go}, and
 # apiextensions-apiserver/pkg/apiserver/validation/validation.go, which makes field errors of them
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mockkube.api import fields
@@ -17,6 +17,7 @@ from mockkube.api.fields import (
     to_go_json,
     with_sorted_keys,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 # Field of errors without a path, as Go prints a nil path.
 NO_FIELD: Final = "<nil>"

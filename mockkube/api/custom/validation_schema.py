@@ -3,12 +3,13 @@
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/validation/validation.go (ConvertJSONSchemaProps)
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mockkube.api.custom import formats
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 # Returns whether a pattern, in Go's dialect of regular expressions, matches a part of a text.
 PatternMatcher = Callable[[str, str], bool]

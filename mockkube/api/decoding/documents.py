@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from mockkube.api.decoding import go_json_errors
 from mockkube.api.errors import TooLarge
+from mockkube.lazy_dataclasses import dataclass
 
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _STRINGS: Final = re.compile(_STRING, re.DOTALL)

@@ -3,13 +3,14 @@
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/compare.go
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mockkube.api.managed_fields.field_set import FieldSet, Path, make_field_element
 from mockkube.api.managed_fields.items import make_item_element
 from mockkube.api.managed_fields.reset_fields import FieldFilter
 from mockkube.api.managed_fields.types import ABSENT, Form, ListType, MapType, Type
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """Errors of server-side apply and managed fields."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from mockkube.lazy_dataclasses import dataclass
 
 
 class ManagedFieldsError(Exception):

@@ -3,7 +3,7 @@
 # upstream 1.36: apimachinery/pkg/util/managedfields/internal/managedfields.go, capmanagers.go
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 import orjson
@@ -12,6 +12,7 @@ from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.errors import InvalidEntry
 from mockkube.api.managed_fields.field_set import FieldSet
+from mockkube.lazy_dataclasses import dataclass
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

@@ -2,7 +2,6 @@
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/merge/update.go
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mockkube.api.managed_fields.compare import Comparison, compare
@@ -15,6 +14,7 @@ from mockkube.api.managed_fields.remove_fields import remove_fields
 from mockkube.api.managed_fields.reset_fields import FieldFilter
 from mockkube.api.managed_fields.types import ABSENT, Type
 from mockkube.api.managed_fields.value_field_set import ensure_named_fields, to_field_set
+from mockkube.lazy_dataclasses import dataclass
 
 ManagedSets = dict[ManagerId, VersionedSet]
 

@@ -6,10 +6,10 @@ makes nobody the manager of the others.
 
 # upstream 1.36: GetResetFields and GetResetFieldsFilter in pkg/registry/*/*/strategy.go
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from mockkube.api.managed_fields.field_set import FieldSet, Path
+from mockkube.lazy_dataclasses import dataclass
 
 
 class FieldFilter(Protocol):

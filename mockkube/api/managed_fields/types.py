@@ -7,12 +7,13 @@ nodes of a schema.
 # upstream 1.36: k8s.io/kube-openapi/pkg/schemaconv, sigs.k8s.io/structured-merge-diff/v6/schema
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from mockkube.api.compile_cache import CompileCache
 from mockkube.api.schema import Shape
+from mockkube.lazy_dataclasses import dataclass
 
 # No value at all; null is a value.
 ABSENT: Final[Any] = object()

@@ -6,7 +6,7 @@ result of an apply still has to be decoded and defaulted: fields that the applie
 
 # upstream 1.36: apimachinery/pkg/util/managedfields/internal/fieldmanager.go and what it wraps
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -17,6 +17,7 @@ from mockkube.api.managed_fields.managers import ManagedFields, ManagerId, cap_u
 from mockkube.api.managed_fields.merge_updater import MergeUpdater, TypedValue
 from mockkube.api.managed_fields.types import Type
 from mockkube.api.managed_fields.validate import validate_value
+from mockkube.lazy_dataclasses import dataclass
 
 _UNMANAGED_METADATA: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",

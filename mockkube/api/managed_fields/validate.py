@@ -4,7 +4,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from mockkube.api.managed_fields.errors import TypeMismatch
@@ -12,6 +11,7 @@ from mockkube.api.managed_fields.field_set import Path, format_path, make_field_
 from mockkube.api.managed_fields.items import make_item_element
 from mockkube.api.managed_fields.types import ListType, MapType, Scalar, Type
 from mockkube.api.patching.go_formatting import format_go_value, go_type_name
+from mockkube.lazy_dataclasses import dataclass
 
 
 def validate_value(value: Any, expected: Type, *, allow_duplicates: bool = False) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -13,6 +12,7 @@ from mockkube.api.printers.accessors import name_of, number, string
 from mockkube.api.printers.ages import INVALID, format_time_since
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, compile_path
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer
+from mockkube.lazy_dataclasses import dataclass
 
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 _ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})

@@ -7,12 +7,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 from mockkube.api.fields import to_go_json
 from mockkube.api.printers.jsonpath import CompiledJsonPath, PathError, PathStep, Values, parse_step
+from mockkube.lazy_dataclasses import dataclass
 
 _KEYWORD: Final = re.compile(r"(range|end)(?=[\s.,\[\]$@{}]|$)")
 _EXPONENT_MIN: Final = -4

@@ -1,11 +1,12 @@
 """Tables: columns, rows, and printers that turn an object into a row."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypedDict
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 Cell = str | int | float | bool | None
 

@@ -1,7 +1,6 @@
 """Field numbers of types on the wire: the schema's fields, joined with the numbers of Go's struct tags."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.schema import Shape, TypeField, TypeNode
+from mockkube.lazy_dataclasses import dataclass
 
 _META: Final = "meta/v1"
 # Named slices that upstream declares as messages of their own, with the single field `items`.

@@ -3,12 +3,12 @@
 upstream 1.36: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.layout import WireField
 from mockkube.api.schema import Schema, Shape, TypeField, TypeNode
+from mockkube.lazy_dataclasses import dataclass
 
 _SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _ALLOWED: Final = "allows"

@@ -4,13 +4,13 @@ upstream 1.36: component-helpers/resource/helpers.go
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.resources import Resources, parse_amounts
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 Amounts = dict[str, Decimal]
 _NOTHING: Final[Mapping[str, Decimal]] = {}

@@ -6,11 +6,13 @@ no quantity costs more than a short one: amounts stop at 1e1000, integers made o
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal
 from enum import StrEnum
 from functools import lru_cache, total_ordering
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 # Number of texts whose quantities are cached; the least recently used one is dropped.
 CACHE_MAX: Final = 8192

@@ -1,11 +1,12 @@
 """Resource amounts as 64-bit integers: cpu in millicores, everything else in units or bytes, rounded up."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
 
 from mockkube.api.quantities.quantity import parse
+from mockkube.lazy_dataclasses import dataclass
 
 _INT64_MAX: Final = 2**63 - 1
 

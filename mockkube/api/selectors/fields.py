@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.selectors.errors import BadSelector
+from mockkube.lazy_dataclasses import dataclass
 
 _TERM: Final = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)", re.DOTALL)
 _PIECE: Final = re.compile(r"((?:[^\\,]|\\.|\\$)*)(,|$)", re.DOTALL)

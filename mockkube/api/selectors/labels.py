@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -11,6 +10,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
+from mockkube.lazy_dataclasses import dataclass
 
 # Number of parsed selectors that are cached; the least recently used one is dropped.
 CACHE_MAX = 1024

@@ -1,12 +1,13 @@
 """Extensions of validation by proposals: operators and fields behind gates, validated by passed functions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.fields import FieldError, TypedString, invalid, not_supported
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 # Validates an item (a toleration, a requirement) at a path.
 ItemValidator = Callable[[ReadOnlyObject, str], list[FieldError]]

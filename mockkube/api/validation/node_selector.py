@@ -3,7 +3,6 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateNodeSelector; pkg/api/node/util.go
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -11,6 +10,7 @@ from mockkube.api.fields import FieldError, TypedString, forbidden, invalid, req
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions, reject_requirement_operator
 from mockkube.api.validation.labels import validate_label_name
+from mockkube.lazy_dataclasses import dataclass
 
 DEPRECATED_LABELS: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

@@ -1,7 +1,6 @@
 """Catalogue of admission plugins: the order in which they run, and which are enabled by default."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -38,6 +37,7 @@ from mockkube.apiserver.admission.policies.mutating import MutatingAdmissionPoli
 from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from mockkube.apiserver.registry.admission import AdmissionPlugin
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

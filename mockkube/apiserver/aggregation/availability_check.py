@@ -1,7 +1,6 @@
 """Check the availability of an APIService: its service exists, has ready endpoints, and answers discovery."""
 
 # upstream 1.36: kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go
-from dataclasses import dataclass
 from typing import Final
 
 import aiohttp
@@ -22,6 +21,7 @@ from mockkube.apiserver.aggregation.service_resolver import (
 from mockkube.apiserver.aggregation.transport import ServerUnreachable, Transport, set_user_headers
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.lazy_dataclasses import dataclass
 
 AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS_GROUP,))
 _CHECK_SECONDS: Final = 5.0

@@ -2,11 +2,11 @@
 
 # upstream 1.36: apiserver/pkg/util/proxy/proxy.go
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.lazy_dataclasses import dataclass
 
 # Label of an EndpointSlice with the name of its service.
 SERVICE_NAME_LABEL: Final = "kubernetes.io/service-name"

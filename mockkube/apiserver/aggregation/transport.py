@@ -6,7 +6,6 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.identity.request_header_options import EXTRA_PREFIX, GROUP_HEADER, USERNAME_HEADER
 from mockkube.apiserver.identity.user import User
 from mockkube.client.tls import make_client_tls_context
+from mockkube.lazy_dataclasses import dataclass
 
 _CONTEXTS_MAX: Final = 64
 _UNESCAPED: Final = "!#$&'*+-.^_`|~"

@@ -2,7 +2,7 @@
 
 # upstream 1.36: apiserver/pkg/endpoints/filters/audit.go, apiserver/pkg/audit/{request,format}.go
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from mockkube.apiserver.audit.policy import (
 )
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 JSON_FORMAT: Final = "json"

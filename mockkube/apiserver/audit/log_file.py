@@ -5,11 +5,11 @@ import gzip
 import logging
 import shutil
 import sys
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 STANDARD_OUTPUT: Final = "-"

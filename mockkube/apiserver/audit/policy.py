@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/audit/policy/checker.go, apis/audit/validation/validation.go
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from mockkube.api.decoding import documents
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.names import check_dns_subdomain
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.lazy_dataclasses import dataclass
 
 API_VERSION: Final = "audit.k8s.io/v1"
 REQUEST_RECEIVED: Final = "RequestReceived"

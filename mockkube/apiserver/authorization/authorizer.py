@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/authorization/union/union.go, pkg/kubeapiserver/authorizer/modes/modes.go
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import aggregate_messages
@@ -13,6 +12,7 @@ from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes, Decision
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.lazy_dataclasses import dataclass
 
 NODE: Final = "Node"
 RBAC: Final = "RBAC"

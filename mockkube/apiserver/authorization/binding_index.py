@@ -2,7 +2,6 @@
 
 # upstream 1.36: pkg/registry/rbac/validation/rule.go
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import quote
@@ -12,6 +11,7 @@ from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.heavy_work import in_worker_thread
 
 # Users whose rules are cached; beyond it the whole cache is dropped.

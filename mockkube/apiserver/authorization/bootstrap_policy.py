@@ -9,7 +9,7 @@ rules: verbs, then groups (the empty one is `core`) and resources, optionally `=
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 import pkgutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +19,7 @@ from mockkube.apiserver.authorization.roles import GROUP
 from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 NODE_ROLE: Final = "system:node"
 

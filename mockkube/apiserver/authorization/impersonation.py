@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
 
@@ -24,6 +24,7 @@ from mockkube.apiserver.authorization.node import NODE_USER_PREFIX, NODES_GROUP
 from mockkube.apiserver.authorization.rules import ALL
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS_USER, MASTERS_GROUP, User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.lazy_dataclasses import dataclass
 
 _USER: Final = "Impersonate-User"
 _GROUP: Final = "Impersonate-Group"

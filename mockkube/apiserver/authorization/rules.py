@@ -2,12 +2,12 @@
 
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.lazy_dataclasses import dataclass
 
 ALL: Final = "*"
 

@@ -4,7 +4,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube_cel import types
@@ -12,6 +12,7 @@ from mockkube_cel.sizes import Path, Size
 from mockkube_cel.types import CelType
 
 from mockkube.api.custom.structural import Structural
+from mockkube.lazy_dataclasses import dataclass
 
 # Maximum size of a request, which bounds every value without a limit of its own.
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024

@@ -3,7 +3,7 @@
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from mockkube_cel.program import Evaluation
@@ -14,6 +14,7 @@ from mockkube.api.custom.validation_result import NO_FIELD
 from mockkube.api.fields import OMITTED, ErrorType, FieldError, duplicate, forbidden, invalid, map_entry_path, required
 from mockkube.apiserver.custom.cel_values import to_cel
 from mockkube.apiserver.custom.validation_rules import OLD_SELF, SELF, SchemaRules, ValidationRule
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.metered_evaluation import evaluate_metered
 
 EXPRESSION_COST_MAX: Final = 1_000_000

@@ -4,7 +4,7 @@
 # apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from mockkube.api.custom.correlation import equal_json
@@ -20,6 +20,7 @@ from mockkube.api.strategy import StrategyContext
 from mockkube.apiserver.custom import rule_evaluation
 from mockkube.apiserver.custom.patterns import matches_pattern
 from mockkube.apiserver.custom.validation_rules import SchemaRules, ValidationRule, compile_rules
+from mockkube.lazy_dataclasses import dataclass
 
 _RULE_COST_MAX: Final = 10_000_000
 _TOTAL_COST_MAX: Final = 100_000_000

@@ -2,7 +2,7 @@
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mockkube_cel import types
@@ -19,6 +19,7 @@ from mockkube.apiserver.custom.cel_types import (
     DeclTypeBuilder,
     SizeLimits,
 )
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.environment import kubernetes_environment
 
 SELF: Final = "self"

@@ -7,8 +7,10 @@ prometheus_client, with an object and a lock for each number, took seconds to wr
 # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
+
+from mockkube.lazy_dataclasses import dataclass
 
 _BUCKET_BOUNDS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,

@@ -1,7 +1,6 @@
 """Head of an HTTP/2 request: checked header fields as an aiohttp request message (RFC 9113, section 8.3)."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp.http import HttpVersion11, RawRequestMessage
@@ -10,6 +9,7 @@ from yarl import URL
 
 from mockkube.apiserver.http2.header_decoder import HeaderDecoder, HeaderField
 from mockkube.apiserver.http2.header_encoder import CONNECTION_HEADERS
+from mockkube.lazy_dataclasses import dataclass
 
 # Limits of a header list. HTTP/1.1 has the same number of fields; the bytes bound how long decoding holds the event
 # loop: less than 100 milliseconds, most of it for the Huffman code.

@@ -1,7 +1,8 @@
 """Options of an authenticating proxy: its CA, its names, and the headers in which it names users."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 # Headers that the API server itself sets in requests to aggregated API servers.
 USERNAME_HEADER: Final = "X-Remote-User"

@@ -5,7 +5,6 @@ upstream 1.36: pkg/serviceaccount/jwt.go
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
@@ -16,6 +15,7 @@ from cachetools import LRUCache
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, encode_base64url
 from mockkube.apiserver.identity.user import DEFAULT_AUDIENCE, InvalidCredentials
+from mockkube.lazy_dataclasses import dataclass
 
 # Verified tokens that are cached, because verifying a signature takes much longer than most requests.
 VERIFIED_TOKENS_MAX: Final = 1024

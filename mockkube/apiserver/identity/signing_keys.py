@@ -3,11 +3,11 @@
 # upstream 1.36: client-go/util/keyutil/key.go, pkg/serviceaccount/jwt.go (signerFromRSAPrivateKey and its siblings)
 import base64
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mockkube.api.json_objects import Object
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey

@@ -1,10 +1,11 @@
 """User: name, uid, groups and extra values of a client, for authenticators, authorizers and admission plugins."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from mockkube.api.json_objects import Object
+from mockkube.lazy_dataclasses import dataclass
 
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"

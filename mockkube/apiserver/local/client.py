@@ -6,7 +6,6 @@ Requests pass the same authorization, admission and registry functions; only par
 import logging
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -33,6 +32,7 @@ from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
 

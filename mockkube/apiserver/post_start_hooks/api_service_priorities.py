@@ -1,8 +1,9 @@
 """Priorities of APIServices: the order of groups, and of versions within a group."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

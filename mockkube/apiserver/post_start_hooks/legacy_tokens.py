@@ -8,7 +8,6 @@ the certificate, and works whatever controllers run.
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import Conflict, NotFound
@@ -23,6 +22,7 @@ from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.lazy_dataclasses import dataclass
 
 TOKEN_SECRET_TYPE: Final = "kubernetes.io/service-account-token"  # noqa: S105
 SERVICE_ACCOUNT_UID_ANNOTATION: Final = "kubernetes.io/service-account.uid"

@@ -5,11 +5,12 @@ upstream 1.36: apiserver/pkg/admission/interfaces.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.resource import RequestScope, Resource

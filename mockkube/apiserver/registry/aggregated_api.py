@@ -1,8 +1,7 @@
 """Aggregated API: a version of a group that another server serves."""
 
-from dataclasses import dataclass
-
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Interface of authorizers: attributes of a request, and the decision."""
 
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
-from dataclasses import dataclass
 
 from mockkube.api.selectors.fields import FieldRequirement
 from mockkube.apiserver.identity.user import User
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Objects of a new cluster: system namespaces, priority classes, flow schemas, the service `kubernetes`."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope
+from mockkube.lazy_dataclasses import dataclass
 
 APISERVER_USER: Final = User("system:apiserver", groups=(MASTERS_GROUP,))
 FIELD_MANAGER: Final = "kube-apiserver"

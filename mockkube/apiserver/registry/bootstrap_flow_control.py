@@ -1,9 +1,9 @@
 """Flow schemas and priority levels of a new cluster. They are only stored: no request is ever queued or rejected."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import Object
+from mockkube.lazy_dataclasses import dataclass
 
 FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 _QUEUE_LENGTH: Final = 50

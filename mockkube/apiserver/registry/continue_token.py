@@ -4,7 +4,6 @@
 import base64
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -12,6 +11,7 @@ import orjson
 from mockkube.api.decoding import go_json_errors
 from mockkube.api.decoding.decoding_errors import describe_unmarshal_error
 from mockkube.api.errors import BadRequest
+from mockkube.lazy_dataclasses import dataclass
 
 # Revision of a token for the remainder of a list at the newest revision, after the list's own was compacted.
 NEWEST_REVISION: Final = -1

@@ -3,7 +3,7 @@
 upstream 1.36: apiserver/pkg/registry/generic/registry/store.go (Delete), rest/delete.go
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -20,6 +20,7 @@ from mockkube.apiserver.registry.creation import CRDS, SERVICES, dry_run_result,
 from mockkube.apiserver.registry.options import DeleteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.lazy_dataclasses import dataclass
 
 ORPHAN_FINALIZER: Final = "orphan"
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"

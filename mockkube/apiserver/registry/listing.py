@@ -1,7 +1,6 @@
 """List objects: consistent and stale reads, selectors, pages and continue tokens."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -12,6 +11,7 @@ from mockkube.apiserver.registry.continue_token import NEWEST_REVISION, Continue
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
 # Selecting from this many objects runs off the event loop even if all of them are decoded already.

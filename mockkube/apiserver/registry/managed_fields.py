@@ -5,7 +5,6 @@ upstream 1.36: apimachinery/pkg/util/managedfields
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from mockkube.api.times import render_time
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.text_cache import cache_short_texts
 
 _MANAGER_BYTES_MAX: Final = 128

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeVar
 
 from mockkube.api import fields
@@ -13,6 +13,7 @@ from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors import labels as label_selectors
 from mockkube.api.selectors.fields import FieldSelector
 from mockkube.api.selectors.labels import LabelSelector
+from mockkube.lazy_dataclasses import dataclass
 
 S = TypeVar("S")
 Query = Mapping[str, Sequence[str]]

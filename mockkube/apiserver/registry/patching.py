@@ -5,7 +5,7 @@ upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from mockkube.apiserver.registry import creation, managed_fields, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason, resets_managed_fields
 from mockkube.apiserver.registry.updating import UpdateResult
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Registry of all resources that an API server serves, by group, version and plural."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.apiserver.registry.watch_cache import WatchCache
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.heavy_work import InlineRunner, ThreadedRunner
 from mockkube.runtime.hot_loops import HotLoops

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -44,6 +44,7 @@ from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.upstream_values import decode_upstream_value, is_upstream_value
 from mockkube.apiserver.registry.watch_cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.heavy_work import HeavyWorkRunner, InlineRunner
 from mockkube.runtime.random import Random

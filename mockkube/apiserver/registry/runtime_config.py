@@ -3,12 +3,13 @@
 # upstream 1.36: apiserver/pkg/server/resourceconfig/helpers.go
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Self
 
 from mockkube_cel.golang.strconv import BOOLEANS
 
 from mockkube.api.catalogue import is_stable_version
+from mockkube.lazy_dataclasses import dataclass
 
 _LEVELS: Final = (
     ("api/alpha", re.compile(r"v\d+alpha\d+")),

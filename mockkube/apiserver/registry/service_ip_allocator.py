@@ -9,7 +9,6 @@ upstream 1.36: pkg/registry/core/service/storage/alloc.go, pkg/registry/core/ser
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from mockkube.api.fields import FieldError, invalid
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.service import allocation
 from mockkube.api.validation.addresses import Address, Network, parse_cidr, parse_ip
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:

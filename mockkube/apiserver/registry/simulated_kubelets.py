@@ -1,8 +1,9 @@
 """Simulated kubelets, as an API server sees them when a client connects to a container."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_states import ContainerStates
 
 

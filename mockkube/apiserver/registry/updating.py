@@ -4,7 +4,6 @@ upstream 1.36: apiserver/pkg/registry/generic/registry/store.go (Update), rest/u
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -26,6 +25,7 @@ from mockkube.apiserver.registry.deletion import after_delete, revision_of_confl
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, equals_except_version, error_without_reason
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.lazy_dataclasses import dataclass
 
 # Attempts of an update without a resourceVersion against concurrent writes.
 UPDATE_TRIES_MAX: Final = 100

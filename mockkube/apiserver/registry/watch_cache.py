@@ -11,7 +11,6 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -23,6 +22,7 @@ from mockkube.api.well_formed import is_well_formed
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes
 from mockkube.client.bad_objects import BadObjects, reader_name
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.waiters import Waiters
 

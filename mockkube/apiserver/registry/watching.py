@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -23,6 +23,7 @@ from mockkube.apiserver.registry.listing import build_filter, list_page, selecti
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
+from mockkube.lazy_dataclasses import dataclass
 
 # Changes kept for a client that does not read; beyond it the watch ends and the client must list again.
 PENDING_MAX: Final = 10_000

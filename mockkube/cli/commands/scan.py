@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates, gate_registry
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.loading import default_trains
 from mockkube.proposals.scan import COMPONENTS, RESOURCES, Unscannable, scan_objects
 from mockkube.proposals.server_impact import ScanFinding

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import click
 
@@ -11,6 +11,7 @@ from mockkube.cli.exits import Exit
 from mockkube.cli.options import find_state_directory, name_option, output_option, start_hint
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.state_directory import ComponentSummary, RunningRecord, StateDirectory, state_root
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Interface of an API server to its cluster, and the function that builds one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from mockkube_storage.store import Store
@@ -15,6 +15,7 @@ from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.effective_flags import make_effective_flags
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.configuration.values import REAL_CLOCK
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.random import Random

@@ -2,7 +2,6 @@
 
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from mockkube_storage.store import Store
@@ -21,6 +20,7 @@ from mockkube.cluster.state.certificates import (
     load_or_create_authorities,
 )
 from mockkube.cluster.state.state_directory import StateDirectory, make_unwritable_error
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 

@@ -4,7 +4,6 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from mockkube.apiserver.http.filters.cross_site import CrossSiteGuard
@@ -15,6 +14,7 @@ from mockkube.cluster.api_servers.request_gate import RequestGate
 from mockkube.cluster.api_servers.tcp_listener import Handler, TcpListener, bind
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.faults.faults import Faults
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 _CONTROL: Final = re.compile(rf"/api/?|/apis/?|/version/?|/openapi/.*|/apis/{re.escape(GROUP)}(/.*)?")

@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,7 @@ from mockkube.cluster.execution.executor import Executor
 from mockkube.cluster.faults.faults import Faults
 from mockkube.cluster.state.state_directory import ComponentSummary
 from mockkube.features.components import API_SERVER, is_api_server
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import ComponentLog
 
 if TYPE_CHECKING:

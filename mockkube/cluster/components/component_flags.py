@@ -1,7 +1,7 @@
 """Flags of the scheduler and the controller manager, under upstream's names: parse and validate them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from mockkube.controllers.framework.options import NodeOptions, Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 _NANOS: Final = 1_000_000_000
 

@@ -5,7 +5,7 @@ merges the layers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ from mockkube.cluster.configuration.values import (
 from mockkube.cluster.configuration.yaml_files import read_mapping
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, NEWEST, Version
+from mockkube.lazy_dataclasses import dataclass
 
 API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "ClusterConfiguration"

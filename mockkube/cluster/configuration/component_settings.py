@@ -5,7 +5,6 @@ cluster's version; a component that does not support one of them ignores it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +21,7 @@ from mockkube.features.skew import find_unsupported
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 REQUIRED_COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 

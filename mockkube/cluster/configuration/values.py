@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from mockkube.cluster.configuration.yaml_files import read_mapping
 from mockkube.features import trains
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.proposals.proposal import Proposal

@@ -1,7 +1,7 @@
 """Catalogue of the control kinds: names, strategies, printers, defaults, subresources."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from mockkube.api.catalogue import STATUS, KindInfo, Subresource
@@ -13,6 +13,7 @@ from mockkube.apiserver.registry.registry import KindSet
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.control import clock, component, fault, snapshot
 from mockkube.cluster.control.schemas import GROUP, VERSION, make_published_schema
+from mockkube.lazy_dataclasses import dataclass
 
 _READ: Final = ("get",)
 # Subresources of a component: pages that its binary serves on a port of its own.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -28,6 +27,7 @@ from mockkube.features.components import API_SERVER, is_api_server
 from mockkube.features.errors import FlagError
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 # Condition: the version skew policy allows the component's version.
 SUPPORTED_CONDITION: Final = "Supported"

@@ -1,7 +1,6 @@
 """Status of components: conditions about running, version skew, the API server and hot loops."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -19,6 +18,7 @@ from mockkube.cluster.control.component import (
     find_running_versions,
 )
 from mockkube.cluster.control.conditions import get_condition
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.hot_loops import HotLoop
 
 # Hot loops that the message of a condition names.

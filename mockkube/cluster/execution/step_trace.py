@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -11,6 +10,7 @@ from mockkube_storage.watch import Watch
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
+from mockkube.lazy_dataclasses import dataclass
 
 OPERATOR: Final = "operator"
 _ROOT: Final = "/registry/"

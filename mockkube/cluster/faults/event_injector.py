@@ -2,11 +2,12 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from mockkube.client.protocol import Key, WatchEventType
 from mockkube.cluster.faults.faults import ActiveFault, EventEffect, FaultRequest, Faults
+from mockkube.lazy_dataclasses import dataclass
 
 EventT = TypeVar("EventT")
 

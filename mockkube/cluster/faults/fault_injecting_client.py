@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from mockkube_storage.errors import Compacted
@@ -21,6 +20,7 @@ from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, 
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.cluster.faults.fault_injected_watch import FaultInjectedWatch
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
+from mockkube.lazy_dataclasses import dataclass
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ matches, has injections left, and whose share includes the request.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Self
 
@@ -15,6 +15,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.client.protocol import Key
 from mockkube.client.status_errors import error_from_status
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
 
 READS: Final = ("get", "list")

@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
@@ -22,6 +22,7 @@ from mockkube_storage.store import Store
 from mockkube.api.times import parse_micro_time, render_micro_time
 from mockkube.apiserver.registry.watch_cache import SHARED_PREFIX
 from mockkube.cluster.configuration.errors import StartError
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 PREFIX: Final = f"{SHARED_PREFIX}processes/"

@@ -4,7 +4,7 @@ The first process creates the record from its own credentials; the others take o
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -18,6 +18,7 @@ from mockkube.cluster.replication.sealed_text import WrongSecretError, seal, uns
 from mockkube.cluster.state.atomic_files import write_once
 from mockkube.cluster.state.certificates import Authorities
 from mockkube.cluster.state.state_directory import make_unwritable_error
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
 
 KEY: Final = f"{SHARED_PREFIX}credentials"

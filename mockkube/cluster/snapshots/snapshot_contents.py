@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
 
@@ -12,6 +11,7 @@ from mockkube_storage.model import Entry
 from mockkube_storage.store import Store
 
 from mockkube.api.json_objects import Object
+from mockkube.lazy_dataclasses import dataclass
 
 KEY_PREFIX: Final = "/registry/"
 FORMAT: Final = 1

@@ -5,12 +5,12 @@ Checking existing ones needs no cryptography library, whose import would take lo
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockkube.cluster.state.atomic_files import PRIVATE, make_private_directory, write_atomically
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from cryptography import x509

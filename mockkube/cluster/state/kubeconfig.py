@@ -5,13 +5,13 @@ import json
 import os
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.atomic_files import PRIVATE, write_atomically
 from mockkube.cluster.state.certificates import Certificates
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 CONTEXT_PREFIX: Final = "mockkube-"

@@ -3,13 +3,13 @@
 import json
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.atomic_files import write_atomically
 from mockkube.cluster.state.kubeconfig import make_context_name, merge_into_kubeconfig, remove_from_kubeconfig
 from mockkube.cluster.state.state_directory import StateDirectory, make_unwritable_error
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)

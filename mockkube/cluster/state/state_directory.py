@@ -6,12 +6,13 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.state.atomic_files import make_private_directory, write_atomically
+from mockkube.lazy_dataclasses import dataclass
 
 _LOCK_BYTES_MAX: Final = 32
 

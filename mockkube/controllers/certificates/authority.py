@@ -2,13 +2,13 @@
 
 # upstream 1.36: pkg/controller/certificates/authority
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mockkube.api.errors import ApiError
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from cryptography import x509

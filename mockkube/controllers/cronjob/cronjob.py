@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/cronjob
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
 
@@ -30,6 +29,7 @@ from mockkube.controllers.framework.controller import DONE, Controller, Controll
 from mockkube.controllers.framework.owner_index import resolve_controller_ref
 from mockkube.controllers.job.job_properties import finished_type
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.lazy_dataclasses import dataclass
 
 KIND: Final = "CronJob"
 API_VERSION: Final = "batch/v1"

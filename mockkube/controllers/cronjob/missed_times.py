@@ -3,13 +3,13 @@
 upstream 1.36: pkg/controller/cronjob/utils.go
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
 from mockkube.controllers.cronjob.schedule import Schedule
+from mockkube.lazy_dataclasses import dataclass
 
 # Delay after each scheduled time, as upstream: clocks of API server and controller may differ slightly.
 DELAY_SECONDS: Final = 0.1

@@ -3,7 +3,6 @@
 upstream 1.36: vendor/github.com/robfig/cron/v3
 """
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final, Protocol
 from zoneinfo import ZoneInfo
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo
 from mockkube_cel.golang.gotime import parse_duration
 
 from mockkube.api.kinds.batch.cron_schedule import find_schedule_error
+from mockkube.lazy_dataclasses import dataclass
 
 # As the upstream library, give up after five years: the schedule may name a day that does not exist.
 _YEARS_MAX: Final = 5

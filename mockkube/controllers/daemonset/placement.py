@@ -4,12 +4,12 @@ upstream 1.36: pkg/controller/daemon/daemon_controller.go (NodeShouldRunDaemonPo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.controllers.pods.template_hash import HASH_LABEL
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, find_untolerated

@@ -5,7 +5,7 @@ upstream 1.36: pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode), 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -13,6 +13,7 @@ from mockkube.controllers.daemonset.placement import GENERATION_LABEL, NodeFit, 
 from mockkube.controllers.deployment.scaling import resolve_int_or_percent
 from mockkube.controllers.pods.readiness import is_available
 from mockkube.controllers.pods.template_hash import HASH_LABEL
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_ready
 
 # The pods of a set by the node they are bound or pinned to.

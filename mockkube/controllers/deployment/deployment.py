@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/deployment
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from mockkube.api.conditions import find_condition
@@ -48,6 +48,7 @@ from mockkube.controllers.framework.owner_index import (
     selector_of,
 )
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_finished
 
 RETRIES_MAX: Final = 15

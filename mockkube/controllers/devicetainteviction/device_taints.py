@@ -4,12 +4,12 @@ upstream 1.36: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import TaintRules, compile_tolerations
 
 NO_EXECUTE: Final = "NoExecute"

@@ -4,13 +4,13 @@ upstream 1.36: pkg/controller/disruption/disruption.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time
 from mockkube.controllers.framework.controller_ref_manager import has_deletion_timestamp
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_ready
 
 # A pod that was evicted and is not terminating after this long counts as present again.

@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/disruption/disruption.go, finders
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from mockkube.api.errors import ApiError, NotFound
@@ -13,6 +13,7 @@ from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key
 from mockkube.controllers.framework.controller_ref_manager import controller_of
 from mockkube.controllers.framework.served_kinds import BUILT_IN, custom_kind
+from mockkube.lazy_dataclasses import dataclass
 
 
 class ScaleNotFound(ApiError):

@@ -4,11 +4,12 @@ upstream 1.36: staging/src/k8s.io/endpointslice/reconciler.go
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.controllers.pods.go_dump import GoField, GoPointer, GoScalar, GoStruct, sort_by_hash
+from mockkube.lazy_dataclasses import dataclass
 
 _STRING: Final = GoScalar("string")
 _PORT: Final = GoStruct(

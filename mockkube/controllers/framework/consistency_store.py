@@ -5,7 +5,6 @@ upstream 1.36: pkg/controller/util/consistency (gates StaleControllerConsistency
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -14,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 # After this long the controller stops waiting: the write may never become visible.

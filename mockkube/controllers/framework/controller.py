@@ -5,7 +5,7 @@ reconciled again after each change of an object that the controller watches. It 
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from prometheus_client import CollectorRegistry
@@ -22,6 +22,7 @@ from mockkube.controllers.framework.queue_metrics import QueueMetrics
 from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
 from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.component_extensions import make_taint_rules
 from mockkube.proposals.expression_metrics import make_measured_cache

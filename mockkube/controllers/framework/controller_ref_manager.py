@@ -4,12 +4,12 @@ upstream 1.36: pkg/controller/controller_ref_manager.go
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Invalid, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import yield_to_event_loop
 
 ObjectFilter = Callable[[ReadOnlyObject], bool]

@@ -4,9 +4,10 @@ upstream 1.36: pkg/controller/controller_utils.go
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 # After this long expectations no longer count: an event must have been missed.

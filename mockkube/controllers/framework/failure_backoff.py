@@ -4,9 +4,9 @@ upstream 1.36: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 INITIAL_SECONDS: Final = 1.0

@@ -4,10 +4,11 @@ upstream 1.36: cmd/kube-controller-manager/app/options
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Self
 
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 # From this version on --node-monitor-grace-period is 50 s by default instead of 40 s.
 _LONGER_GRACE: Final = Version(1, 32)

@@ -4,12 +4,12 @@ Whether the server serves a built-in kind shows only when it is listed: NotFound
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
+from mockkube.lazy_dataclasses import dataclass
 
 CRD_KIND: Final = "CustomResourceDefinition"
 

@@ -4,10 +4,10 @@ upstream 1.36: pkg/controller/replicaset/replica_set.go, slowStartBatch
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import yield_to_event_loop
 
 # Number of calls after which other tasks may run: not every call awaits something, and to create a pod of hundreds of

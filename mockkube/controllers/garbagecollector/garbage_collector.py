@@ -6,7 +6,7 @@ upstream 1.36: pkg/controller/garbagecollector/garbagecollector.go
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
@@ -22,6 +22,7 @@ from mockkube.controllers.garbagecollector.owner_graph import (
     has_finalizer,
     owner_object_reference,
 )
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.steps import Signal
 
 NAME: Final = "garbage-collector-controller"

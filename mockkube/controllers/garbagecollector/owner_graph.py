@@ -5,7 +5,7 @@ dependents claim. upstream 1.36: pkg/controller/garbagecollector/graph_builder.g
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, NamedTuple
 
 from cachetools import LRUCache
@@ -13,6 +13,7 @@ from cachetools import LRUCache
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Key, WatchEventType
+from mockkube.lazy_dataclasses import dataclass
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/daemon/update.go (constructHistory), pkg/controlle
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
@@ -15,6 +14,7 @@ from mockkube.client.protocol import Client, key_of
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, new_controller_ref
 from mockkube.controllers.framework.owner_index import find_claimable, selector_of
 from mockkube.controllers.pods.template_hash import HASH_LABEL, template_hash
+from mockkube.lazy_dataclasses import dataclass
 
 
 def revision_patch(owner: ReadOnlyObject) -> Object:

@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/job/backoff_utils.go
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -12,6 +11,7 @@ from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import add_seconds, parse_time
 from mockkube.controllers.job.pods import all_index_failures
+from mockkube.lazy_dataclasses import dataclass
 
 SECONDS: Final = 10.0
 SECONDS_MAX: Final = 600.0

@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/job/job_controller.go
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Final
 
@@ -23,6 +23,7 @@ from mockkube.controllers.job.job_properties import (
 from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, JobPodCounts
 from mockkube.controllers.job.pods import index_of, phase_of, valid_index_of
 from mockkube.controllers.job.policies import match_pod_failure_policy, match_success_policy
+from mockkube.lazy_dataclasses import dataclass
 
 SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"

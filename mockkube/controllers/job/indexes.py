@@ -5,9 +5,10 @@ upstream 1.36: pkg/controller/job/indexed_job_utils.go
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
 _INT64_MAX: Final = 2**63 - 1

@@ -3,13 +3,13 @@
 upstream 1.36: pkg/controller/job/job_controller.go
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 KIND: Final = "Job"
 API_VERSION: Final = "batch/v1"

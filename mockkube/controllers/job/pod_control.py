@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/job/job_controller.go (manageJob)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, NotFound
@@ -27,6 +26,7 @@ from mockkube.controllers.job.pods import (
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
 from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_ready
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.work_queue import WorkQueue

@@ -6,7 +6,7 @@ upstream 1.36: pkg/controller/job/job_controller.go (syncJob, trackJobStatusAndR
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -23,6 +23,7 @@ from mockkube.controllers.job.pods import (
     valid_index_of,
 )
 from mockkube.controllers.job.policies import match_pod_failure_policy
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_active, is_ready, is_terminating
 
 # Most uids of uncounted pods in a status (upstream: MaxUncountedPods).

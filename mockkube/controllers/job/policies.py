@@ -4,12 +4,12 @@ upstream 1.36: pkg/controller/job/pod_failure_policy.go, success_policy.go
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.controllers.job.indexes import OrderedIntervals
 from mockkube.controllers.job.job_properties import completions_of
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ upstream 1.36: pkg/controller/namespace/deletion/status_condition_utils.go
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition, with_transition_time
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
+from mockkube.lazy_dataclasses import dataclass
 
 _CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
 _CONTENT_REMAINING: Final = "NamespaceContentRemaining"

@@ -3,7 +3,6 @@
 upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -11,6 +10,7 @@ from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
 from mockkube.controllers.framework.options import NodeOptions
+from mockkube.lazy_dataclasses import dataclass
 
 READY: Final = "Ready"
 _KUBELET_CONDITIONS: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")

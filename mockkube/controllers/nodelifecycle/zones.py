@@ -5,12 +5,12 @@ upstream 1.36: pkg/controller/nodelifecycle
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.controllers.framework.options import NodeOptions
+from mockkube.lazy_dataclasses import dataclass
 
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")

@@ -4,8 +4,9 @@ upstream 1.36: k8s.io/utils/dump, which is spew's `%#v`; pkg/util/hash/hash.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 _FNV_OFFSET: Final = 144066263297769815596495629667062367629
 _FNV_PRIME: Final = 309485009821345068724781371

@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/controller_utils.go (RealPodControl)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mockkube.api import names
 from mockkube.api.errors import NAMESPACE_TERMINATING, ApiError, NotFound
@@ -13,6 +12,7 @@ from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import Client, Key
 from mockkube.controllers.framework.controller_ref_manager import new_controller_ref
+from mockkube.lazy_dataclasses import dataclass
 
 
 def pod_from_template(

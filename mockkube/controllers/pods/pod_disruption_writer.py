@@ -3,7 +3,6 @@
 upstream 1.36: pkg/api/v1/pod/util.go, pkg/util/pod/pod.go
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from mockkube.api.conditions import TRACKING_GATE, calculate_observed_generation, find_condition, with_condition
@@ -11,6 +10,7 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
 from mockkube.client.protocol import Client, key_of
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import DISRUPTION_TARGET
 
 

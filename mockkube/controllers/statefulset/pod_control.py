@@ -4,7 +4,6 @@ upstream 1.36: pkg/controller/statefulset/stateful_pod_control.go
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -30,6 +29,7 @@ from mockkube.controllers.statefulset.identity import (
     with_identity,
     with_storage,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 _CONFLICTING_CONTROLLER: Final = (
     "PersistentVolumeClaim {} has a conflicting OwnerReference that acts as a manging controller,"

@@ -5,7 +5,6 @@ pkg/controller/history/controller_history.go (NewControllerRevision, HashControl
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from mockkube.api.errors import Internal
@@ -16,6 +15,7 @@ from mockkube.controllers.history.controller_history import RevisionHistory, rev
 from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_encode_string
 from mockkube.controllers.statefulset.identity import KIND
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.proposals.loading import trains_for
 

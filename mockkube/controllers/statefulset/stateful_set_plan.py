@@ -5,7 +5,6 @@ upstream 1.36: pkg/controller/statefulset/stateful_set_control.go
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -18,6 +17,7 @@ from mockkube.controllers.pods.readiness import is_available
 from mockkube.controllers.statefulset.identity import new_stateful_pod, ordinal_of, ordinals, pod_revision
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_finished, is_ready
 
 # Most pods that one reconciliation creates. Upstream plans all of them, however many.

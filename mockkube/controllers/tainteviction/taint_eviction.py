@@ -5,7 +5,6 @@ upstream 1.36: pkg/controller/tainteviction
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -17,6 +16,7 @@ from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.pods.by_node import pods_by_node
 from mockkube.controllers.pods.pod_disruption_writer import PodDisruptionWriter
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import CompiledToleration, compile_tolerations
 
 NO_EXECUTE: Final = "NoExecute"

@@ -5,7 +5,6 @@ workers on which the fate of pods does not depend are left out.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from mockkube.cluster.simulated_cluster import SimulatedCluster
 from mockkube.controllers.framework.worker import ControllerWorker
 from mockkube.explore.observation.stored_objects import PODS, StoredObjects
 from mockkube.features.components import CONTROLLER_MANAGER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component import Component
 from mockkube.runtime.steps import Worker
 from mockkube.scheduler.scheduler import Scheduler

@@ -5,7 +5,6 @@ would end in the same way if every component had changed.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -18,6 +17,7 @@ from mockkube.explore.observation.stored_objects import EVENTS, NODES, PODS, Sto
 from mockkube.explore.observation.taint_times import TaintTimes, evicting_taints
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import admit_pod
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals import scheduling_fields
 from mockkube.proposals.component_view import find_lost_paths
 

@@ -1,7 +1,7 @@
 """Intent of operators: the workloads and pods that they wrote last, even if the API server stored less."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
@@ -19,6 +19,7 @@ from mockkube.explore.observation.templates import (
     restore_missing,
 )
 from mockkube.explore.plans.plan import RolloutPlan
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching import taints
 from mockkube.matching.node_affinity import compile_required_node_affinity
 from mockkube.proposals import scheduling_fields

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
@@ -20,6 +19,7 @@ from mockkube.client.protocol import (
     Watch,
 )
 from mockkube.cluster.simulated_cluster import SimulatedCluster
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.simulated_world import SimulatedWorld
 from mockkube.scenario.world import ADMINISTRATOR, RequestOptions, RunContext
 

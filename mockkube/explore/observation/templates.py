@@ -1,7 +1,7 @@
 """Pod templates as operators wrote them, compared with pods as stored."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
@@ -10,6 +10,7 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.explore.observation.operator_requests import OperatorRequest
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals import scheduling_fields
 
 # Values that the API does not store, so that a manifest with them says nothing.

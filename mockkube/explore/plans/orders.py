@@ -1,10 +1,10 @@
 """Paths of a plan: every order up, every order down after it, and all places of disturbances that happen once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations, product
 
 from mockkube.explore.plans.plan import Direction, Disturbance, DisturbanceTiming, Order, RolloutPlan, WrittenOrder
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """Rollout plan: what changes on which component, under which workload and disturbances, and what must hold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.lazy_dataclasses import dataclass
 
 # Components in the order in which they change.
 Order = tuple[str, ...]

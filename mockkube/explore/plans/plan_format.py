@@ -1,10 +1,11 @@
 """File format of rollout plans, as dataclasses with help texts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Final, Literal
 
 from mockkube.explore.plans.plan import CREATIONS_MAX, PAUSE_SECONDS
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.fields import Seconds, Tree
 
 DURATION: Final = Seconds(PAUSE_SECONDS)

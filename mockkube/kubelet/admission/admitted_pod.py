@@ -1,13 +1,13 @@
 """Admitted pods, as far as the admission of further pods needs to know them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_pod_requests
 from mockkube.api.quantities.resources import Resources
 from mockkube.client.protocol import Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 CONFIG_SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"

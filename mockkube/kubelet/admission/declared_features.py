@@ -3,12 +3,12 @@
 upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_features import NodeFeature, known_features, needed_features
 
 GATE: Final = "NodeDeclaredFeatures"

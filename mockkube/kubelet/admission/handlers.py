@@ -4,7 +4,7 @@ upstream 1.36: pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/kubelet/evicti
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -15,6 +15,7 @@ from mockkube.kubelet.admission.admitted_pod import AdmittedPod, HostPort, is_cr
 from mockkube.kubelet.admission.declared_features import DeclaredFeatureRules
 from mockkube.kubelet.admission.preemption import NoVictimsError, find_victims
 from mockkube.kubelet.admission.sysctls import FORBIDDEN_REASON, find_forbidden_sysctl
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_affinity import compile_required_node_affinity

@@ -7,12 +7,13 @@ become ready, or whose image cannot be pulled. `mockkube.dev/start-delay` and `m
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube_cel.golang.gotime import parse_duration
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 PREFIX: Final = "mockkube.dev/"
 EXIT: Final = f"{PREFIX}exit"

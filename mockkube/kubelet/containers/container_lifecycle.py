@@ -3,7 +3,7 @@
 upstream 1.36: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff)
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -16,6 +16,7 @@ from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import NO_PROBES, PodProber, ProbeResults, has_probes
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
 from mockkube.kubelet.containers.start_checks import find_config_error
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 
 # Time from a failed pull to the sync that finds the image in backoff (upstream: backOffPeriod of pod workers).

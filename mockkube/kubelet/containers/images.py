@@ -6,12 +6,12 @@ upstream 1.36: pkg/kubelet/images/image_manager.go, pkg/kubelet/nodestatus/sette
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 # A node status lists at most this many images, the largest ones (upstream: nodeStatusMaxImages).
 IMAGES_MAX: Final = 50

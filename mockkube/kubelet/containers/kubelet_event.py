@@ -1,6 +1,6 @@
 """Events that kubelets record."""
 
-from dataclasses import dataclass
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ upstream 1.36: pkg/kubelet/prober/worker.go. What a probe finds is computed by `
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 
 # Probes computed in one sync; after a longer pause the missed ones are left out, as upstream's ticker does it.

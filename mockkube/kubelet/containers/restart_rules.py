@@ -4,11 +4,11 @@ upstream 1.36: pkg/api/v1/pod/util.go (ContainerShouldRestart), pkg/kubelet/cont
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 LOST_EXIT_CODE: Final = 137
 # Waiting and termination reason while all containers of a pod restart in place.

@@ -1,7 +1,6 @@
 """Node status fields that depend on a kubelet's version and gates, and inputs of a status report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Final
@@ -11,6 +10,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission.declared_features import DeclaredFeatureRules
+from mockkube.lazy_dataclasses import dataclass
 
 _RUNTIME_FEATURES: Final[Object] = {"recursiveReadOnlyMounts": True, "userNamespaces": True}
 

@@ -13,7 +13,6 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -21,6 +20,7 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
 from mockkube.client.leader_election import RELEASE_SECONDS_MAX, LeaderElectionConfig
 from mockkube.client.protocol import Client, DeleteOptions, Key, Selection
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal, Worker
 

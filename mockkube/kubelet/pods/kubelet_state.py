@@ -1,12 +1,13 @@
 """Memory of the kubelet of one node: admitted pods, preempted pods, IPs, images. A restart loses it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.client.protocol import Key
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.containers.prober import PodProber
+from mockkube.lazy_dataclasses import dataclass
 
 _FIRST_HOST_NUMBER: Final = 2
 _HOST_NUMBERS: Final = 253

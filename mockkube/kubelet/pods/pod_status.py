@@ -4,13 +4,14 @@ upstream 1.36: pkg/kubelet/kubelet_pods.go (getPhase), pkg/kubelet/status/genera
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.containers.container_lifecycle import is_sidecar
 from mockkube.kubelet.containers.restart_rules import RESTARTING_ALL, RestartRules
+from mockkube.lazy_dataclasses import dataclass
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"

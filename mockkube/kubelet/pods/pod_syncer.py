@@ -4,7 +4,7 @@ upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocati
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -26,6 +26,7 @@ from mockkube.kubelet.pods.referenced_objects import ReferencedObjects
 from mockkube.kubelet.pods.resize import ResizeRules
 from mockkube.kubelet.pods.sync_result import GET_FRESH_NODE, PLAY_STAGES, PodSyncInput, SyncResult
 from mockkube.kubelet.pods.termination import preempt_pod, reject_pod
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import TaintRules
 
 # Since this version, event messages do not name the container.

@@ -4,7 +4,6 @@ upstream 1.36: pkg/kubelet/util/manager (with the change detection strategy Cach
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, NotFound
@@ -12,6 +11,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key
 from mockkube.kubelet.pods.pod_status import TERMINAL_PHASES
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.shell.containers.container_start import ContainerStart
 from mockkube.shell.containers.container_states import ContainerStates

@@ -6,7 +6,7 @@ upstream 1.36: pkg/kubelet/allocation/{allocation_manager,handlers}.go, pkg/kube
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -17,6 +17,7 @@ from mockkube.features.versions import Version
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import AdmissionRules, Rejection
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
+from mockkube.lazy_dataclasses import dataclass
 
 INFEASIBLE: Final = "Infeasible"
 DEFERRED: Final = "Deferred"

@@ -1,6 +1,6 @@
 """Inputs and result of one sync of a pod."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Final
 
@@ -8,6 +8,7 @@ from mockkube.api.json_objects import Object
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_status import PodStatusRules
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 
 

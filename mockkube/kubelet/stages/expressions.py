@@ -6,7 +6,6 @@ upstream: github.com/kubernetes-sigs/kwok, pkg/utils/expression, pkg/utils/lifec
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
 from mockkube.kubelet.stages.jq import compile_jq
 from mockkube.kubelet.stages.jq_functions import JqError
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.environment import kubernetes_environment
 
 # Returns the values of an expression for an object; none if it fails.

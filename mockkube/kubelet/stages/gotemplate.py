@@ -5,7 +5,7 @@ upstream: Go's text/template
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mockkube.kubelet.stages.gotemplate_pipeline import (
@@ -18,6 +18,7 @@ from mockkube.kubelet.stages.gotemplate_pipeline import (
     Variables,
     format_value,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 _ACTION: Final = re.compile(
     r"\{\{(?P<left>- )?(?P<body>(?:\"(?:[^\"\\]|\\.)*\"|`[^`]*`|.)*?)(?P<right> -)?\}\}", re.DOTALL

@@ -6,8 +6,9 @@ upstream: Go's text/template; a missing field is nil, and prints as `<no value>`
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 Function = Callable[..., Any]
 

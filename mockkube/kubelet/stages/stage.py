@@ -4,7 +4,6 @@ upstream: github.com/kubernetes-sigs/kwok, pkg/apis/v1alpha1/stage_types.go, pkg
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from mockkube.kubelet.stages.expressions import (
 from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import TemplateError
 from mockkube.kubelet.stages.template_functions import TemplateFactory
+from mockkube.lazy_dataclasses import dataclass
 
 STAGE_KIND: Final = "Stage.kwok.x-k8s.io"
 

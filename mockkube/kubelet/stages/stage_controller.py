@@ -5,7 +5,6 @@ upstream: github.com/kubernetes-sigs/kwok, pkg/kwok/controllers, pkg/utils/lifec
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.errors import AlreadyExists
@@ -16,6 +15,7 @@ from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.events.event_reporter import EventReporter
 from mockkube.kubelet.stages.stage import Stage, StageError, StagePatch, StageStep, apply_finalizers
 from mockkube.kubelet.stages.stage_cache import StageCache
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 

@@ -5,7 +5,6 @@ upstream: github.com/kubernetes-sigs/kwok, pkg/utils/gotpl/funcs.go, pkg/kwok/co
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from mockkube.api.times import render_time
 from mockkube.kubelet.stages.gotemplate import GoTemplate
 from mockkube.kubelet.stages.gotemplate_pipeline import Function
 from mockkube.kubelet.stages.sprig import SPRIG_FUNCTIONS
+from mockkube.lazy_dataclasses import dataclass
 
 _CONDITIONS: Final = [
     {"type": kind, "status": status, "reason": reason, "message": message}

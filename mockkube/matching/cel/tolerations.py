@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
@@ -13,6 +12,7 @@ from mockkube_cel.sizes import ZERO, Size, known_sizes
 
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_long
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.environment import kubernetes_environment
 from mockkube.matching.taints import Outcome, TaintCheck, UnreadableValue
 

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.features.components import API_SERVER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.bindings import resolve
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds, Tree

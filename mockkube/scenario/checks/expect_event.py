@@ -1,11 +1,12 @@
 """Check `expectEvent`: events that components have recorded about objects."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, Literal
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Selection
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.step import ScenarioStep

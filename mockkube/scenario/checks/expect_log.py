@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import LogEntry
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds

@@ -1,11 +1,12 @@
 """Check `expectMetric`: the value of a component's metric."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World

@@ -1,8 +1,8 @@
 """Check `expectRate`: how often per minute controllers are in hot loops, or a component writes."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.step import ScenarioStep

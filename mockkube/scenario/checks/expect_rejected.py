@@ -1,10 +1,10 @@
 """Check `expectRejected`: a write that the API must reject, with its code, reason and message."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError, Unavailable
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.references import with_namespace
 from mockkube.scenario.responses import format_error

@@ -1,6 +1,5 @@
 """Check `expectWhy`: the scheduler's decision about a pod, node by node, and changes that would help."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError
@@ -8,6 +7,7 @@ from mockkube.client.protocol import Key
 from mockkube.explain.scheduling import SchedulingExplanation, explain, record_case
 from mockkube.explain.scheduling_remedies import add_remedies
 from mockkube.features.components import SCHEDULER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep

@@ -1,9 +1,9 @@
 """Parse kubectl command lines into verb, words and flags."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kubectl.pipes import split_pipes
 

@@ -1,11 +1,11 @@
 """Resolve the objects that a kubectl command line names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, Selection
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind, find_kind_by_name
 from mockkube.scenario.kubectl.command_line import CommandLine

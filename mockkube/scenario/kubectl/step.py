@@ -1,8 +1,8 @@
 """Step `kubectl`: run a command line with the built-in commands or the real kubectl."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kubectl.command_line import parse_command_line
 from mockkube.scenario.kubectl.commands import run_command

@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.claims import Claim, ClaimOutcome
 from mockkube.scenario.runner.results import RunOutcome, RunResult, worst_outcome
 

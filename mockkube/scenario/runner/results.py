@@ -1,11 +1,12 @@
 """Results of runs as plain data, for reports, tables and other processes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from mockkube.cluster.execution.step_trace import StepTrace
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.claims import Claim
 
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.cluster.simulated_cluster import SimulatedCluster
 from mockkube.cluster.temporary_cluster import run_temporary_cluster
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.steps import LivelockError
 from mockkube.scenario.bindings import resolve

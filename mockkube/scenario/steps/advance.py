@@ -1,8 +1,8 @@
 """Steps `advance` and `sleep`: let time pass."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World

@@ -1,12 +1,12 @@
 """Step `apply`: create objects, or merge manifests into existing ones, as chainsaw does."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import Client
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import key_of_kind
 from mockkube.scenario.steps.write import WriteStep

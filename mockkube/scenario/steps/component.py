@@ -1,10 +1,11 @@
 """Step `component`: change version or gates of a component, start, stop, add or remove it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep

@@ -1,10 +1,10 @@
 """Step `create`: create objects."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.steps.write import WriteStep
 

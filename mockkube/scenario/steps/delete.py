@@ -1,11 +1,11 @@
 """Step `delete`: delete objects and wait until they are gone."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.client.protocol import Client, DeleteOptions, Key, Propagation
 from mockkube.features.components import API_SERVER
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.kinds import ResourceKind

@@ -1,12 +1,12 @@
 """Step `patch`: change parts of objects."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import Client
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import TargetReference, key_of_kind
 from mockkube.scenario.responses import bind_outputs, check_response

@@ -1,8 +1,8 @@
 """Step `restart`: restart a component, so that it loses its memory."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

@@ -1,7 +1,7 @@
 """Step `scan`: find what would break if a gate were disabled or components were downgraded."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, ClassVar, Final, Literal
 
 from mockkube.api.errors import NotFound
@@ -11,6 +11,7 @@ from mockkube.cluster.configuration.values import parse_version
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import gate_registry
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.scan import COMPONENTS, RESOURCES, scan_objects
 from mockkube.proposals.server_impact import ScanFinding
 from mockkube.scenario.errors import StepFailed

@@ -6,9 +6,10 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed, StepNotSupported, StepTimedOut
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.matching import find_differences

@@ -1,8 +1,8 @@
 """Step `settle`: run the cluster to rest at the present time."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

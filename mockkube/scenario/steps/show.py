@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 import yaml
@@ -10,6 +10,7 @@ import yaml
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Selection
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepNotSupported
 from mockkube.scenario.references import TargetReference
 from mockkube.scenario.responses import Expectation, Output, bind_outputs, check_response

@@ -1,8 +1,8 @@
 """Steps `snapshot` and `restore`: save and restore the state of the whole cluster."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.step import ScenarioStep
 from mockkube.scenario.world import World
 

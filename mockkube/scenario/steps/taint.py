@@ -1,12 +1,12 @@
 """Step `taint`: add taints to nodes or remove them."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import Client, Key, Selection
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.responses import format_error
 from mockkube.scenario.step import ScenarioStep

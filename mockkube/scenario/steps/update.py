@@ -1,10 +1,10 @@
 """Step `update`: replace whole objects, with the resourceVersion read just before."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.kinds import ResourceKind
 from mockkube.scenario.references import key_of_kind
 from mockkube.scenario.steps.write import WriteStep

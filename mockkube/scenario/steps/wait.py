@@ -1,12 +1,13 @@
 """Step `wait`: wait until objects have a condition or a value, exist, or are gone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.printers.jsonpath import PathError, compile_path
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.wait_conditions import has_condition, has_value
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.fields import Seconds

@@ -4,12 +4,13 @@ upstream 1.36: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/ap
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mockkube.api.fields import duplicate, forbidden, invalid, required
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.catalogue import default_plugins, find_plugin
 from mockkube.scheduler.configuration import arguments, leader_election, type_check
 from mockkube.scheduler.queue.queued_pod_info import Backoff

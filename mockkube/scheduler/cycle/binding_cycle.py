@@ -6,13 +6,14 @@ upstream 1.36: pkg/scheduler/schedule_one.go (bindingCycle)
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Final
 
 from mockkube.api.errors import ApiError
 from mockkube.client.events import NORMAL
 from mockkube.client.series_recorder import SeriesRecorder
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.cycle.failure_handler import FailureHandler

@@ -4,13 +4,13 @@ upstream 1.36: pkg/scheduler/eventhandlers.go
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, InformerFactory, ObjectChange
 from mockkube.client.protocol import WatchEventType
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_finished
 from mockkube.scheduler.cycle.binding_cycle import BindingCycle
 from mockkube.scheduler.framework import scheduling_properties

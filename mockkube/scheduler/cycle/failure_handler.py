@@ -4,13 +4,13 @@ upstream 1.36: pkg/scheduler/schedule_one.go (handleSchedulingFailure)
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError
 from mockkube.client.events import WARNING
 from mockkube.client.informer import Informer
 from mockkube.client.series_recorder import SeriesRecorder
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.cycle.scheduling_algorithm import SchedulingError
 from mockkube.scheduler.framework.fit_error import FitError

@@ -4,10 +4,11 @@ upstream 1.36: pkg/scheduler/schedule_one.go
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.cycle.verdict_cache import FilterVerdicts, VerdictCache
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -4,8 +4,8 @@ upstream 1.36: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/runtime/fr
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
 from mockkube.scheduler.cycle.verdict_cache import VerdictCache
 from mockkube.scheduler.framework.interface import SCORE_MAX, CycleState, ScorePlugin

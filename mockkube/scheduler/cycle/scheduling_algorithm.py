@@ -6,9 +6,10 @@ upstream 1.36: pkg/scheduler/schedule_one.go
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
 from mockkube.scheduler.cycle.feasible_nodes import FeasibleNodes, FilteredNodes, NextStartNode
 from mockkube.scheduler.cycle.node_scores import NodePluginScores, NodeScores

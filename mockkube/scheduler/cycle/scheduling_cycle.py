@@ -5,7 +5,6 @@ upstream 1.36: pkg/scheduler/schedule_one.go
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError
@@ -13,6 +12,7 @@ from mockkube.api.fields import quote
 from mockkube.client.events import WARNING
 from mockkube.client.informer import InformerFactory
 from mockkube.client.series_recorder import SeriesRecorder
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.cycle.binding_cycle import AssumedPod, BindingCycle

@@ -5,12 +5,12 @@ run in each cycle. A verdict here is the index of the filter that rejects the no
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress, islice
 from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.cache import Cache, adjust_count
 from mockkube.scheduler.framework.interface import CacheScope, CycleState, ScorePlugin
 from mockkube.scheduler.framework.log_buffer import Lines

@@ -4,11 +4,11 @@ upstream 1.36: staging/src/k8s.io/kube-scheduler/framework/types.go
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import TYPE_CHECKING
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.scheduler.framework.pod_info import PodInfo

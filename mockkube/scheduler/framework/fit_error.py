@@ -5,9 +5,10 @@ upstream 1.36: pkg/scheduler/framework/types.go
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.interface import NodeToStatus, PostFilterResult
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 

@@ -8,7 +8,7 @@ goes into the `CycleState`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
 from mockkube.runtime.clock import Clock

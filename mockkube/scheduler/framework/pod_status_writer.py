@@ -3,13 +3,12 @@
 upstream 1.36: pkg/scheduler/schedule_one.go (updatePod), pkg/api/v1/pod/util.go
 """
 
-from dataclasses import dataclass
-
 from mockkube.api.conditions import calculate_observed_generation, find_condition, transition_time
 from mockkube.api.json_objects import Object
 from mockkube.api.times import render_time
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pod_info import PodInfo
 

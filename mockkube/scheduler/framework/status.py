@@ -1,9 +1,11 @@
 """Status: the result of a plugin."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Final, Self
+
+from mockkube.lazy_dataclasses import dataclass
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 

@@ -3,11 +3,11 @@
 upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go
 """
 
-from dataclasses import dataclass
 from typing import Final, Self
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Indexer
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.interface import PluginDependencies
 
 _GATE: Final = "DRAExtendedResource"

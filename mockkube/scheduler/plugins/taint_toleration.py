@@ -4,12 +4,12 @@ upstream 1.36: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated, iterate_untolerated
 from mockkube.proposals.evaluation import explain_near_misses
 from mockkube.scheduler.framework.events import (

@@ -4,11 +4,11 @@ upstream 1.36: pkg/scheduler/framework/preemption/preemption.go, pkg/scheduler/u
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
 from mockkube.api.times import parse_time
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import DISRUPTION_TARGET
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.preemption.pod_disruption_budgets import DisruptionBudget

@@ -5,13 +5,14 @@ each cycle; the whole dry run is repeated only where a possible victim affects o
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain
 from typing import Final
 
 from cachetools import LRUCache
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.interface import CacheScope, CycleState, FilterPlugin, Handle, PodNominator
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo

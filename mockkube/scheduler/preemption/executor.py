@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
@@ -15,6 +14,7 @@ from mockkube.client.events import NORMAL
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, DeleteOptions
 from mockkube.client.series_recorder import SeriesRecorder
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import DISRUPTION_TARGET
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.metrics import SchedulerMetrics

@@ -4,13 +4,13 @@ upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preempt
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.client.protocol import Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.pod_info import PodInfo
 
 

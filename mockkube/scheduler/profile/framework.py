@@ -4,10 +4,10 @@ upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.scheduler.framework.cache import Cache

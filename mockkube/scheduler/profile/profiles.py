@@ -6,9 +6,9 @@ upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 # mypy: disable-error-code="type-abstract"
 # Plugins are distinguished by their abstract classes, which are not instantiated here.
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.catalogue import find_plugin
 from mockkube.scheduler.configuration.kube_scheduler_configuration import (
     MULTI_POINT,

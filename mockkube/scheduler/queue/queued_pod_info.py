@@ -1,8 +1,9 @@
 """QueuedPodInfo: a pod in the queue with its attempts and rejections; and how long it backs off."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import floor
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.pod_info import PodInfo
 
 

@@ -8,9 +8,10 @@ upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, EventResource

@@ -4,9 +4,9 @@ upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go (unschedulablePod
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 

@@ -1,11 +1,12 @@
 """Files that one run of a container starts with, and what other containers of its pod write beside it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 from mockkube.shell.containers.environment import expand_sub_path
 from mockkube.shell.containers.pod_fields import get_hostname

@@ -1,10 +1,10 @@
 """One run of a container: its number, its start, and what its kubelet knows about other objects."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_states import ContainerStates
 from mockkube.shell.containers.pod_fields import Lookup
 from mockkube.shell.containers.volumes import MakeToken

@@ -5,11 +5,12 @@ Pods also leave files here that outlive them on their nodes.
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.machine.file_system import FileWrite
 from mockkube.shell.machine.standard_input import StandardInput
 

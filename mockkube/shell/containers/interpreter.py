@@ -1,11 +1,12 @@
 """End and output of a container, derived from its command."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_files import (
     MESSAGE_PATH,
     OtherWrites,

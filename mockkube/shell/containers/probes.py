@@ -5,11 +5,12 @@ upstream 1.36: pkg/kubelet/prober/prober.go, pkg/probe/{exec,http,tcp,grpc}
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 from mockkube.shell.containers.environment import ConfigError, build_environment
 from mockkube.shell.containers.interpreter import find_change_times, find_files

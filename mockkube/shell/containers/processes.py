@@ -5,11 +5,12 @@ command is interpreted again from its start. The result is the same up to the po
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers import interpreter
 from mockkube.shell.containers.container_start import ContainerStart
 from mockkube.shell.machine.errors import Unsupported

@@ -5,11 +5,12 @@ upstream 1.36: test/images/agnhost/{liveness,netexec,test-webserver,grpc-health-
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 from mockkube.shell.containers.environment import build_environment
 from mockkube.shell.containers.interpreter import command_words

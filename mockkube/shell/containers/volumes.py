@@ -6,10 +6,10 @@ upstream 1.36: pkg/volume/{configmap,secret,downwardapi,projected,emptydir}, pkg
 import base64
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.pod_fields import Lookup, resolve_field, resolve_resource
 from mockkube.shell.containers.pod_network_files import render_node_hosts
 from mockkube.shell.machine.file_system import SETGID, TMPFS, UNKNOWN, File, Mount, Volume

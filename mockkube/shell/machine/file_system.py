@@ -2,9 +2,10 @@
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.machine.errors import Unsupported
 
 # Marks unknown text (a private-use character). It may be printed, but no condition may depend on it.

@@ -2,10 +2,11 @@
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.machine.errors import Unsupported
 from mockkube.shell.machine.file_system import FileSystem
 from mockkube.shell.machine.standard_input import InputReader

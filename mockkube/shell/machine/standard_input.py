@@ -1,7 +1,9 @@
 """Standard input of a command: pieces with the time at which each arrived, and readers of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from mockkube.lazy_dataclasses import dataclass
 
 INPUT_MAX = 1 << 20
 """Characters of input that are kept."""

@@ -4,9 +4,9 @@ import io
 import posixpath
 import tarfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.machine.errors import Unsupported
 from mockkube.shell.machine.file_system import NO_SUCH_FILE, TEXT_MAX, File, FileError, FileSystem
 from mockkube.shell.scripts import builtins

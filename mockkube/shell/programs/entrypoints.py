@@ -1,9 +1,9 @@
 """Images whose behavior is known. It is called for every container, so it imports nothing heavy."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.machine.file_system import UNKNOWN
 
 AGNHOST: Final = "agnhost"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from mockkube.shell.machine.errors import Unsupported
 from mockkube.shell.machine.file_system import FileError
 from mockkube.shell.machine.machine import ENDLESS, Endless, PastHorizon
+from mockkube.shell.programs import mounttest
 from mockkube.shell.programs.entrypoints import AGNHOST
 from mockkube.shell.programs.program_flags import parse_duration, parse_flags
-from mockkube.shell.programs import mounttest
 
 if TYPE_CHECKING:
     from mockkube.shell.scripts.shell import Shell

@@ -7,9 +7,9 @@ from typing import Final
 from mockkube.shell.machine.errors import Unsupported
 from mockkube.shell.machine.file_system import ROOT_UID, UNKNOWN, FileError, check_length
 from mockkube.shell.machine.machine import ENDLESS, Endless, PastHorizon
+from mockkube.shell.programs import images, printing, text_programs
 from mockkube.shell.programs.entrypoints import PAUSE
 from mockkube.shell.programs.file_programs import FILE_PROGRAMS
-from mockkube.shell.programs import images, printing, text_programs
 from mockkube.shell.programs.text_programs import TEXT_PROGRAMS
 from mockkube.shell.scripts import builtins, conditions, interactive
 from mockkube.shell.scripts.arithmetic import divide, remainder, to_int64

@@ -1,9 +1,9 @@
 """Shell interpreter: walks the tree of a script and records output, time and exit code."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.machine.errors import Unsupported
 from mockkube.shell.machine.file_system import FileError, check_length
 from mockkube.shell.machine.machine import ENDLESS, ContainerRun, Endless, PastHorizon, PrintedLine

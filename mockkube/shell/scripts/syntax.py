@@ -1,6 +1,6 @@
 """Syntax tree of a shell script."""
 
-from dataclasses import dataclass
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

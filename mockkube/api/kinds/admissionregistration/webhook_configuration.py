@@ -3,7 +3,6 @@
 upstream 1.36: pkg/apis/admissionregistration/validation/validation.go
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -25,6 +24,7 @@ from mockkube.api.kinds.admissionregistration.static_names import StaticNameStra
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions
+from mockkube.lazy_dataclasses import dataclass
 
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")

@@ -1,7 +1,7 @@
 """Validate the OpenAPI schema of a CRD version."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.api.fields import (
@@ -17,6 +17,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.apiextensions.schema_check import SchemaCheck
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
 from mockkube.api.strategy import StrategyContext
+from mockkube.lazy_dataclasses import dataclass
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")

@@ -1,6 +1,5 @@
 """Strategy and validation shared by kinds with a pod template: template, selector, counts."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api import names
@@ -19,6 +18,7 @@ from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensio
 from mockkube.api.validation.formats import sort_labels
 from mockkube.api.validation.internal_form import order_metadata, order_selector, to_internal_form
 from mockkube.api.validation.labels import validate_label_selector
+from mockkube.lazy_dataclasses import dataclass
 
 # upstream 1.36: pkg/apis/apps/v1/defaults.go
 REVISION_HISTORY_LIMIT_DEFAULT = 10

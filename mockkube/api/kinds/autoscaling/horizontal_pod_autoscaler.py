@@ -4,7 +4,7 @@ upstream 1.36: pkg/apis/autoscaling/validation/validation.go
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -30,6 +30,7 @@ from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.validation.formats import validate_one_of
 from mockkube.api.validation.numbers import validate_nonnegative_fields
+from mockkube.lazy_dataclasses import dataclass
 
 WINDOW_SECONDS_MAX: Final = 3600
 PERIOD_SECONDS_MAX: Final = 1800

@@ -3,7 +3,6 @@
 upstream 1.36: pkg/apis/autoscaling/validation/validation.go
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -12,6 +11,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.resource_names import validate_container_resource_name
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.validation.formats import validate_format, validate_label
+from mockkube.lazy_dataclasses import dataclass
 
 # The field that each metric type uses. Upstream reads the fields in this order and validates only the first that is
 # set.

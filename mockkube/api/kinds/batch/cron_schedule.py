@@ -1,12 +1,13 @@
 """Validate schedules of cron jobs, with the error messages of the Go parser."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mockkube.api.fields import quote
+from mockkube.lazy_dataclasses import dataclass
 
 # upstream 1.36: vendor/github.com/robfig/cron/v3/parser.go
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

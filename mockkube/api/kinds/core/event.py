@@ -1,7 +1,6 @@
 """Event of the core group and of events.k8s.io: strategies, conversion, printer columns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +13,7 @@ from mockkube.api.printers.ages import UNKNOWN, format_time_since
 from mockkube.api.printers.table import NAME_COLUMN, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.validation.formats import validate_format, validate_qualified_name
+from mockkube.lazy_dataclasses import dataclass
 
 _EVENT_NAMES: Final = (
     ("message", "note"),

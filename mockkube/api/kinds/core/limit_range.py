@@ -3,7 +3,6 @@
 upstream 1.36: pkg/apis/core/validation/validation.go, ValidateLimitRange
 """
 
-from dataclasses import dataclass
 from math import inf, nan
 from typing import Final
 
@@ -17,6 +16,7 @@ from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.validation.formats import validate_qualified_name
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 
 def default_limit_range(limit_range: Object, caps: Capabilities) -> None:

@@ -3,7 +3,6 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimSpec and what follows it
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -16,6 +15,7 @@ from mockkube.api.validation.labels import is_invalid_selector, validate_label_s
 from mockkube.api.validation.metadata import IMMUTABLE, validate_annotations, validate_immutable
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 STORAGE_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

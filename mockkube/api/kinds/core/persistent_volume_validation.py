@@ -4,7 +4,7 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
@@ -48,6 +48,7 @@ from mockkube.api.validation.node_selector import (
     validate_node_selector,
 )
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 _RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"

@@ -1,7 +1,6 @@
 """NetworkPolicy: strategy, defaults, validation and printer columns."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -17,6 +16,7 @@ from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings, pa
 from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.api.validation.numbers import validate_port, validate_port_or_name
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 
 def default_network_policy(policy: Object, caps: Capabilities) -> None:

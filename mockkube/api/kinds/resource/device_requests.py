@@ -1,7 +1,6 @@
 """Validate device claims: requests, constraints and configurations."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -20,6 +19,7 @@ from mockkube.api.kinds.resource.device_fields import (
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ItemValidator, OperatorRule, ValidationExtensions
 from mockkube.api.validation.formats import validate_label, validate_qualified_name, validate_subdomain
+from mockkube.lazy_dataclasses import dataclass
 
 REQUESTS_MAX: Final = 32
 CONSTRAINTS_MAX: Final = 32

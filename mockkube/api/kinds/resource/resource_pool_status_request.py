@@ -1,6 +1,5 @@
 """ResourcePoolStatusRequest: defaults and printer columns."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -11,6 +10,7 @@ from mockkube.api.printers.accessors import elements, name_of, number, sections,
 from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import NAME_COLUMN, NONE, Cell, Printer, integer_column, text_column
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 
 
 def default_pool_status_request(request: Object, caps: Capabilities) -> None:

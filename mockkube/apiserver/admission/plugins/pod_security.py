@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.catalogue import KINDS
@@ -12,6 +11,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.plugins.pod_security_checks import Violation, checks_for, containers
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
+from mockkube.lazy_dataclasses import dataclass
 
 # Pods checked when the labels of a namespace become stricter; there are no warnings for more.
 PODS_CHECKED_MAX: Final = 3000

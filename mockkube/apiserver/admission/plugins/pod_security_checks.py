@@ -1,12 +1,12 @@
 """Checks of the Pod Security Standards `baseline` and `restricted`, by version of the standard."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 # Check lists of levels and versions that are cached.
 CHECK_LISTS_MAX: Final = 256

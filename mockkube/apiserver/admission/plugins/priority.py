@@ -1,10 +1,9 @@
 """Priority: resolve the priority class of a pod into a number and a preemption policy."""
 
-from dataclasses import dataclass
-
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from mockkube.api.bounded_cache import BoundedCache
@@ -14,6 +13,7 @@ from mockkube.apiserver.admission.policies.matching import RequestMatcher, find_
 from mockkube.apiserver.registry.admission import AdmissionAttributes
 from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.heavy_work import spend
 
 # Estimated microseconds to compile a policy, for each of its bytes; charged to the request's budget.

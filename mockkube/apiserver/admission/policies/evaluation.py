@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/cel/activation.go, condition.go
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel.environment import Compiled
@@ -14,6 +13,7 @@ from mockkube.apiserver.admission.policies.authorizer_variables import authorize
 from mockkube.apiserver.admission.policies.matching import RequestMatcher
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.metered_evaluation import evaluate_metered
 
 # Cost limit of one expression, in units of CEL's cost model.

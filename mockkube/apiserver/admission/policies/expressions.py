@@ -3,7 +3,7 @@
 # upstream 1.36: apiserver/pkg/admission/plugin/cel/compile.go, composition.go
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -14,6 +14,7 @@ from mockkube_cel.types import CelType
 
 from mockkube.api.fields import FieldError, internal, invalid
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.environment import kubernetes_environment
 
 _STRING_LIST: Final = types.list_of(types.STRING)

@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/matching, webhook/predicates
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import NotFound
@@ -11,6 +10,7 @@ from mockkube.api.selectors.labels import from_label_selector
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject, read_labels
+from mockkube.lazy_dataclasses import dataclass
 
 GROUP: Final = "admissionregistration.k8s.io"
 _ALL: Final = "*"

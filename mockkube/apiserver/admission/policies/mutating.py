@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_
 from mockkube.apiserver.admission.policies.mutations import CompiledMutation
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.lazy_dataclasses import dataclass
 
 _GATE: Final = "MutatingAdmissionPolicy"
 

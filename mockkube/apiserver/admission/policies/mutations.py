@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating/patch
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel.environment import Compiled
@@ -24,6 +23,7 @@ from mockkube.apiserver.admission.policies.evaluation import (
     VersionedAttributes,
 )
 from mockkube.apiserver.admission.policies.expressions import OBJECT, PATCHES, ExpressionScope, compile_expression
+from mockkube.lazy_dataclasses import dataclass
 
 _JSON_PATCH: Final = "JSONPatch"
 

@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/validating
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube_cel.environment import Compiled
@@ -31,6 +30,7 @@ from mockkube.apiserver.admission.policies.expressions import (
 )
 from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
+from mockkube.lazy_dataclasses import dataclass
 
 MESSAGE_BYTES_MAX: Final = 5 * 1024
 _HTTP_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}

@@ -3,7 +3,6 @@
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, webhook/errors/statuserror.go
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -14,6 +13,7 @@ from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import BadPatch, TooManyOperations
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes, make_admission_request
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
+from mockkube.lazy_dataclasses import dataclass
 
 _GROUP: Final = "admission.k8s.io"
 _KIND: Final = "AdmissionReview"

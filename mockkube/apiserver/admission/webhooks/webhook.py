@@ -2,7 +2,6 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/generic/webhook.go
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from mockkube.apiserver.admission.policies.matching import GROUP, RequestMatcher
 from mockkube.apiserver.admission.webhooks.reviews import WebhookResponse, make_review, parse_response, rejection_error
 from mockkube.apiserver.registry.admission import AdmissionAttributes
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
+from mockkube.lazy_dataclasses import dataclass
 
 # Default timeout of a webhook call.
 TIMEOUT_SECONDS_DEFAULT: Final = 10

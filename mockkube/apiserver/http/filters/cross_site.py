@@ -7,7 +7,6 @@ such requests: the Host header, the Origin header, Sec-Fetch-Site, and a body wi
 
 import ipaddress
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -15,6 +14,7 @@ from aiohttp import web
 from mockkube.api.errors import ApiError, BadRequest, Forbidden, UnsupportedMediaType
 from mockkube.apiserver.http.connections import HttpHandler
 from mockkube.apiserver.http.responses.negotiation import UNKNOWN_BODY_FORMAT
+from mockkube.lazy_dataclasses import dataclass
 
 # Media types that a page may send to any site without a preflight request; the empty one is an untyped Blob's.
 _SIMPLE_MEDIA: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")

@@ -1,11 +1,11 @@
 """Health endpoints `/livez`, `/readyz` and `/healthz` with their named checks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import quote
 from mockkube.apiserver.registry.options import Query
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

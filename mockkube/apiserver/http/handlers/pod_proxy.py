@@ -4,7 +4,6 @@
 # apimachinery/pkg/util/proxy/{transport,upgradeaware}.go, apimachinery/pkg/util/net/port_split.go
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.subresources.container_starts import find_object
 from mockkube.apiserver.registry.subresources.logs import CONTAINER_FIELDS
 from mockkube.apiserver.registry.subresources.running_containers import find_running_container
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.shell.containers.servers import HttpResponse

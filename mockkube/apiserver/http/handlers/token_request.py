@@ -1,6 +1,5 @@
 """Handler of `serviceaccounts/token`: issue a token that expires and may be bound to an object."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,6 +13,7 @@ from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.identity.service_account_tokens import TokenTerms
 from mockkube.apiserver.registry import creation, options
+from mockkube.lazy_dataclasses import dataclass
 
 EXPIRATION_SECONDS_DEFAULT: Final = 3600
 EXPIRATION_SECONDS_MIN: Final = 600

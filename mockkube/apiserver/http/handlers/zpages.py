@@ -5,7 +5,6 @@ Upstream picks another delimiter for each text response, so that no program reli
 
 # upstream 1.36: apiserver/pkg/server/{flagz,statusz}; 1.34: component-base/zpages
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -19,6 +18,7 @@ from mockkube.apiserver.http.responses.negotiation import JSON, YAML, AcceptClau
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version, binary_version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 
 GATES: Final[Mapping[str, str]] = {"flagz": "ComponentFlagz", "statusz": "ComponentStatusz"}

@@ -2,12 +2,12 @@
 
 # upstream 1.36: apiserver/pkg/endpoints/installer.go
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.catalogue import KindInfo, Subresource
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.apiserver.registry.deletion import RETURNS_DELETED_OBJECT
+from mockkube.lazy_dataclasses import dataclass
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 TEXT: Final = "string"

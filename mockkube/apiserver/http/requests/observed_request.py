@@ -1,7 +1,8 @@
 """A request and its answer, as an observer of a cluster sees them."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

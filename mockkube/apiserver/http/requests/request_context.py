@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -25,6 +25,7 @@ from mockkube.apiserver.http.responses.rendering import OutputOptions
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes
 from mockkube.apiserver.registry.options import Query, first_value, parse_bool
+from mockkube.lazy_dataclasses import dataclass
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 # Longest time in which a body must arrive completely.

@@ -1,8 +1,9 @@
 """Parse method and path of a request into upstream's RequestInfo."""
 
 # upstream 1.36: apiserver/pkg/endpoints/request/requestinfo.go
-from dataclasses import dataclass
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})

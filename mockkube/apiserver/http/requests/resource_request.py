@@ -1,7 +1,6 @@
 """Resource request: what the handlers of verbs and subresources receive."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from mockkube.apiserver.http.responses.negotiation import Representation
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.lazy_dataclasses import dataclass
 
 T = TypeVar("T")
 

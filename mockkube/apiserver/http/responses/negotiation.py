@@ -1,10 +1,10 @@
 """Content negotiation: the format of a response from Accept, the format of a body from Content-Type."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.text_cache import cache_short_texts
 
 JSON: Final = "application/json"

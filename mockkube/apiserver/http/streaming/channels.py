@@ -4,8 +4,9 @@
 import base64
 import binascii
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 STDIN: Final = 0
 STDOUT: Final = 1

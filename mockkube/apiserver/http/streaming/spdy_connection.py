@@ -3,7 +3,6 @@
 # upstream 1.36: k8s.io/streaming/pkg/httpstream/spdy, github.com/moby/spdystream
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from aiohttp import web
@@ -20,6 +19,7 @@ from mockkube.apiserver.http.streaming.spdy_frames import (
     MalformedFrame,
 )
 from mockkube.apiserver.http.streaming.streams import IDLE_SECONDS_MAX, WRITE_SECONDS_MAX, ClientGone
+from mockkube.lazy_dataclasses import dataclass
 
 PROTOCOL: Final = "SPDY/3.1"
 VERSION_HEADER: Final = "X-Stream-Protocol-Version"

@@ -4,9 +4,11 @@
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 VERSION: Final = 3
 FLAG_FIN: Final = 1

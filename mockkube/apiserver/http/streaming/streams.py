@@ -1,12 +1,12 @@
 """Streams of one exec or attach session, over whichever protocol the client speaks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from mockkube.api.errors import Internal
 from mockkube.api.json_objects import Object
 from mockkube.apiserver.http.streaming.channels import ChannelMessage
+from mockkube.lazy_dataclasses import dataclass
 
 # upstream 1.36: pkg/kubelet/apis/config/v1beta1/defaults.go, StreamingConnectionIdleTimeout
 IDLE_SECONDS_MAX: Final = 4 * 3600.0

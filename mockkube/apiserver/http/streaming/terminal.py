@@ -1,7 +1,8 @@
 """Terminal of a command: echo, line editing and control characters, as a pseudoterminal does it before a program."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from mockkube.lazy_dataclasses import dataclass
 
 _ERASE: Final = ("\x7f", "\b")
 _END_OF_INPUT: Final = "\x04"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.options import ListOptions, Query, first_value, parse_bool, parse_optional_int
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources.container_starts import make_container_start
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.programs.entrypoints import has_command
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """Pods that a client connects to: checks of the API server, then those of the node's simulated kubelet."""
 
 # upstream 1.36: pkg/registry/core/pod/strategy.go (streamLocation), pkg/kubelet/server/server.go, kubelet_pods.go
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from mockkube.apiserver.registry.subresources.logs import (
     choose_container,
     open_pod_watch,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.shell.containers.container_start import ContainerStart

@@ -5,7 +5,7 @@ upstream 1.36: apiserver/pkg/cel/library/authz.go
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from mockkube_cel import types, values
@@ -15,6 +15,7 @@ from mockkube_cel.types import BOOL, STRING, CelType
 from mockkube_cel.values import NO_OVERLOAD, CelError
 
 from mockkube.api import names
+from mockkube.lazy_dataclasses import dataclass
 
 # Allows two checks in an expression.
 CHECK_COST: Final = 350_000

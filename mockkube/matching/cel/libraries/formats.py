@@ -5,7 +5,6 @@ upstream 1.36: apiserver/pkg/cel/library/format.go, vendor/k8s.io/kube-openapi/p
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel import costs, types, values
@@ -16,6 +15,7 @@ from mockkube_cel.types import STRING
 from mockkube_cel.values import NONE, Optional, size_of
 
 from mockkube.api import names
+from mockkube.lazy_dataclasses import dataclass
 
 _FORMAT: Final = types.struct("kubernetes.NamedFormat")
 _ESTIMATED_PATTERN: Final = 128

@@ -5,7 +5,6 @@ upstream 1.36: apiserver/pkg/cel/library/quantity.go, apimachinery/pkg/api/resou
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from mockkube_cel.values import CelError
 
 from mockkube.api.quantities import quantity
 from mockkube.api.quantities.quantity import Format, Quantity
+from mockkube.lazy_dataclasses import dataclass
 
 _QUANTITY: Final = types.struct("kubernetes.Quantity")
 _NOT_INTEGER: Final = CelError("cannot convert value to integer")

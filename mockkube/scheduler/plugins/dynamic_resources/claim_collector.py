@@ -4,12 +4,12 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.resources import is_extended_resource
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequestCalculator

@@ -3,7 +3,6 @@
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/{dynamicresources,extendeddynamicresources}.go
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
@@ -11,6 +10,7 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.times import render_time
 from mockkube.client.protocol import Client, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker

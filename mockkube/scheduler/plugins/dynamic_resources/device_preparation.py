@@ -3,11 +3,10 @@
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (isPodReadyForBinding)
 """
 
-from dataclasses import dataclass
-
 from mockkube.api.fields import quote
 from mockkube.client.protocol import Key, key_of
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import ClaimTracker

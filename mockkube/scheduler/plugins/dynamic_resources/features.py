@@ -1,10 +1,10 @@
 """Features of dynamic resource allocation that one scheduler supports, by version and gates."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.cel.devices import CONSUMABLE_CAPACITY_GATE, LIST_ATTRIBUTES_GATE
 
 EXTENDED_GATE: Final = "DRAExtendedResource"

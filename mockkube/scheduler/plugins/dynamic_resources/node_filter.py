@@ -4,10 +4,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo

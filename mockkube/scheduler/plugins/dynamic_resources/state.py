@@ -1,10 +1,11 @@
 """State of a pod's resource claims during the scheduling and the binding cycle."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_selectors import NodeSelector
 from mockkube.scheduler.framework.interface import StateKey
 from mockkube.scheduler.plugins.dynamic_resources.allocation.allocator import AllocatorDependencies

@@ -4,11 +4,12 @@ upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filterin
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, NamedTuple
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,

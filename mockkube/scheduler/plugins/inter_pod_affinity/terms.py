@@ -4,7 +4,6 @@ upstream 1.36: staging/src/k8s.io/kube-scheduler/framework/types.go
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +15,7 @@ from mockkube.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, fr
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 

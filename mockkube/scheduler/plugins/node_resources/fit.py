@@ -4,7 +4,6 @@ upstream 1.36: pkg/scheduler/framework/plugins/noderesources/fit.go
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -12,6 +11,7 @@ from mockkube.api.kinds.core.pod.containers.resources import is_extended_resourc
 from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_nonzero_requests, calculate_pod_requests
 from mockkube.api.quantities.resources import Resources
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.events import (
     ActionType,
     ClusterEvent,

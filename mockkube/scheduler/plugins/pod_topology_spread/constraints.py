@@ -4,7 +4,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/common.go, plug
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -19,6 +19,7 @@ from mockkube.api.selectors.labels import (
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.capabilities import Capabilities
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.kep_3094 import NodeInclusionPolicies, are_policies_supported
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -5,13 +5,13 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/{plugin,filteri
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import orjson
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.errors import BadSelector
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.taints import CompiledToleration, compile_tolerations
 from mockkube.runtime.component_log import Level, LogLine

@@ -5,8 +5,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.interface import SCORE_MAX
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.domain_counts import Counts

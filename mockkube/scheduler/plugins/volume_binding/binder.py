@@ -3,12 +3,13 @@
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes)
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Client, Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.volumes import SELECTED_NODE, bind_to_claim, is_fully_bound
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -1,10 +1,9 @@
 """Claims of a pod, classified as bound, delayed or immediate."""
 
-from dataclasses import dataclass
-
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.volumes import ClaimRequirements, is_fully_bound, storage_class_of
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assume_cache import AssumeCache

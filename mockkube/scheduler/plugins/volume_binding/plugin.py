@@ -4,10 +4,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     CycleState,

@@ -4,7 +4,6 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVol
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -14,6 +13,7 @@ from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
 from mockkube.client.informer import InformerFactory, ObjectChange
 from mockkube.client.protocol import Key, WatchEventType, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements
 from mockkube.scheduler.framework.node_info import NodeInfo
 

@@ -4,11 +4,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/scorer.go
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from math import floor
 from typing import Final
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.volumes import parse_amount
 from mockkube.scheduler.plugins.volume_binding.volume_finder import PodVolumes
 

@@ -4,10 +4,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodV
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.volumes import SELECTED_NODE, ClaimRequirements, CompiledVolume, SearchConditions, find_volume
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.volume_binding.claims import ClassifiedClaims

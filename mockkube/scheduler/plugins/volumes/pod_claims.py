@@ -1,10 +1,10 @@
 """PersistentVolumeClaims of a pod, and the cluster events that concern them."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pod_claims import volume_claims
 from mockkube.scheduler.framework.events import ClusterEvent
 from mockkube.scheduler.framework.pod_info import PodInfo

@@ -4,11 +4,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumezone/volume_zone.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.volumes import storage_class_of
 from mockkube.scheduler.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from mockkube.scheduler.framework.interface import (

@@ -2,13 +2,12 @@
 
 # upstream 1.36: pkg/registry/core/pod/storage/storage.go, BindingREST
 
-from dataclasses import dataclass
-
 from mockkube.api.fields import FieldError, not_supported, required
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.options import is_feature_enabled
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.times import render_time
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

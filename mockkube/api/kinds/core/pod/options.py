@@ -4,7 +4,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -40,6 +40,7 @@ from mockkube.api.validation.labels import is_invalid_selector
 from mockkube.api.validation.node_selector import NodeSelectorOptions, has_invalid_values
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
 
 DELETION_COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 _INTEGER: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")

@@ -1,7 +1,7 @@
 """Printer columns of Pod: one status out of all container statuses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -28,6 +28,7 @@ from mockkube.api.printers.table import (
     text_column,
     wide_column,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 COLUMNS = (
     NAME_COLUMN,

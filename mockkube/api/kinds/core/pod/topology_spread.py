@@ -3,13 +3,13 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import validate_match_label_keys
 from mockkube.api.validation.labels import validate_label_name, validate_label_selector
+from mockkube.lazy_dataclasses import dataclass
 
 UNSATISFIABLE_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 NODE_POLICIES: Final = ("Honor", "Ignore")

@@ -7,12 +7,12 @@ upstream 1.36: pkg/registry/core/service/storage/alloc.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.service.addresses import validate_cluster_ips
 from mockkube.api.validation.addresses import is_ipv6
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

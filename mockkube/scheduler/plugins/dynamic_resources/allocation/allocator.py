@@ -8,11 +8,11 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube_cel.recursion import raised_recursion_limit
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.allocation.counters import AvailableCounters
 from mockkube.scheduler.plugins.dynamic_resources.allocation.selectors import DeviceSelectors

@@ -4,9 +4,9 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.plugins.dynamic_resources.allocation.counters import AvailableCounters, ConsumedCounters
 from mockkube.scheduler.plugins.dynamic_resources.claims.claim_requests import DeviceRequest
 from mockkube.scheduler.plugins.dynamic_resources.claims.claim_tracker import AllocatedDevices

@@ -4,13 +4,13 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.client.informer import Informer
 from mockkube.client.protocol import Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations
 from mockkube.scheduler.plugins.dynamic_resources.devices.constraints import (
     DeviceConstraint,

@@ -7,13 +7,14 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/{allocateddevice
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.protocol import Key, key_of
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.plugins.assume_cache import AssumeCache
 from mockkube.scheduler.plugins.dynamic_resources.devices.devices import DeviceId
 

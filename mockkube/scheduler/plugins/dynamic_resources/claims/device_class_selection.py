@@ -3,9 +3,8 @@
 upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go
 """
 
-from dataclasses import dataclass
-
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses
 
 

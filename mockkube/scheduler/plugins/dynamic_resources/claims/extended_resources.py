@@ -4,11 +4,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicr
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import new_uid, random_for
 from mockkube.scheduler.framework.pod_info import PodInfo
 

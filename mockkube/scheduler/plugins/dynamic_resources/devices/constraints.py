@@ -5,10 +5,10 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/{all
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.plugins.dynamic_resources.devices.devices import Device, DeviceId
 
 AttributeValues = tuple[str, frozenset[Any]]

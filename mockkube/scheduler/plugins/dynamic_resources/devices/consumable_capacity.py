@@ -4,12 +4,12 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/cons
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import Format, Quantity, parse
+from mockkube.lazy_dataclasses import dataclass
 
 Amounts = Mapping[str, Decimal]
 ConsumedCapacity = Mapping[str, Quantity]

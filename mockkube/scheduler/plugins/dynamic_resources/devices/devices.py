@@ -4,12 +4,13 @@ upstream 1.36: dynamic-resource-allocation/api/types.go
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.node_info import NodeInfo
 

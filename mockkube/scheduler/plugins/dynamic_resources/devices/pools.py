@@ -4,9 +4,10 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/pool
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.devices.devices import PoolId, ResourceSlice
 from mockkube.scheduler.plugins.dynamic_resources.devices.resource_slice_tracker import ResourceSliceTracker

@@ -3,7 +3,7 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateContainers and what follows it
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mockkube.api import names
@@ -25,6 +25,7 @@ from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationConte
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.containers.security import validate_security_context
 from mockkube.api.validation.internal_form import to_internal_form
+from mockkube.lazy_dataclasses import dataclass
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")

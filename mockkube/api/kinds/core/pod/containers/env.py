@@ -3,7 +3,6 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateEnv and ValidateEnvFrom
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -11,6 +10,7 @@ from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.validation.paths import validate_path_no_backsteps
+from mockkube.lazy_dataclasses import dataclass
 
 _ENV_FIELDS: Final = (
     "metadata.name",

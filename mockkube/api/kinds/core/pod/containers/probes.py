@@ -2,12 +2,12 @@
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateProbe and validateLifecycle
 
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.lazy_dataclasses import dataclass
 
 _NONNEGATIVE_DETAIL: Final = "must be greater than or equal to 0"
 _COUNTS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")

@@ -7,7 +7,6 @@ A check takes the source and its field path. Errors come in upstream's order, un
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api import names
@@ -20,6 +19,7 @@ from mockkube.api.validation.paths import (
     validate_local_non_reserved_path,
     validate_path_no_backsteps,
 )
+from mockkube.lazy_dataclasses import dataclass
 
 SourceCheck = Callable[[ReadOnlyObject, str], list[FieldError]]
 _HOST_PATH_TYPES: Final = (

@@ -3,7 +3,7 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateVolumes
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
@@ -36,6 +36,7 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     validate_sources,
 )
 from mockkube.api.quantities.quantity import parse
+from mockkube.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

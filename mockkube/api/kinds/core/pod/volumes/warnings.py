@@ -3,13 +3,14 @@
 # upstream 1.36: pkg/api/pod/warnings.go, warningsForOverlappingVirtualPaths
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
+from mockkube.lazy_dataclasses import dataclass
 
 # Bound on compared pairs of files, which are quadratic in the number of files: a volume with more than 1,400 files
 # could otherwise block the server. Further warnings would not fit into the response headers anyway.
