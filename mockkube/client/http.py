@@ -79,6 +79,10 @@ class HttpClient:
         served = await self._discover(kind)
         return served.decode(await self._request_json("GET", served.path(key)))
 
+    async def get_path(self, path: str) -> Any:
+        """Return the JSON at a path that is no object of a kind."""
+        return await self._request_json("GET", path)
+
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, and the resourceVersion of the list."""
         served = await self._discover(kind)

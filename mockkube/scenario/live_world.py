@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -13,6 +14,7 @@ from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.configuration.values import default_release_trains
 from mockkube.cluster.control.component import ComponentSpec
 from mockkube.cluster.control.conditions import get_condition
+from mockkube.cluster.control.schemas import GROUP, VERSION
 from mockkube.cluster.control.snapshot import SAVED_CONDITION
 from mockkube.features.components import API_SERVER
 from mockkube.runtime.clock import Clock
@@ -21,7 +23,6 @@ from mockkube.scenario.errors import StepFailed, StepNotSupported
 from mockkube.scenario.world import ADMINISTRATOR, RequestOptions, RunContext, World
 
 POLL_SECONDS: Final = 0.2
-_CONTROL: Final = "control.mockkube.dev"
 _CHANGE_SECONDS_MAX: Final = 30.0
 _NOT_MOCKKUBE: Final = "this cluster is none of mockkube's, so its components cannot be changed"
 
@@ -38,7 +39,7 @@ class LiveWorld(World):
     async def list_components(self) -> None:
         """Read the components from the control API; a cluster that is not mockkube's has none."""
         try:
-            listed = await self._client.list(f"Component.{_CONTROL}")
+            listed = await self._client.list(f"Component.{GROUP}")
         except NotFound:
             return
         self._components = {obj["metadata"]["name"]: dict(obj) for obj in listed.items}
@@ -90,14 +91,14 @@ class LiveWorld(World):
         spec: Object = {key: wished[key] for key in ("version", "running", "server") if wished.get(key) is not None}
         if wished.get("gates"):
             spec["featureGates"] = dict(wished["gates"])
-        kind, key = f"Component.{_CONTROL}", Key("", name)
+        kind, key = f"Component.{GROUP}", Key("", name)
         if not self._components:
             raise StepNotSupported(_NOT_MOCKKUBE)
         if name not in self._components:
             await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
         else:
             await self._client.patch(kind, key, {"spec": spec}, patch_type=PatchType.MERGE)
-        await self._await_object(f"Component.{_CONTROL}", key, _is_settled)
+        await self._await_object(f"Component.{GROUP}", key, _is_settled)
         await self.list_components()
         return ()
 
@@ -110,14 +111,14 @@ class LiveWorld(World):
         """Delete the component from the control API."""
         if not self._components:
             raise StepNotSupported(_NOT_MOCKKUBE)
-        await self._client.delete(f"Component.{_CONTROL}", Key("", component))
+        await self._client.delete(f"Component.{GROUP}", Key("", component))
         await self.list_components()
 
     async def set_fault(self, name: str, spec: Object | None) -> None:
         """Create or delete the fault in the control API."""
         if not self._components:
             raise StepNotSupported("this cluster is none of mockkube's, so nothing goes wrong on demand")
-        kind = f"Fault.{_CONTROL}"
+        kind = f"Fault.{GROUP}"
         if spec is None:
             await self._client.delete(kind, Key("", name))
         else:
@@ -127,12 +128,12 @@ class LiveWorld(World):
         """Create the snapshot in the control API, and wait until it is saved."""
         if not self._components:
             raise StepNotSupported("this cluster is none of mockkube's, so it keeps no snapshots")
-        await self._client.create(f"Snapshot.{_CONTROL}", {"metadata": {"name": name}, "spec": {}})
-        await self._await_object(f"Snapshot.{_CONTROL}", Key("", name), _is_saved)
+        await self._client.create(f"Snapshot.{GROUP}", {"metadata": {"name": name}, "spec": {}})
+        await self._await_object(f"Snapshot.{GROUP}", Key("", name), _is_saved)
 
     async def restore_snapshot(self, name: str) -> None:
         """Ask the control API for a restore, and wait until it is done."""
-        kind, key = f"Snapshot.{_CONTROL}", Key("", name)
+        kind, key = f"Snapshot.{GROUP}", Key("", name)
         # A snapshot can be restored several times, so its spec holds a counter and not a flag.
         restore_count = (await self._client.get(kind, key))["spec"].get("restore", 0) + 1
         await self._client.patch(kind, key, {"spec": {"restore": restore_count}}, patch_type=PatchType.MERGE)
@@ -150,6 +151,14 @@ class LiveWorld(World):
 
         if not await self.wait_until(so, _CHANGE_SECONDS_MAX):
             raise StepFailed(f"{kind} {key.name}: the cluster does not follow within {_CHANGE_SECONDS_MAX:g} s")
+
+    async def explain_pod(self, pod: Key) -> ReadOnlyObject:
+        """Return the explanation that the control API gives."""
+        if not self._components:
+            raise StepNotSupported(_NOT_MOCKKUBE)
+        path = f"/apis/{GROUP}/{VERSION}/namespaces/{quote(pod.namespace)}/pods/{quote(pod.name)}/why"
+        explanation: ReadOnlyObject = await self._client.get_path(path)
+        return explanation
 
     def hot_loops(self) -> list[Mapping[str, Any]]:
         """Refuse: hot loops are counted in virtual time only."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockkube.api.conditions import make_condition
 from mockkube.api.errors import Unavailable
-from mockkube.api.json_objects import Object
+from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity, user_agent
@@ -117,6 +117,10 @@ class SimulatedWorld(World):
     async def restore_snapshot(self, name: str) -> None:
         """Restore the snapshot."""
         await self.cluster.restore_snapshot(name)
+
+    async def explain_pod(self, pod: Key) -> ReadOnlyObject:
+        """Return the explanation that the control API gives."""
+        return (await self.cluster.explain_pod(pod)).as_json()
 
     def hot_loops(self) -> list[Mapping[str, Any]]:
         """Return the hot loops of the controller manager."""

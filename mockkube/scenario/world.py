@@ -6,8 +6,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
-from mockkube.api.json_objects import Object
-from mockkube.client.protocol import Client
+from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.client.protocol import Client, Key
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.features.components import API_SERVER
 from mockkube.lazy_dataclasses import dataclass
@@ -114,6 +114,10 @@ class World(ABC):
     @abstractmethod
     async def restore_snapshot(self, name: str) -> None:
         """Restore a saved state."""
+
+    @abstractmethod
+    async def explain_pod(self, pod: Key) -> ReadOnlyObject:
+        """Return the explanation of a pod as JSON; NotFound if it never existed."""
 
     @abstractmethod
     def hot_loops(self) -> list[Mapping[str, Any]]:

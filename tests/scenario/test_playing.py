@@ -177,6 +177,71 @@ async def test_kubectl_is_built_in() -> None:
     assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
 
 
+async def test_why_a_pod_waits_depends_on_the_configuration_of_the_scheduler() -> None:
+    result = await played(
+        """
+  cluster:
+    nodes: 1
+    components:
+      kube-scheduler:
+        flags:
+          config:
+            apiVersion: kubescheduler.config.k8s.io/v1
+            kind: KubeSchedulerConfiguration
+            profiles:
+            - {schedulerName: default-scheduler, plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}}
+            - {schedulerName: usual}
+  steps:
+  - taint: node-1 sla=100:NoSchedule
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}
+  - expectWhy: {pod: p, node: node-1, stoppedBy: ""}
+  - create:
+      apiVersion: v1
+      kind: Pod
+      metadata: {name: q}
+      spec: {schedulerName: usual, containers: [{name: c, image: i}]}
+  - expectWhy: {pod: q, node: "", refusedBy: TaintToleration, stoppedBy: kube-scheduler, obstacle: does not place it}
+"""
+    )
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
+
+
+async def test_why_other_components_stop_pods_is_claimed() -> None:
+    result = await played(
+        """
+  cluster: {nodes: 1}
+  steps:
+  - create:
+      apiVersion: v1
+      kind: Pod
+      metadata: {name: refused}
+      spec: {nodeName: node-1, nodeSelector: {no: such}, containers: [{name: c, image: i}]}
+  - expectWhy: {pod: refused, stoppedBy: kubelet, obstacle: NodeAffinity, deed: rejected it on node-1}
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: evicted}, spec: {containers: [{name: c, image: i}]}}
+  - settle:
+  - taint: node-1 broken=yes:NoExecute
+  - expectWhy: {pod: evicted, deed: evicted it, contains: [taint-eviction-controller]}
+"""
+    )
+    assert (result.outcome, result.message) == (RunOutcome.PASSED, "")
+
+
+@pytest.mark.parametrize(
+    ("check", "told"),
+    [
+        pytest.param("stoppedBy: kubelet", "stopped by kube-scheduler instead of kubelet", id="component"),
+        pytest.param('stoppedBy: ""', "stopped by kube-scheduler instead of nothing", id="nothing"),
+        pytest.param("obstacle: volume", "lacks 'volume'", id="obstacle"),
+        pytest.param("deed: evicted", "no component has done 'evicted'", id="deed"),
+    ],
+)
+async def test_a_wrong_claim_of_why_fails(check: str, told: str) -> None:
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"
+    result = await played(f"  steps:\n  - create: {pod}\n  - expectWhy: {{pod: p, {check}}}\n")
+    assert result.outcome is RunOutcome.FAILED
+    assert told in result.message
+
+
 async def test_why_a_pod_waits_is_claimed() -> None:
     result = await played(
         """

@@ -1,12 +1,12 @@
-"""Check `expectWhy`: the scheduler's decision about a pod, node by node, and changes that would help."""
+"""Check `expectWhy`: what stops a pod, node by node and component by component, and changes that would help."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.explain.scheduling import SchedulingExplanation, explain, record_case
-from mockkube.explain.scheduling_remedies import add_remedies
-from mockkube.features.components import SCHEDULER
+from mockkube.explain.rendering import render_explanation
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.responses import format_error
@@ -37,60 +37,61 @@ class ExpectWhyCheck(ScenarioStep):
     refused_by: Annotated[str, "the plugin that refuses a node"] = ""
     reason: Annotated[str, "a part of the reason why a node is refused, or of what was compared"] = ""
     on: Annotated[str, "the node that is refused; empty: any"] = ""
+    stopped_by: Annotated[str | None, "the component that stops it now; empty: none"] = None
+    obstacle: Annotated[str, "a part of what stops it, or of what was compared"] = ""
+    deed: Annotated[str, "a part of what a component has done to it: a rejection, an eviction"] = ""
     contains: Annotated[tuple[str, ...], "texts that stand somewhere in the answer"] = ()
     what_if: Annotated[tuple[ExpectedRemedy, ...], "changes that would help, each by itself"] = ()
     not_if: Annotated[tuple[ExpectedRemedy, ...], "changes that would not"] = ()
 
     async def play(self, world: World) -> None:
-        """Settle, repeat the scheduler's decision and compare."""
+        """Settle, repeat the decisions of all components and compare."""
         await world.settle()
         try:
-            explanation = await self._explain(world)
+            explanation = await world.explain_pod(Key(self.namespace or world.context.namespace, self.pod))
         except ApiError as error:
             raise StepFailed(format_error(error)) from None
-        if wrong := self._find_differences(explanation):
-            raise StepFailed("\n".join([*wrong, "it says:", *_format_lines(explanation)]))
+        if wrong := list(self._find_differences(explanation)):
+            raise StepFailed("\n".join([*wrong, "it says:", *render_explanation(explanation)]))
 
-    async def _explain(self, world: World) -> SchedulingExplanation:
-        settings = world.settings(SCHEDULER)
-        key = Key(self.namespace or world.context.namespace, self.pod)
-        case = await record_case(world.client(), key, settings.capabilities(), world.clock)
-        return await add_remedies(case, await explain(case), dict(settings.feature_gates))
-
-    def _find_differences(self, explanation: SchedulingExplanation) -> list[str]:
-        wrong = []
-        if self.state not in explanation.state:
-            wrong.append(f"state: {explanation.state!r} lacks {self.state!r}")
-        if self.decision not in explanation.decision:
-            wrong.append(f"decision: {explanation.decision!r} lacks {self.decision!r}")
-        if self.node is not None and explanation.node != self.node:
-            wrong.append(f"node: {explanation.node or 'none'} instead of {self.node or 'none'}")
+    def _find_differences(self, explanation: ReadOnlyObject) -> Iterator[str]:
+        for name, wanted in (("state", self.state), ("decision", self.decision)):
+            if wanted not in explanation[name]:
+                yield f"{name}: {explanation[name]!r} lacks {wanted!r}"
+        if self.node is not None and explanation["node"] != self.node:
+            yield f"node: {explanation['node'] or 'none'} instead of {self.node or 'none'}"
         if (self.refused_by or self.reason or self.on) and not self._has_rejection(explanation):
-            wrong.append(f"no node is refused by {self.refused_by or 'any plugin'} for {self.reason!r}")
-        said = "\n".join(_format_lines(explanation))
-        wrong += [f"nothing is said of {text!r}" for text in self.contains if text not in said]
-        wrong += [f"it would not help: {one}" for one in self.what_if if not _is_remedy(one, explanation)]
-        wrong += [f"it would help: {one}" for one in self.not_if if _is_remedy(one, explanation)]
-        return wrong
+            yield f"no node is refused by {self.refused_by or 'any plugin'} for {self.reason!r}"
+        yield from self._compare_obstacle(explanation["obstacle"] or {})
+        if self.deed and not any(self.deed in one for one in explanation["deeds"]):
+            yield f"no component has done {self.deed!r}"
+        text = "\n".join(render_explanation(explanation))
+        yield from (f"nothing is said of {one!r}" for one in self.contains if one not in text)
+        yield from (f"it would not help: {one}" for one in self.what_if if not _is_remedy(one, explanation))
+        yield from (f"it would help: {one}" for one in self.not_if if _is_remedy(one, explanation))
 
-    def _has_rejection(self, explanation: SchedulingExplanation) -> bool:
+    def _compare_obstacle(self, obstacle: ReadOnlyObject) -> Iterator[str]:
+        component = obstacle.get("component", "")
+        # A kubelet with settings of its own has the name of its node, too: `kubelet.node-1`.
+        if self.stopped_by is not None and self.stopped_by not in (component, component.partition(".")[0]):
+            yield f"stopped by {component or 'nothing'} instead of {self.stopped_by or 'nothing'}"
+        text = f"{obstacle.get('reason', '')}\n{obstacle.get('detail', '')}"
+        if self.obstacle not in text:
+            yield f"obstacle: {text.strip() or 'none'!r} lacks {self.obstacle!r}"
+
+    def _has_rejection(self, explanation: ReadOnlyObject) -> bool:
         return any(
-            self.refused_by in ("", answer.status.plugin)
-            and self.on in ("", answer.node)
-            and self.reason in f"{answer.status.message}\n{answer.detail}"
-            for answer in explanation.refused
+            self.refused_by in ("", one["plugin"])
+            and self.on in ("", one["node"])
+            and self.reason in f"{', '.join(one['reasons'])}\n{one['detail']}"
+            for one in explanation["nodes"]
         )
 
 
-def _is_remedy(remedy: ExpectedRemedy, explanation: SchedulingExplanation) -> bool:
+def _is_remedy(remedy: ExpectedRemedy, explanation: ReadOnlyObject) -> bool:
     return any(
-        remedy.kind in ("", one.kind) and remedy.component in ("", one.component) and remedy.change in one.change
-        for one in explanation.what_if
+        remedy.kind in ("", one["kind"])
+        and remedy.component in ("", one["component"])
+        and remedy.change in one["change"]
+        for one in explanation["whatIf"]
     )
-
-
-def _format_lines(explanation: SchedulingExplanation) -> list[str]:
-    """Return the explanation as lines."""
-    refusals = [f"{one.node}: {one.status.plugin}: {one.status.message} {one.detail}" for one in explanation.refused]
-    remedies = [f"it would help: {one.kind} {one.component} {one.change}" for one in explanation.what_if]
-    return [explanation.state, explanation.decision, *(line.rstrip() for line in refusals), *remedies]
