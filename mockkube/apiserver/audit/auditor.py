@@ -34,6 +34,8 @@ REASON: Final = "authorization.k8s.io/reason"
 _ERROR_CODE_MIN: Final = 400
 _USER_AGENT_MAX: Final = 1024
 _TRUNCATED: Final = "...TRUNCATED"
+_LONG_RUNNING_VERBS: Final = frozenset(("proxy", "watch"))
+_LONG_RUNNING_SUBRESOURCES: Final = frozenset(("attach", "exec", "log", "portforward", "proxy"))
 
 # Returns the JSON value of a body in some format; None if it has none.
 DecodeBody = Callable[[bytes, str], Any]
@@ -82,13 +84,33 @@ class AuditEvent:
         if self.config.level >= Level.REQUEST:
             self.request_object = self._strip(value)
 
+    @property
+    def is_long_running(self) -> bool:
+        """True if the start of the response is a stage of its own."""
+        # upstream 1.36: apiserver/pkg/server/filters/longrunning.go
+        attributes = self.attributes
+        return attributes.verb in _LONG_RUNNING_VERBS or attributes.subresource in _LONG_RUNNING_SUBRESOURCES
+
     def start_response(self, code: int) -> None:
-        """Write the stage of a long-running response whose headers have been sent."""
-        self.response_status = {"metadata": {}, "code": code}
-        self._write(RESPONSE_STARTED)
+        """Record that the headers of the response have been sent."""
+        self._start_response({"metadata": {}, "code": code})
+
+    def _start_response(self, status: Object) -> None:
+        self.response_status = status
+        if self.is_long_running:
+            self._write(RESPONSE_STARTED)
+
+    def complete_early(self) -> None:
+        """Write the last stage of a request whose client has gone."""
+        if self.response_status is None:
+            status = {"status": "Success", "message": "Connection closed early", "code": 200}
+            self._start_response({"metadata": {}, **status})
+        self._write(RESPONSE_COMPLETE)
 
     def complete(self, code: int, body: bytes, content_type: str) -> None:
         """Write the last stage."""
+        if self.response_status is None:
+            self.start_response(code)
         # Lists are large, and most policies log metadata only: a body that the event does not show is not decoded. The
         # response is a Status after errors and deletions.
         is_shown = self.config.level >= Level.REQUEST_RESPONSE
@@ -98,8 +120,6 @@ class AuditEvent:
             self.response_status = {
                 name: value[name] for name in ("metadata", "status", "message", "reason", "details") if name in value
             } | {"code": code}
-        elif self.response_status is None:
-            self.response_status = {"metadata": {}, "code": code}
         if is_shown and value is not None:
             self.response_object = self._strip(value)
         self._write(RESPONSE_COMPLETE)

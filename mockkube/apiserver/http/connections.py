@@ -50,9 +50,15 @@ class ConnectionHandler(web.RequestHandler):
         self._start_header_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Stop the timer of the connection."""
+        """Stop the timer of the connection, and the handler of a request that changes nothing."""
         self._stop_header_timer()
+        request, task = self._current_request, self._task_handler
         super().connection_lost(exc)
+        # As over HTTP/2, and as upstream cancels the context of the request: a watch would wait for its next event.
+        # Handlers of other requests complete their write, and streams find the end of their connection themselves.
+        is_read = request is not None and request.method in ("GET", "HEAD") and "Upgrade" not in request.headers
+        if is_read and task is not None:
+            task.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Parse received data; close the connection if a head is not complete in time and bounds."""

@@ -1,5 +1,6 @@
 """Route a request: authenticate, parse its path, authorize, call the handler; turn errors into a Status."""
 
+import asyncio
 import logging
 import traceback
 from typing import Final
@@ -90,7 +91,9 @@ class Router:
         except store_errors.Unavailable as error:
             response = context.respond_error(Unavailable(str(error)))
         # The client is gone, or aiohttp answers for itself: there is no response to build.
-        except (ConnectionError, web.HTTPException):
+        except (ConnectionError, web.HTTPException, asyncio.CancelledError):
+            if context.audit_event is not None:
+                context.audit_event.complete_early()
             raise
         except Exception as error:  # a bug must neither end the server nor show its internals to clients
             _LOG.error("%s %s: %s", request.method, path, "".join(traceback.format_exception(error)))

@@ -110,7 +110,7 @@ async def _stream_response(context: RequestContext, response: aiohttp.ClientResp
         headers.popall(name, None)
     headers.setdefault("Cache-Control", "no-cache, private")
     answer = web.StreamResponse(status=response.status, reason=response.reason, headers=headers)
-    await answer.prepare(context.request)
+    await context.prepare(answer)
     try:
         async for part in response.content.iter_any():
             await answer.write(part)

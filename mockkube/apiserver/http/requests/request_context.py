@@ -75,6 +75,12 @@ class RequestContext:
             pretty = self.user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
         return OutputOptions(pretty=pretty, include=first_value(self.query, "includeObject"))
 
+    async def prepare(self, response: web.StreamResponse) -> None:
+        """Send the headers of a response whose body follows in parts."""
+        await response.prepare(self.request)
+        if self.audit_event is not None:
+            self.audit_event.start_response(response.status)
+
     async def read_body(self) -> bytes:
         """Return the whole request body; raise TooLarge beyond 3 MiB."""
         request = self.request

@@ -280,7 +280,7 @@ async def _stream_log(context: RequestContext, log: logs.PodLog) -> web.StreamRe
     headers = {"Content-Type": _PLAIN_TEXT, "Cache-Control": "no-cache, private", "Audit-Id": context.audit_id}
     response = web.StreamResponse(headers=headers)
     response.enable_chunked_encoding()
-    await response.prepare(context.request)
+    await context.prepare(response)
     async with aclosing(log.read()) as parts:
         async for part in parts:
             if not part:

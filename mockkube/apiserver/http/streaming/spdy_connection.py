@@ -133,7 +133,7 @@ async def upgrade(
     connection = UpgradedConnection(response, request.protocol)
     parser: Any = connection
     request.protocol.set_parser(parser)
-    await response.prepare(request)
+    await context.prepare(response)
     return response, connection, chosen
 
 

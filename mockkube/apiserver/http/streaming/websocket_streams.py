@@ -64,7 +64,7 @@ async def open_websocket(context: RequestContext, protocol: str) -> web.WebSocke
         compress=False,
     )
     response.headers.update(CIMultiDict({"Audit-Id": context.audit_id}) if context.audit_id else {})
-    await response.prepare(context.request)
+    await context.prepare(response)
     return response
 
 
