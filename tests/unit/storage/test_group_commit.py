@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mockkube_storage.engines.group_commit import GroupCommitWriter, WriterBounds
 from mockkube_storage.errors import Conflict, Unavailable
@@ -160,6 +160,7 @@ async def test_stopping_finishes_what_is_in_hand_and_refuses_the_rest(gate: Gate
             await refused
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["write", "cancel", "commit", "job"]), st.integers(0, 20)), max_size=40))
 def test_every_caller_hears_whoever_else_gives_up(actions: list[tuple[str, int]]) -> None:
     asyncio.run(play(actions))
