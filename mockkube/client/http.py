@@ -190,6 +190,8 @@ class HttpClient:
         # Paths are quoted already; without `encoded` yarl would quote them a second time.
         url = URL(self._config.server + path, encoded=True).with_query(query or {})
         data = None if body is None else orjson.dumps(body)
+        if self._config.token_file is not None:
+            headers = {**(headers or {}), **self._config.headers}
         name = self._config.server_name or None
         limit = client_timeout or self._request_timeout
         try:

@@ -37,6 +37,8 @@ class RestConfig:
     certificate: bytes = b""
     key: bytes = b""
     token: str = ""
+    # File of the token, which takes precedence and is read for each request, because its content may be replaced.
+    token_file: Path | None = None
     # Used without a token.
     username: str = ""
     password: str = ""
@@ -44,11 +46,19 @@ class RestConfig:
     @property
     def headers(self) -> Mapping[str, str]:
         """Headers of requests that carry the credentials; empty without a token or password."""
-        if self.token:
-            return {"Authorization": f"Bearer {self.token}"}
+        if token := self._read_token_file() or self.token:
+            return {"Authorization": f"Bearer {token}"}
         if self.username:
             return {"Authorization": f"Basic {b64encode(f'{self.username}:{self.password}'.encode()).decode()}"}
         return {}
+
+    def _read_token_file(self) -> str:
+        """Return the present token of the file; empty if there is none, or while it cannot be read."""
+        # upstream 1.36: client-go/transport/token_source.go
+        try:
+            return "" if self.token_file is None else self.token_file.read_text().strip()
+        except (OSError, ValueError):
+            return ""
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the TLS context for the server; None for plain HTTP. Raises KubeconfigError."""
@@ -136,6 +146,7 @@ class _Kubeconfig:
             certificate=_read_data(user_path, user, "client-certificate"),
             key=_read_data(user_path, user, "client-key"),
             token=_read_token(user_path, user),
+            token_file=user_path.parent / str(user["tokenFile"]) if user.get("tokenFile") else None,
             username=str(user.get("username") or ""),
             password=str(user.get("password") or ""),
         )
@@ -166,9 +177,15 @@ def _read_data(path: Path, entry: Mapping[str, Any], name: str) -> bytes:
 
 
 def _read_token(path: Path, user: Mapping[str, Any]) -> str:
+    """Return the token beside a `tokenFile`, else the one in it."""
     if token := user.get("token"):
         return str(token)
-    return _read_file(path, str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""
+    if not user.get("tokenFile"):
+        return ""
+    token = _read_file(path, str(user["tokenFile"])).decode(errors="replace").strip()
+    if not token:
+        raise _error(path, f"{user['tokenFile']} is empty", "write a token to it")
+    return token
 
 
 def _read_file(path: Path, name: str) -> bytes:

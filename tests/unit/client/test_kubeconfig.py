@@ -44,14 +44,33 @@ def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path) -> None:
         "tokenFile": "token",
     }
     assert load(written(tmp_path, cluster, user)) == RestConfig(
-        "https://h", b"authority", insecure=True, server_name="k", certificate=b"cert", key=b"key", token="t"
-    )
+        "https://h", b"authority", insecure=True, server_name="k", certificate=b"cert", key=b"key", token="t",
+        token_file=tmp_path / "token",
+    )  # fmt: skip
 
 
 def test_a_context_may_be_named(tmp_path: Path) -> None:
     contexts = [{"name": "other", "context": {"cluster": "c"}}]
     file = written(tmp_path, SERVER, {"token": "t"}, contexts=contexts)
     assert load(file, "other") == RestConfig("http://localhost:1")
+
+
+def test_a_token_file_takes_precedence_and_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    config = load(written(tmp_path, SERVER, {"token": "inline", "tokenFile": "token"}))
+    assert config.headers == {"Authorization": "Bearer inline"}
+    file.write_text("first\n")
+    assert config.headers == {"Authorization": "Bearer first"}
+    file.write_text("second")
+    assert config.headers == {"Authorization": "Bearer second"}
+    file.unlink()
+    assert config.headers == {"Authorization": "Bearer inline"}
+
+
+def test_an_empty_token_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("\n")
+    with pytest.raises(KubeconfigError, match="token is empty: write a token to it"):
+        load(written(tmp_path, SERVER, {"tokenFile": "token"}))
 
 
 def test_a_password_is_sent_with_basic_authentication(tmp_path: Path) -> None:
@@ -70,7 +89,11 @@ def test_the_first_file_that_has_an_entry_wins(tmp_path: Path) -> None:
     second = written(tmp_path / "b", {"server": "http://other"}, {"tokenFile": "token"})
     paths = [tmp_path / "absent", first, second]
     assert find_current_context(paths) == "x"
-    assert load_merged(paths) == load_merged(paths, "y") == RestConfig("http://localhost:1", token="first")
+    assert (
+        load_merged(paths)
+        == load_merged(paths, "y")
+        == RestConfig("http://localhost:1", token="first", token_file=tmp_path / "a" / "token")
+    )
     with pytest.raises(KubeconfigError, match="no context 'z': choose one of: y, x"):
         load_merged(paths, "z")
 
@@ -90,6 +113,7 @@ def test_files_of_which_none_exists_are_refused(tmp_path: Path) -> None:
         pytest.param(SERVER, {"exec": {"command": "x"}}, {}, "runs a program for its credentials", id="exec"),
         pytest.param(SERVER, {"auth-provider": {"name": "x"}}, {}, "asks a provider", id="auth provider"),
         pytest.param(SERVER, {"client-key-data": "§"}, {}, "client-key-data is not base64", id="not base64"),
+        pytest.param(SERVER, {"tokenFile": "config/.."}, {}, "Not a directory", id="no file"),
         pytest.param(SERVER, {"tokenFile": "absent"}, {}, "absent: No such file", id="absent file"),
     ],
 )
