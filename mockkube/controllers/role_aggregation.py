@@ -38,8 +38,11 @@ class ClusterRoleAggregationController(Controller):
             return DONE
         rules: list[ReadOnlyObject] = []
         for part in self._selected_roles(role):
-            # Duplicates are left out, as upstream; the order of roles and rules decides the order of the result.
-            rules += [rule for rule in part.get("rules") or () if rule not in rules]
+            for rule in part.get("rules") or ():
+                # Duplicates are left out, as upstream, also those within one role; the order of roles and rules
+                # decides the order of the result.
+                if rule not in rules:
+                    rules.append(rule)
         if rules != list(role.get("rules") or ()):
             await self.client.patch(_ROLE, key, {"rules": rules}, patch_type=PatchType.MERGE)
         return DONE

@@ -20,6 +20,15 @@ async def test_a_role_is_filled_from_the_roles_it_selects(sim):
     assert (await sim.get("ClusterRole", "whole", ""))["rules"] == [more, RULE]
 
 
+async def test_a_rule_of_several_roles_is_aggregated_once(sim):
+    await sim.start("clusterrole-aggregation-controller")
+    other = {**RULE, "verbs": ["list"]}
+    await role(sim, "one", [RULE, RULE, other], labels={"into": "whole"})
+    await role(sim, "two", [other, RULE, other], labels={"into": "whole"})
+    await role(sim, "whole", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"into": "whole"}}] * 2})
+    assert (await sim.get("ClusterRole", "whole", ""))["rules"] == [RULE, other]
+
+
 async def test_the_roles_for_people_are_filled_from_the_start(sim):
     await sim.start("clusterrole-aggregation-controller")
     view = await sim.get("ClusterRole", "view", "")
