@@ -76,7 +76,8 @@ def _validate_supported(schema: ReadOnlyObject, at: str, place: _SchemaPosition)
     if "default" in schema and place.default_forbidden_reason is not None:
         yield forbidden(f"{at}.default", f"must not be set {place.default_forbidden_reason}")
     for name in _UNSUPPORTED:
-        if schema.get(name):
+        # `additionalItems: false` is a value, too.
+        if schema.get(name) or (name == "additionalItems" and schema.get(name) is not None):
             yield forbidden(f"{at}.{name}", f"{name} is not supported")
     if kind == "null":
         yield forbidden(f"{at}.type", "type cannot be set to null, use nullable as an alternative")

@@ -23,6 +23,11 @@ def schema(**field):
             id="unique",
         ),
         pytest.param(
+            {"type": "array", "items": {"type": "string"}, "additionalItems": False},
+            ["s.properties[f].additionalItems: Forbidden: additionalItems is not supported"],
+            id="additional items, also none",
+        ),
+        pytest.param(
             {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"},
             [
                 "s.properties[f].x-kubernetes-list-map-keys: Required value: must not be empty if "
