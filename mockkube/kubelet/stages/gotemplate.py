@@ -3,6 +3,7 @@
 upstream: Go's text/template
 """
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
@@ -23,6 +24,9 @@ from mockkube.lazy_dataclasses import dataclass
 _ACTION: Final = re.compile(
     r"\{\{(?P<left>- )?(?P<body>(?:\"(?:[^\"\\]|\\.)*\"|`[^`]*`|.)*?)(?P<right> -)?\}\}", re.DOTALL
 )
+
+# Functions of sprig that change their argument.
+_CHANGING_FUNCTION: Final = re.compile(r"\b(?:set|unset|merge)\b")
 
 
 class _Break(Exception):
@@ -51,10 +55,13 @@ class GoTemplate:
 
     def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
         self._functions = {**BUILT_IN_FUNCTIONS, **functions}
+        # Such a template gets a copy of its own: what it is rendered for is shared.
+        self._needs_copy = _CHANGING_FUNCTION.search(text) is not None
         self._block = _Parser(text, self._functions).parse()
 
     def render(self, dot: Any) -> str:
         """Return the text for a value; TemplateError if execution fails."""
+        dot = copy.deepcopy(dot) if self._needs_copy else dot
         scope = Scope(dot, Variables({}, {"$": dot}), self._functions)
         try:
             return self._block.execute(scope)

@@ -4,6 +4,7 @@ differs: sprig has more; a stage whose template calls a missing function is reje
 """
 
 import base64
+import copy
 import hashlib
 import json
 import math
@@ -47,11 +48,25 @@ def _indent(spaces: int, text: Any) -> str:
     return " " * spaces + format_value(text).replace("\n", "\n" + " " * spaces)
 
 
-def _merge(*maps: Mapping[str, Any] | None) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for one in reversed(maps):
-        result |= one or {}
-    return result
+def _set(value: dict[str, Any], key: str, one: Any) -> dict[str, Any]:
+    value[key] = one
+    return value
+
+
+def _unset(value: dict[str, Any], key: str) -> dict[str, Any]:
+    value.pop(key, None)
+    return value
+
+
+def _merge(target: dict[str, Any], *others: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill what is missing or empty in the first map with what the others have, also in nested maps."""
+    for other in others:
+        for key, value in other.items():
+            if isinstance(value, Mapping) and isinstance(target.get(key), dict):
+                _merge(target[key], value)
+            elif not target.get(key):
+                target[key] = copy.deepcopy(value)
+    return target
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -160,9 +175,10 @@ _COLLECTION_FUNCTIONS: Final[Mapping[str, Function]] = {
     "prepend": lambda values, value: [value, *(values or ())],
     "rest": lambda values: list(values or ())[1:],
     "reverse": lambda values: list(values or ())[::-1],
-    "set": lambda value, key, one: {**(value or {}), key: one},
+    "set": _set,
     "sortAlpha": lambda values: sorted(format_value(value) for value in values or ()),
     "uniq": lambda values: [value for at, value in enumerate(values or ()) if value not in values[:at]],
+    "unset": _unset,
     "values": lambda *maps: [one[key] for one in maps for key in sorted(one or {})],
     "without": lambda values, *gone: [value for value in values or () if value not in gone],
 }

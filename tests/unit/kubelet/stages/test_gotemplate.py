@@ -45,11 +45,23 @@ def render(text, data=DATA):
         ),
         pytest.param('{{ default "d" .none }}{{ ternary 1 2 true }}{{ len .list }}', "d12", id="sprig"),
         pytest.param('{{ $d := dict "a" 1 }}{{ $d.a }}{{ get $d "b" }}', "1", id="dict"),
+        pytest.param('{{ $d := dict "a" 1 }}{{ $_ := set $d "b" 2 }}{{ $d }}', "map[a:1 b:2]", id="set"),
+        pytest.param('{{ $d := dict "a" 1 "b" 2 }}{{ $_ := unset $d "a" }}{{ $d }}', "map[b:2]", id="unset"),
+        pytest.param(
+            '{{ $_ := merge .nested (dict "deep" (dict "er" false "x" 1) "more" 2) }}{{ .nested }}',
+            "map[deep:map[er:true x:1] more:2]", id="merge",
+        ),
         pytest.param("{{ `raw \"text\"` }}", 'raw "text"', id="a raw string"),
     ],
 )  # fmt: skip
 def test_a_template_is_rendered(text, shown):
     assert render(text) == shown
+
+
+def test_a_template_changes_a_copy():
+    data = {"map": {"x": 1}}
+    assert render('{{ $_ := set .map "y" 2 }}{{ .map }}', data) == "map[x:1 y:2]"
+    assert data == {"map": {"x": 1}}
 
 
 @pytest.mark.parametrize("text", [
