@@ -86,6 +86,8 @@ class _ExpressionEvaluator:
 
     def __init__(self, tokens: list[str], variables: MutableMapping[str, str]) -> None:
         self.tokens, self.variables = tokens, variables
+        # Operands that do not count are parsed, but they assign nothing and cannot fail.
+        self._is_skipping = False
 
     def evaluate_assignment(self) -> int:
         """Evaluate an assignment or a conditional expression."""
@@ -93,7 +95,7 @@ class _ExpressionEvaluator:
             name, operator = self._take(), self._take()
             value = self.evaluate_assignment()
             if operator != "=":
-                value = _BINARY[operator[:-1]](self._read_variable(name), value)
+                value = self._compute(operator[:-1], self._read_variable(name), value)
             return self._assign_variable(name, value)
         return self._evaluate_conditional()
 
@@ -102,12 +104,23 @@ class _ExpressionEvaluator:
         if self._peek() != "?":
             return condition
         self._take()
-        # differs: both branches are evaluated, so that assignments in either of them take effect.
-        first = self.evaluate_assignment()
+        first = self._evaluate_if(bool(condition), self.evaluate_assignment)
         if self._take() != ":":
             raise Unsupported
-        second = self.evaluate_assignment()
+        second = self._evaluate_if(not condition, self.evaluate_assignment)
         return first if condition else second
+
+    def _evaluate_if(self, counts: bool, evaluate: Callable[[], int]) -> int:
+        """Evaluate an operand; without effects if it does not count."""
+        before = self._is_skipping
+        self._is_skipping = before or not counts
+        try:
+            return evaluate()
+        finally:
+            self._is_skipping = before
+
+    def _compute(self, operator: str, left: int, right: int) -> int:
+        return 0 if self._is_skipping else to_int64(_BINARY[operator](left, right))
 
     def _evaluate_binary(self, level: int) -> int:
         if level == len(_PRECEDENCE_LEVELS):
@@ -115,7 +128,9 @@ class _ExpressionEvaluator:
         left = self._evaluate_binary(level + 1)
         while self._peek() in _PRECEDENCE_LEVELS[level]:
             operator = self._take()
-            left = to_int64(_BINARY[operator](left, self._evaluate_binary(level + 1)))
+            counts = bool(left) if operator == "&&" else not left if operator == "||" else True
+            right = self._evaluate_if(counts, lambda: self._evaluate_binary(level + 1))
+            left = self._compute(operator, left, right)
         return left
 
     def _evaluate_unary(self) -> int:
@@ -148,6 +163,8 @@ class _ExpressionEvaluator:
         return value
 
     def _read_variable(self, name: str) -> int:
+        if self._is_skipping:
+            return 0
         text = self.variables.get(name.lstrip("$"), "") or "0"
         if not _NUMBER.match(text):
             raise Unsupported
@@ -156,7 +173,8 @@ class _ExpressionEvaluator:
     def _assign_variable(self, name: str, value: int) -> int:
         if not _NAME.match(name):
             raise Unsupported
-        self.variables[name.lstrip("$")] = str(to_int64(value))
+        if not self._is_skipping:
+            self.variables[name.lstrip("$")] = str(to_int64(value))
         return to_int64(value)
 
     def _peek(self) -> str:
