@@ -277,7 +277,7 @@ class Schema:
         if kind == "object" and raw.get("properties"):  # published types have none of these, proposals may
             return self._fill_fields(TypeNode(Shape.STRUCT, go, raw=raw))
         if kind == "array":
-            items = go if go.startswith("[]") else _load_go_types()["names"].get(package, {}).get(go, "[]")
+            items = go if go.startswith("[]") else load_go_types()["names"].get(package, {}).get(go, "[]")
             return TypeNode(
                 Shape.LIST,
                 _format_go_type(go, package),
@@ -348,7 +348,8 @@ def _load_data(path: str) -> Any:
 
 
 @cache
-def _load_go_types() -> Any:
+def load_go_types() -> Any:
+    """Return the Go types of the API: structs by package, and what other names stand for."""
     return _load_data("gotypes.json")
 
 
@@ -369,10 +370,10 @@ def _go_fields(definition: str) -> Iterator[_GoField]:
 
 
 def _struct_fields(package: str, name: str) -> Iterator[_GoField]:
-    structs = _load_go_types()["structs"]
+    structs = load_go_types()["structs"]
     rows = structs.get(package, {}).get(name)
     if rows is None:
-        alias = _load_go_types()["names"].get(package, {}).get(name)
+        alias = load_go_types()["names"].get(package, {}).get(name)
         if alias:
             yield from _struct_fields(_package_of_type(package, alias), alias.rpartition(".")[2])
         return
@@ -395,5 +396,5 @@ def _package_of_type(package: str, go: str) -> str:
         return package
     group = package.partition("/")[0]
     candidates = ["meta/v1"] if qualifier == "metav1" else [f"{group}/v1", "core/v1", "meta/v1"]
-    structs = _load_go_types()["structs"]
+    structs = load_go_types()["structs"]
     return next((one for one in candidates if name in structs.get(one, {})), package)

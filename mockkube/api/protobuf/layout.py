@@ -1,13 +1,9 @@
 """Field numbers of types on the wire: the schema's fields, joined with the numbers of Go's struct tags."""
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
-from typing import Any, Final
+from typing import Final
 
-import orjson
-
-from mockkube.api.schema import Shape, TypeField, TypeNode
+from mockkube.api.schema import Shape, TypeField, TypeNode, load_go_types
 from mockkube.lazy_dataclasses import dataclass
 
 _META: Final = "meta/v1"
@@ -36,9 +32,9 @@ def is_items_message(node: TypeNode) -> bool:
 
 
 def _struct_fields(package: str, name: str, fields: Mapping[str, TypeField]) -> tuple[WireField, ...]:
-    rows = _load_go_types()["structs"].get(package, {}).get(name)
+    rows = load_go_types()["structs"].get(package, {}).get(name)
     if rows is None:
-        alias = _load_go_types()["names"].get(package, {}).get(name, "")
+        alias = load_go_types()["names"].get(package, {}).get(name, "")
         return _struct_fields(*_find_declaration(package, alias), fields) if alias else ()
     found = []
     for field_name, go, _, number in rows:
@@ -58,10 +54,5 @@ def _find_declaration(package: str, go: str) -> tuple[str, str]:
         return package, name
     group = package.partition("/")[0]
     candidates = [_META] if qualifier == "metav1" else [f"{group}/v1", "core/v1", _META]
-    structs = _load_go_types()["structs"]
+    structs = load_go_types()["structs"]
     return next((one for one in candidates if name in structs.get(one, {})), package), name
-
-
-@cache
-def _load_go_types() -> Any:
-    return orjson.loads(resources.files("mockkube.api").joinpath("data/gotypes.json").read_bytes())

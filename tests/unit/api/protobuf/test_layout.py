@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from mockkube.api.protobuf.layout import is_items_message, wire_fields
@@ -52,3 +55,16 @@ def test_an_alias_has_the_numbers_of_its_type(schema):
 def test_some_named_lists_are_messages_with_items(schema, definition, field, nested):
     node = schema.get_type(definition).fields[field].node
     assert is_items_message(node.item if nested else node) is nested
+
+
+def test_a_process_reads_the_go_types_once() -> None:
+    program = (
+        "import sys; reads = []; "
+        "sys.addaudithook(lambda event, given: event == 'open' and "
+        "'gotypes.json' in str(given[0]) and reads.append(1)); "
+        "from mockkube.api.schema import Schema; from mockkube.api.protobuf.layout import wire_fields; "
+        "from mockkube.features.versions import DEFAULT; "
+        "assert wire_fields(Schema(DEFAULT).find_kind_type('', 'v1', 'Pod')); print(len(reads))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "1\n"
