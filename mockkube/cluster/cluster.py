@@ -31,7 +31,7 @@ from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.cluster.configuration.values import REAL_CLOCK, VIRTUAL_CLOCK
 from mockkube.cluster.snapshots.snapshot_store import FileSnapshotStore, MemorySnapshotStore
 from mockkube.cluster.state.atomic_files import write_atomically
-from mockkube.cluster.state.cluster_store import open_cluster_store
+from mockkube.cluster.state.cluster_store import start_cluster_store
 from mockkube.cluster.state.kubeconfig import KubeconfigEntries, render_kubeconfig
 from mockkube.cluster.state.kubeconfig_contexts import KubeconfigContexts
 from mockkube.cluster.state.state_directory import (
@@ -176,7 +176,7 @@ class Cluster:
         """Return the started store; it is closed after everything that uses it."""
         url = self._configuration.db or f"sqlite:///{self._directory.database}"
         try:
-            return await stack.enter_async_context(open_cluster_store(url))
+            return await start_cluster_store(url, stack, self._real_clock)
         except UnknownEngine as error:
             raise ConfigurationError(f"--db: {error}") from None
         except (FormatTooNew, Locked) as error:

@@ -74,6 +74,10 @@ class Unavailable(StoreError):
         super().__init__(f"store {where} is not available: {cause}")
 
 
+class Misconfigured(Unavailable):
+    """Store that cannot be reached with its settings, however long one waits."""
+
+
 class Locked(Unavailable):
     """Database that another process has open."""
 

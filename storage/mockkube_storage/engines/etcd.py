@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from mockkube_storage.engines.replica_store import ReplicaStore, parse_addresses
-from mockkube_storage.errors import Unavailable, UnknownEngine
+from mockkube_storage.errors import Misconfigured, Unavailable, UnknownEngine
 from mockkube_storage.etcd.connection import EtcdConnection, EtcdOptions, EtcdReplica, connect
 from mockkube_storage.etcd.key_space import KeyMapping, KeySpace
 from mockkube_storage.model import Entry, Event, Page
@@ -167,7 +167,7 @@ class EtcdStore(ReplicaStore):
         try:
             tls = self._url.make_tls_context()
         except OSError as error:  # an ssl.SSLError is one
-            raise Unavailable(self._where, f"its certificates cannot be read: {error.strerror or error}") from error
+            raise Misconfigured(self._where, f"its certificates cannot be read: {error.strerror or error}") from error
         options = EtcdOptions(
             KeySpace(self._url.options.get("prefix", ""), self._mapping), self._url.user, self._url.password, tls
         )

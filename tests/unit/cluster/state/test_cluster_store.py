@@ -1,12 +1,15 @@
 """The URL of --db chooses the layout of keys in etcd, and the prefix in front of them."""
 
+from contextlib import AsyncExitStack
+
 import pytest
 from mockkube_storage.engines.etcd import EtcdStore
 from mockkube_storage.engines.memory import MemoryStore
-from mockkube_storage.errors import UnknownEngine
+from mockkube_storage.errors import Unavailable, UnknownEngine
 
 from mockkube.apiserver.registry.etcd_layout import GroupLayout, KubernetesLayout
-from mockkube.cluster.state.cluster_store import open_cluster_store
+from mockkube.cluster.state.cluster_store import ETCD_SECONDS_MAX, open_cluster_store, start_cluster_store
+from mockkube.runtime.clock import RealClock
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,45 @@ def test_other_stores_are_opened_as_they_are() -> None:
 def test_an_option_that_does_not_exist_is_refused(options: str) -> None:
     with pytest.raises(UnknownEngine, match="etcd://"):
         open_cluster_store(f"etcd://127.0.0.1:2379{options}")
+
+
+class SteppedClock(RealClock):
+    """A clock that sleeps in no time."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.naps = 0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.naps += 1
+
+
+async def test_a_start_waits_for_etcd_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    clock = SteppedClock()
+    async with AsyncExitStack() as stack:
+        with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1: "):
+            await start_cluster_store("etcd://127.0.0.1:1", stack, clock)
+    assert clock.seconds == ETCD_SECONDS_MAX
+    (line,) = caplog.messages
+    assert line.startswith(
+        "waiting for etcd for up to 20 s: store etcd://127.0.0.1:1?prefix=%2Fregistry is not available: "
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("etcd://127.0.0.1:1?ca=/nonexistent", id="certificates that cannot be read"),
+        pytest.param("mockkube-store://127.0.0.1:1", id="another server"),
+    ],
+)
+async def test_a_start_does_not_wait_for_what_will_not_come(url: str) -> None:
+    clock = SteppedClock()
+    async with AsyncExitStack() as stack:
+        with pytest.raises(Unavailable):
+            await start_cluster_store(url, stack, clock)
+    assert clock.naps == 0
