@@ -19,7 +19,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos soak oracle claims mutants judge lock clean kinds types dist wheels
+.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak oracle claims mutants judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make stalls    send hostile requests: how long do they hold the event loop? (ARGS='--search 500' looks for more)"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
 	@echo "make chaos     kill a cluster at work 1,000 times per engine: nothing acknowledged is lost; ARGS='--rounds 100'"
+	@echo "make chaos-cluster  kill each process of a replicated control plane while 10,000 pods are created; ARGS='--pods 300'"
 	@echo "make soak      work for an hour: memory, tasks, handles and the store do not grow; ARGS='--minutes 10'"
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
@@ -84,6 +85,9 @@ fuzz: $(DEVELOPMENT)
 
 chaos: $(DEVELOPMENT)
 	$(BIN)/python tests/chaos/run.py $(ARGS)
+
+chaos-cluster: $(DEVELOPMENT)
+	$(BIN)/python tests/chaos/replicated.py $(ARGS)
 
 soak: $(DEVELOPMENT)
 	$(BIN)/python tests/soak/run.py $(ARGS)

@@ -13,6 +13,8 @@ from mockkube.cli.exits import Exit
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 _BY_NAME = {entry.name: entry for entry in COMMANDS}
+# Commands that run until they are stopped, and are to end quickly then.
+_SERVERS = ("up", "scheduler", "controllers", "kubelets")
 
 
 class CommandGroup(click.Group):
@@ -69,7 +71,7 @@ def mockkube(context: click.Context, proposals: tuple[str, ...]) -> None:
 def main() -> NoReturn:
     """Run the command line and exit as `Exit` says."""
     code = run(sys.argv[1:])
-    if _find_command_name(sys.argv[1:]) == "up":
+    if _find_command_name(sys.argv[1:]) in _SERVERS:
         _exit_immediately(code)
     sys.exit(code)
 
@@ -86,7 +88,7 @@ def _find_command_name(arguments: list[str]) -> str:
 
 
 def _exit_immediately(code: int) -> NoReturn:
-    """End the process without freeing the cluster's memory piece by piece: the system does it faster."""
+    """End the process without freeing its memory piece by piece: the system does it faster."""
     with suppress(OSError):  # the reader has closed the pipe
         sys.stdout.flush()
         sys.stderr.flush()
