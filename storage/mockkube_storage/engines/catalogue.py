@@ -3,13 +3,17 @@
 Each engine is imported when a store of it is opened: a store in memory does not pay for loading SQLAlchemy.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mockkube_storage.errors import UnknownEngine
-from mockkube_storage.store import Store
+
+if TYPE_CHECKING:
+    from mockkube_storage.store import Store  # with asyncio, which a command line without a cluster need not import
 
 
 @dataclass(frozen=True, slots=True)

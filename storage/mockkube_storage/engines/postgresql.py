@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from sqlalchemy import ARRAY, Text, bindparam, make_url, text
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
+from mockkube_storage.engines.sql_database import SqlConnection, SqlDatabase
+from mockkube_storage.engines.sql_format import to_entry
 from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, plan_writes
 from mockkube_storage.errors import Unavailable, UnknownEngine
 from mockkube_storage.writes import Write
@@ -52,6 +54,7 @@ class PostgresqlStore(SqlStore):
         except (ArgumentError, ValueError):
             raise UnknownEngine(url, "postgresql://user@host/database") from None
         super().__init__(self._url.set(drivername="postgresql").render_as_string(hide_password=True))
+        self._sql_database: SqlDatabase | None = None
         self._listen_lock = Lock()
         self._listener: AsyncConnection | None = None
         self._listener_driver: Any = None  # asyncpg's own connection, of the listener
@@ -81,38 +84,63 @@ class PostgresqlStore(SqlStore):
         await self._database.tasks.call(self._listen())
         await super().poll()
 
-    async def _open_engine(self) -> AsyncEngine:
+    async def _open(self) -> None:
         limits = {"timeout": CONNECT_SECONDS_MAX, "command_timeout": COMMAND_SECONDS_MAX}
         try:
-            return create_async_engine(self._url, connect_args=limits)
+            engine = create_async_engine(self._url, connect_args=limits)
         except ModuleNotFoundError as error:
             # asyncpg is an optional dependency.
             raise Unavailable(self._where, f"the Python package {error.name} is not installed") from error
+        # Reads need no BEGIN and ROLLBACK around them.
+        reading = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._sql_database = SqlDatabase(self._where, engine, reading)
+        async with self._sql_database.transaction() as connection:
+            await self._lock_out_writers(connection)
+            await connection.create_missing_tables(self._where)
+            self._begin_at(await connection.read_newest_revision())
 
-    def _reading_engine(self, engine: AsyncEngine) -> AsyncEngine:
-        return engine.execution_options(isolation_level="AUTOCOMMIT")  # no BEGIN and ROLLBACK around a question
+    async def _release(self) -> None:
+        await self._unlisten()
+        database, self._sql_database = self._sql_database, None
+        if database is not None:
+            await database.dispose()
 
-    async def _lock_out_writers(self, connection: AsyncConnection) -> None:
-        await connection.execute(_LOCK_AND_NOTIFY, {"channel": CHANNEL, "sender": self._backend_pid})
+    async def _get_sql_database(self) -> SqlDatabase:
+        if self._sql_database is None:
+            raise Unavailable(self._where, "it is not started, or has been closed")
+        return self._sql_database
+
+    async def _lock_out_writers(self, connection: SqlConnection) -> None:
+        """Keep other processes from writing until the end of the transaction."""
+        await connection.raw.execute(_LOCK_AND_NOTIFY, {"channel": CHANNEL, "sender": self._backend_pid})
 
     async def _plan_and_commit(self, writes: Sequence[Write]) -> CommitPlan:
-        async with self._transaction() as connection:
+        database = await self._get_sql_database()
+        async with database.transaction() as connection:
             await self._lock_out_writers(connection)
             latest_of = await self._read_latest_versions(connection, writes)
             plan = plan_writes(writes, newest=self.revision, head_of=latest_of)
             if plan.rows:
-                await connection.execute(tables.INSERT, plan.rows)
+                await connection.raw.execute(tables.INSERT, plan.rows)
         return plan
 
+    async def _sweep(self, revision: int) -> int:
+        database = await self._get_sql_database()
+        async with database.transaction() as connection:
+            await self._lock_out_writers(connection)
+            window = await connection.sweep(revision)
+        self._set_compacted(window.compacted)
+        return window.up_to
+
     async def _read_latest_versions(
-        self, connection: AsyncConnection, writes: Sequence[Write]
+        self, connection: SqlConnection, writes: Sequence[Write]
     ) -> Callable[[str], LatestVersion]:
         """Publish all that is committed; return a look-up of the latest versions of these keys."""
         await self._refresh(connection)
         # The lock is held: after the refresh, no process can commit before this transaction ends.
         keys = list({write.key: None for write in writes})
-        rows = await connection.execute(_LATEST_VERSIONS, {"keys": keys})
-        heads = {row.key: LatestVersion(row.revision, tables.to_entry(row)) for row in rows}
+        rows = await connection.raw.execute(_LATEST_VERSIONS, {"keys": keys})
+        heads = {row.key: LatestVersion(row.revision, to_entry(row)) for row in rows}
         return lambda key: heads.get(key, _NO_VERSION)
 
     async def _follow_other_writers(self) -> None:
@@ -132,8 +160,9 @@ class PostgresqlStore(SqlStore):
             if self._listener_driver is not None and not self._listener_driver.is_closed():
                 return
             await self._unlisten()
-            with self._translate_errors():
-                self._listener = await self._database.engine.connect()
+            database = await self._get_sql_database()
+            with database.translate_errors():
+                self._listener = await database.engine.connect()
                 self._backend_pid = str((await self._listener.execute(_BACKEND_PID)).scalar_one())
                 await self._listener.commit()  # inside a transaction nothing would be heard
                 driver = (await self._listener.get_raw_connection()).driver_connection
@@ -142,9 +171,6 @@ class PostgresqlStore(SqlStore):
             except Exception as error:  # asyncpg's own, which SQLAlchemy does not get to translate
                 raise Unavailable(self._where, str(error)) from error
             self._listener_driver = driver
-
-    async def _release_engine(self) -> None:
-        await self._unlisten()
 
     async def _unlisten(self) -> None:
         listener, self._listener, self._listener_driver = self._listener, None, None

@@ -4,50 +4,35 @@ Each engine adds how it opens its database and how it decides a group of writes.
 that cancelling a caller never interrupts a driver within a query.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Row, bindparam, inspect, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-
-from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.group_commit import GroupCommitWriter
 from mockkube_storage.engines.sql_plan import CommitPlan
 from mockkube_storage.engines.store_tasks import StoreTasks
-from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, FutureRevision, Unavailable
+from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavailable
 from mockkube_storage.keys import check_key
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
 from mockkube_storage.store import Store
 from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch, WatchHub
 from mockkube_storage.writes import Write
 
+if TYPE_CHECKING:
+    from mockkube_storage.engines.sql_database import SqlConnection, SqlDatabase
+    from mockkube_storage.engines.sql_format import NewestRevision
+
 # Events kept in memory for watchers that come back.
 RECENT_EVENTS_MAX: Final = 4_096
-# Events of one read of the watch history.
-HISTORY_EVENTS_MAX: Final = 1_000
-# Total size of the values of one such read, unless a single event exceeds it.
-HISTORY_BYTES_MAX: Final = 16 * 1024 * 1024
-# Revisions whose replaced versions one transaction of a compaction removes.
-SWEEP_REVISIONS_MAX: Final = 500
-
-_RAISE_COMPACTED: Final = (
-    update(tables.META)
-    .where(tables.META.c.name == "compacted", tables.META.c.value < bindparam("to"))
-    .values(value=bindparam("to"))
-)
-_RAISE_SWEPT: Final = update(tables.META).where(tables.META.c.name == "swept").values(value=bindparam("to"))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDatabase:
     """Resources that a store holds between its start and its close."""
 
-    engine: AsyncEngine
-    reading: AsyncEngine
     tasks: StoreTasks
     writer: GroupCommitWriter
 
@@ -68,29 +53,24 @@ class SqlStore(Store):
         return self._watch_hub.revision
 
     @abstractmethod
-    async def _open_engine(self) -> AsyncEngine:
-        """Return the engine; what it acquires, `_release_engine` frees. Changes nothing in the database."""
+    async def _open(self) -> None:
+        """Open the database, create its tables if it is empty, and call `_begin_at` with its newest revision."""
 
-    async def _release_engine(self) -> None:
-        """Free what `_open_engine` has acquired. Called once per start, even if the start failed."""
-        return
+    @abstractmethod
+    async def _release(self) -> None:
+        """Free what `_open` has acquired. Called once per start, even if the start failed."""
 
-    async def _load_state(self, connection: AsyncConnection) -> None:
-        """Read the state that the engine keeps in memory, at the store's revision."""
-
-    def _reading_engine(self, engine: AsyncEngine) -> AsyncEngine:
-        """Return the same engine, set up for reading outside of transactions."""
-        return engine
-
-    async def _set_up_database(self, connection: AsyncConnection) -> None:
-        """Set up the database for speed and durability; it has been checked to be ours."""
-
-    async def _lock_out_writers(self, connection: AsyncConnection) -> None:
-        """Keep other processes from writing until the end of the transaction."""
+    @abstractmethod
+    async def _get_sql_database(self) -> SqlDatabase:
+        """Return the database as SQLAlchemy sees it."""
 
     @abstractmethod
     async def _plan_and_commit(self, writes: Sequence[Write]) -> CommitPlan:
         """Publish all that is committed, decide the writes on top of it, and commit them."""
+
+    @abstractmethod
+    async def _sweep(self, revision: int) -> int:
+        """Refuse reads before `revision`; delete one window of replaced versions. Return the window's end."""
 
     def _apply_events(self, events: Sequence[Event]) -> None:
         """Apply events to the state that the engine keeps in memory."""
@@ -99,23 +79,19 @@ class SqlStore(Store):
         """Open the database, create its tables if it is empty, and begin to write."""
         assert self._open_database is None, "started twice"
         try:
-            with self._translate_errors():
-                # Two steps that fail apart: before the engine exists there is only the claim to free, afterwards the
-                # engine as well.
-                engine = await self._open_engine()
+            await self._open()
         except BaseException:
-            await self._release_engine()
+            await self._dispose()
             raise
-        try:
-            with self._translate_errors():
-                await self._prepare(engine)
-        except BaseException:
-            await self._dispose(engine)
-            raise
-        tasks, writer = StoreTasks(lambda: self._dispose(engine)), GroupCommitWriter(self._where, self._commit)
+        tasks, writer = StoreTasks(self._dispose), GroupCommitWriter(self._where, self._commit)
         await tasks.open()
         tasks.start_background(writer.run())
-        self._open_database = OpenDatabase(engine, self._reading_engine(engine), tasks, writer)
+        self._open_database = OpenDatabase(tasks, writer)
+
+    def _begin_at(self, newest: NewestRevision) -> None:
+        """Serve watchers from this revision on."""
+        self._set_compacted(newest.compacted)
+        self._watch_hub = WatchHub(newest.newest, recent_max=RECENT_EVENTS_MAX)
 
     async def close(self) -> None:
         """Finish the transaction in progress, then close the database."""
@@ -181,12 +157,9 @@ class SqlStore(Store):
         while swept < revision:
             swept = await self._database.writer.run_between_groups(lambda: self._sweep(revision))
 
-    async def _dispose(self, engine: AsyncEngine) -> None:
+    async def _dispose(self) -> None:
         self._watch_hub.end(Unavailable(self._where, "it has been closed"))
-        try:
-            await engine.dispose()
-        finally:
-            await self._release_engine()
+        await self._release()
 
     @property
     def _database(self) -> OpenDatabase:
@@ -213,27 +186,27 @@ class SqlStore(Store):
         return plan.outcomes
 
     async def _poll(self) -> None:
-        async with self._connection() as connection:
+        database = await self._get_sql_database()
+        async with database.connection() as connection:
             await self._refresh(connection)
 
-    async def _refresh(self, connection: AsyncConnection) -> None:
+    async def _refresh(self, connection: SqlConnection) -> None:
         """Publish every event after our revision; end the watchers if some of them are compacted already."""
         more = await self._read_newest_revision(connection) > self.revision
         while more:
             since = self.revision
-            rows, more = await _read_events(connection, "", since, tables.REVISION_MAX)
+            events, more = await connection.read_events("", since)
             newest = await self._read_newest_revision(connection)  # after the events: nothing was swept from among them
             if self._compacted > self.revision:
                 self._watch_hub.skip_to(newest, Compacted(since, self._compacted))
                 return
-            self._publish(tables.to_events(rows))
+            self._publish(events)
 
-    async def _read_newest_revision(self, connection: AsyncConnection) -> int:
+    async def _read_newest_revision(self, connection: SqlConnection) -> int:
         """Return the revision of the database; record up to where it is compacted."""
-        row = (await connection.execute(tables.NEWEST)).one()
-        self._set_compacted(row.compacted)
-        newest: int = max(REVISION_FIRST, row.newest or 0, row.compacted)
-        return newest
+        found = await connection.read_newest_revision()
+        self._set_compacted(found.compacted)
+        return found.newest
 
     def _publish(self, events: Sequence[Event]) -> None:
         """Publish the events that no other reader of the database has published yet."""
@@ -259,121 +232,29 @@ class SqlStore(Store):
             raise Compacted(revision, self._compacted)
 
     async def _read_entry(self, key: str, revision: int) -> Entry | None:
-        at = revision or tables.REVISION_MAX
-        async with self._connection() as connection:
-            row = (await connection.execute(tables.VERSION_AT, {"key": key, "at": at})).first()
+        database = await self._get_sql_database()
+        async with database.connection() as connection:
+            entry = await connection.read_entry(key, revision)
             # Read after the version: had a compaction removed it in between, the revision now counts as compacted.
             if revision:
                 await self._read_newest_revision(connection)
         self._check_not_compacted(revision)
-        return None if row is None else tables.to_entry(row)
+        return entry
 
     async def _read_page(self, prefix: str, start: str, limit: int, at: int) -> Page:
-        remaining = 0
-        async with self._connection() as connection:
-            rows = (await connection.execute(tables.select_page(prefix, start=start, limit=limit, at=at))).all()
-            # A page that is not full is the last one and needs no count.
-            if limit and len(rows) == limit:
-                total = (await connection.execute(tables.select_count(prefix, start=start, at=at))).scalar_one()
-                remaining = total - len(rows)
+        database = await self._get_sql_database()
+        async with database.connection() as connection:
+            entries, remaining = await connection.read_page(prefix, start=start, limit=limit, at=at)
             await self._read_newest_revision(connection)
         self._check_not_compacted(at)
-        entries = [entry for row in rows if (entry := tables.to_entry(row)) is not None]
-        return Page(tuple(entries), at, remaining)
+        return Page(entries, at, remaining)
 
     async def _read_history(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
         up_to = self.revision
-        async with self._connection() as connection:
-            rows, _ = await _read_events(connection, prefix, after, up_to)
+        database = await self._get_sql_database()
+        async with database.connection() as connection:
+            events, _ = await connection.read_events(prefix, after, up_to)
             await self._read_newest_revision(connection)
         if after < self._compacted:
             raise Compacted(after, self._compacted)
-        return tables.to_events(rows), up_to
-
-    async def _sweep(self, revision: int) -> int:
-        """Refuse reads before `revision`; delete one window of replaced versions. Return the window's end."""
-        async with self._transaction() as connection:
-            await self._lock_out_writers(connection)
-            await connection.execute(_RAISE_COMPACTED, {"to": revision})
-            # Read back rather than taken from the argument: another process may have compacted further.
-            marks = await _read_meta(connection)
-            swept = min(marks["swept"] + SWEEP_REVISIONS_MAX, marks["compacted"])
-            await connection.execute(tables.delete_replaced(marks["swept"], swept))
-            await connection.execute(_RAISE_SWEPT, {"to": swept})
-        self._set_compacted(marks["compacted"])
-        return swept
-
-    async def _prepare(self, engine: AsyncEngine) -> None:
-        async with engine.begin() as connection:
-            await self._lock_out_writers(connection)
-            empty = await self._is_empty(connection)
-            await self._set_up_database(connection)
-            if empty:
-                await connection.run_sync(tables.METADATA.create_all)
-                names = ("format", "compacted", "swept")
-                rows = [{"name": name, "value": tables.FORMAT if name == "format" else 0} for name in names]
-                await connection.execute(tables.META.insert(), rows)
-            self._watch_hub = WatchHub(await self._read_newest_revision(connection), recent_max=RECENT_EVENTS_MAX)
-            await self._load_state(connection)
-
-    async def _is_empty(self, connection: AsyncConnection) -> bool:
-        """Return whether the database has no tables yet; raise if it is not ours, or too new."""
-        tables_found = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
-        ours = set(tables.METADATA.tables)
-        if ours <= tables_found and "format" in (marks := await _read_meta(connection)):
-            if marks["format"] > tables.FORMAT:
-                raise FormatTooNew(self._where, marks["format"], tables.FORMAT)
-            return False
-        if tables_found - ours:
-            raise Unavailable(self._where, f"it holds a table of another program, {min(tables_found - ours)}")
-        return True
-
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[AsyncConnection]:
-        with self._translate_errors():
-            async with self._database.reading.connect() as connection:
-                yield connection
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        with self._translate_errors():
-            async with self._database.engine.begin() as connection:
-                yield connection
-
-    @contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (SQLAlchemyError, OSError) as error:
-            raise Unavailable(self._where, _describe_cause(error)) from error
-
-
-async def _read_events(
-    connection: AsyncConnection, prefix: str, after: int, up_to: int
-) -> tuple[Sequence[Row[Any]], bool]:
-    """Read the next rows of the history within the limits of one read; return whether more may follow."""
-    # Sizes are read first, so that rows beyond the limit on bytes are never loaded.
-    statement = tables.select_history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_EVENTS_MAX)
-    sizes = (await connection.execute(statement)).all()
-    count = total = 0
-    for _, size in sizes:
-        total += size
-        if count and total > HISTORY_BYTES_MAX:
-            break
-        count += 1
-    if not count:
-        return (), False
-    statement = tables.select_history(prefix, after=after, up_to=sizes[count - 1][0], limit=count)
-    return (await connection.execute(statement)).all(), count < len(sizes) or count == HISTORY_EVENTS_MAX
-
-
-def _describe_cause(error: SQLAlchemyError | OSError) -> str:
-    """Return the error of the driver or of the operating system, in one line."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return str(cause).partition("\n")[0]
-
-
-async def _read_meta(connection: AsyncConnection) -> dict[str, int]:
-    return {row.name: row.value for row in await connection.execute(tables.META_VALUES)}
+        return events, up_to

@@ -28,13 +28,12 @@ from sqlalchemy import (
     func,
     select,
     union_all,
+    update,
 )
 
 from mockkube_storage.keys import prefix_end
 from mockkube_storage.model import Entry, Event, delete_event, put_event
 
-# Format that this program writes; raise it when an older program could no longer read the result.
-FORMAT: Final = 1
 REVISION_MAX: Final = 2**63 - 1
 
 # In SQLite only a column of type INTEGER is an alias of the rowid, which saves an index.
@@ -66,15 +65,13 @@ _LATER = ENTRIES.alias("later")
 
 INSERT: Final = ENTRIES.insert()
 META_VALUES: Final = select(META.c.name, META.c.value)
-# A database whose entries are all compacted still has a revision: the caller takes the greater of the two.
 NEWEST: Final = select(
     select(func.max(ENTRIES.c.revision)).scalar_subquery().label("newest"), META.c.value.label("compacted")
 ).where(META.c.name == "compacted")
-LAST_VERSIONS: Final = (
-    select(*_ENTRY_COLUMNS)
-    .where(~exists().where(_LATER.c.key == ENTRIES.c.key, _LATER.c.previous == ENTRIES.c.revision))
-    .order_by(ENTRIES.c.revision)
+RAISE_COMPACTED: Final = (
+    update(META).where(META.c.name == "compacted", META.c.value < bindparam("to")).values(value=bindparam("to"))
 )
+RAISE_SWEPT: Final = update(META).where(META.c.name == "swept").values(value=bindparam("to"))
 VERSION_AT: Final = (
     select(*_ENTRY_COLUMNS)
     .where(ENTRIES.c.key == bindparam("key"), ENTRIES.c.revision <= bindparam("at"))
@@ -125,12 +122,6 @@ def delete_replaced(after: int, up_to: int) -> Delete:
     replaced = select(ENTRIES.c.previous).where(window)
     deletions = select(ENTRIES.c.revision).where(window, ENTRIES.c.value.is_(None))
     return delete(ENTRIES).where(ENTRIES.c.revision.in_(union_all(replaced, deletions)))
-
-
-def to_entry(row: Sequence[Any]) -> Entry | None:
-    """Return the entry of a row, None for a deletion."""
-    revision, key, create_revision, value = row
-    return None if value is None else Entry(key, value, create_revision, revision)
 
 
 def to_events(rows: Sequence[Sequence[Any]]) -> tuple[Event, ...]:
