@@ -35,6 +35,7 @@ from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.http.filters.authorization import RequestAuthorizer
 from mockkube.apiserver.http.handlers import reviews
 from mockkube.apiserver.http.handlers.health import HealthCheck
+from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder, PeerServers
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.handlers.zpages import ZpagesComponent
@@ -45,6 +46,7 @@ from mockkube.apiserver.identity.request_header_options import RequestHeaderOpti
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.post_start_hooks.event_expiry import EventExpiry
 from mockkube.apiserver.post_start_hooks.hooks import PostStartHooks
+from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers, KubernetesEndpointsController
 from mockkube.apiserver.post_start_hooks.namespace_defaults import NamespaceDefaults
 from mockkube.apiserver.post_start_hooks.store_maintenance import StoreMaintenance
 from mockkube.apiserver.registry import creation, updating
@@ -101,6 +103,10 @@ class ApiServerOptions:
     """Request header configuration that is published for aggregated API servers; None: there is none."""
     additional_registry: Registry | None = None
     """Registry of further groups, with a store of its own; its owner keeps its watch cache running."""
+    peer_servers: PeerServers | None = None
+    """Other API servers of the control plane; None: this one answers for all pods."""
+    find_servers: FindServers | None = None
+    """Function that returns the live API servers of the control plane; None: the endpoints of `kubernetes` stay."""
     is_component_running: Callable[[str], bool] = lambda component: False
     """Function that returns whether a component of the cluster runs, by its name."""
     simulated_kubelets: SimulatedKubelets = field(default_factory=SimulatedKubelets)
@@ -109,6 +115,8 @@ class ApiServerOptions:
     """Holder of the identity lease: the host, a slash, a suffix that tells servers of a host apart; empty: no lease."""
     auditor: Auditor | None = None
     """Writer of the audit log; None: nothing is logged."""
+    is_store_shared: bool = False
+    """Whether API servers of other processes use the same store."""
     hot_loops: HotLoops | None = None
     """Registry of hot loops, where the server reports objects that it cannot read."""
     token_issuer: TokenIssuer | None = None
@@ -178,6 +186,7 @@ class ApiServer:
         dependencies.authorize = authorizer.authorize
         dependencies.is_component_running = options.is_component_running
         dependencies.simulated_kubelets = options.simulated_kubelets
+        dependencies.is_store_shared = options.is_store_shared
         self._webhooks = WebhookClient(self._resolve_service_url)
         dependencies.call_webhook = self._webhooks.post
         dependencies.admission = AdmissionChain([*dependencies.admission.plugins, EscalationCheck(authorizer)])
@@ -196,8 +205,18 @@ class ApiServer:
         self._aggregated_apis = AvailabilityController(self.registry, options.front_proxy)
         proxy = ProxyHandler(self.registry, self._aggregated_apis)
         auditor = None if options.auditor is None else RequestAuditor(options.auditor, dependencies.protobuf)
+        peers = options.peer_servers
+        forwarder = None if peers is None else KubeletForwarder(self.registry, peers)
         self.handler = Router(
-            self.registry, authenticator, request_authorizer, clock, self.metrics, non_resource_paths, proxy, auditor
+            self.registry,
+            authenticator,
+            request_authorizer,
+            clock,
+            self.metrics,
+            non_resource_paths,
+            proxy,
+            auditor,
+            forwarder,
         )
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
         self._store_maintenance = StoreMaintenance(store, clock, dependencies.watch_cache.forget_history)
@@ -242,6 +261,8 @@ class ApiServer:
             *self._store_maintenance.coroutines(),
             self._event_expiry.run(),
         ]
+        if self._options.find_servers is not None:
+            coroutines.append(KubernetesEndpointsController(self.registry, self._options.find_servers).run())
         self._tasks += [self._group.create_task(one) for one in coroutines]
         self._ready = True
 

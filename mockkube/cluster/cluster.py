@@ -192,8 +192,8 @@ class Cluster:
         from mockkube.cluster.replication.process_leases import ProcessLeases, ProcessRecord
 
         address = configuration.advertise_address or find_advertised_address(configuration.bind)
-        port = listening.getsockname()[1]
-        record = ProcessRecord.for_this_process(configuration.name, address, port, joins=configuration.join)
+        url = get_url(listening, tls=configuration.tls, advertised=address)
+        record = ProcessRecord.for_this_process(configuration.name, url, joins=configuration.join)
         leases = ProcessLeases(store, self._real_clock, record, self._random.new_uid())
         return await stack.enter_async_context(leases)
 
@@ -224,7 +224,14 @@ class Cluster:
         control = await self._open_control_store(stack)
         snapshot_store = MemorySnapshotStore() if configuration.ephemeral else FileSnapshotStore(directory.snapshots)
         dependencies = ControlPlaneDependencies(
-            store, control, snapshot_store, configuration, credentials, self._clock, self._random
+            store,
+            control,
+            snapshot_store,
+            configuration,
+            credentials,
+            self._clock,
+            self._random,
+            process_leases=self._process_leases,
         )
 
         def fronts(faults: "Faults") -> MakeListener:

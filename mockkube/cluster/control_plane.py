@@ -35,6 +35,7 @@ from mockkube.cluster.execution.executor import Executor, RealTimeExecutor
 from mockkube.cluster.execution.virtual_time_executor import VirtualTimeExecutor
 from mockkube.cluster.faults.fault_controller import FaultController
 from mockkube.cluster.faults.faults import Faults
+from mockkube.cluster.replication.process_leases import ProcessLeases
 from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
 from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
@@ -59,6 +60,8 @@ class ControlPlaneDependencies:
     random: Random
     # Flags of components other than API servers; they take precedence over the configuration's.
     flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
+    # Leases of the processes that use the store; None if it is this process alone.
+    process_leases: ProcessLeases | None = None
 
 
 class ControlPlane:
@@ -101,7 +104,8 @@ class ControlPlane:
             self.control_api.registry,
             dependencies.credentials.make_token_issuer(),
             self._is_running,
-            SimulatedKubelets(self._is_kubelet_running),
+            SimulatedKubelets(self._is_kubelet_running, are_left_out="kubelets" in configuration.without),
+            dependencies.process_leases,
         )
         controller_dependencies = ComponentControllerDependencies(
             build_api_server,

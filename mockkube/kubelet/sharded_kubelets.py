@@ -38,13 +38,14 @@ class ShardedKubelets:
             nodes=nodes,
             timing=timing,
         )
+        self._states = states
+
+        def owns(node: str) -> bool:
+            return shards.owns(node) and dependencies.owns(node)
+
+        self._owns = owns
         self._kubelets = Kubelets(
-            replace(
-                dependencies,
-                client=LeaseHolderClient(dependencies.client, shards.is_member),
-                owns=lambda node: shards.owns(node) and dependencies.owns(node),
-            ),
-            states,
+            replace(dependencies, client=LeaseHolderClient(dependencies.client, shards.is_member), owns=owns), states
         )
         shards.on_changed = self._kubelets.check_ownership
         self._workers = (*shards.workers, *shards.track(self._kubelets.workers))
@@ -57,9 +58,12 @@ class ShardedKubelets:
     async def start(self) -> None:
         """Start the kubelets; they have no nodes until this process is a member."""
         await self._kubelets.start()
+        # API servers of other processes ask this one for containers of these nodes.
+        self._states.kubelets[self._owns] = None
 
     async def stop(self) -> None:
         """Stop the kubelets, then let other processes have their nodes."""
+        self._states.kubelets.pop(self._owns, None)
         await self._kubelets.stop()
         await self.shards.leave()
 

@@ -3,18 +3,29 @@
 import asyncio
 import logging
 import traceback
+from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.decoding import documents
-from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
+from mockkube.api.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Internal,
+    MethodNotAllowed,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+)
 from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http.filters.audit import RequestAuditor
 from mockkube.apiserver.http.filters.authentication import Authenticator, bearer_token
 from mockkube.apiserver.http.filters.authorization import RequestAuthorizer, get_attributes
 from mockkube.apiserver.http.handlers import resource_handlers, subresources
+from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
@@ -47,6 +58,7 @@ class Router:
         non_resource_paths: NonResourcePaths,
         proxy_handler: ProxyHandler,
         auditor: RequestAuditor | None = None,
+        kubelet_forwarder: KubeletForwarder | None = None,
     ) -> None:
         self._registry = registry
         self._authenticator = authenticator
@@ -56,6 +68,7 @@ class Router:
         self._non_resource_paths = non_resource_paths
         self._proxy_handler = proxy_handler
         self._auditor = auditor
+        self._kubelet_forwarder = kubelet_forwarder
         self._limits_http2 = registry.dependencies.capabilities.enabled("UnauthenticatedHTTP2DOSMitigation")
         self._random = Random()  # not seeded: these ids are never stored
         self.open_watches = OpenWatches()
@@ -116,7 +129,7 @@ class Router:
         try:
             user = self._authenticator.authenticate(request)
         except InvalidCredentials:
-            user = await self._ask_webhook(request)
+            user = await self._authenticate_again(request)
         # upstream 1.36: apiserver/pkg/endpoints/filters/authentication.go: streams are cheap for attackers
         if isinstance(request, Http2Request) and (user is None or ALL_UNAUTHENTICATED in user.groups):
             request.ends_connection = self._limits_http2
@@ -125,6 +138,14 @@ class Router:
                 self._auditor.record_failed_authentication(context, request.path)
             raise Unauthorized
         return user
+
+    async def _authenticate_again(self, request: web.BaseRequest) -> User | None:
+        """Return the user of a token of a service account that is new to this server, or one the webhook knows."""
+        if self._registry.dependencies.is_store_shared:
+            await self._registry.dependencies.watch_cache.wait_until_fresh()
+            with suppress(InvalidCredentials):
+                return self._authenticator.authenticate(request)
+        return await self._ask_webhook(request)
 
     async def _ask_webhook(self, request: web.BaseRequest) -> User | None:
         """Return the user of a token that only the token webhook knows; None if it does not, or there is none."""
@@ -136,17 +157,25 @@ class Router:
         except InvalidCredentials:
             return None
 
-    def _authorize(self, context: RequestContext, info: RequestInfo | None, path: str) -> None:
+    async def _authorize(self, context: RequestContext, info: RequestInfo | None, path: str) -> None:
         attributes = get_attributes(context.user, context.request.method, path, info, context.query)
-        context.user = self._request_authorizer.authorize(attributes, context.request.headers, context.audit_event)
+        authorize, headers = self._request_authorizer.authorize, context.request.headers
+        try:
+            context.user = authorize(attributes, headers, context.audit_event)
+        except Forbidden:
+            if not self._registry.dependencies.is_store_shared:
+                raise
+            # Another server may just have answered the request that grants the permission.
+            await self._registry.dependencies.watch_cache.wait_until_fresh()
+            context.user = authorize(attributes, headers, context.audit_event)
 
     async def _dispatch(self, context: RequestContext, info: RequestInfo | None, path: str) -> web.StreamResponse:
         # An APIService also claims paths below its group that are no resources, like its discovery, so this comes
         # before the check for a resource path.
         if (aggregated_api := self._proxy_handler.find_aggregated_api(path)) is not None:
-            self._authorize(context, info, path)
+            await self._authorize(context, info, path)
             return await self._proxy_handler.proxy(context, aggregated_api)
-        self._authorize(context, info, path)
+        await self._authorize(context, info, path)
         if info is None:
             return await self._non_resource_paths.respond(context, path)
         # upstream authorizes before it routes: a user without permission gets 403, not 405, for an unknown method.
@@ -159,6 +188,8 @@ class Router:
         if review is not None:
             return await review(context, info)
         resource = registry.resources.get((info.group, info.version, info.resource))
+        if resource is None and await registry.serve_new_crd(info.group, info.resource):
+            resource = registry.resources.get((info.group, info.version, info.resource))
         if resource is None and (info.group, info.resource, info.subresource) in registry.kind_set.get_handlers:
             return await self._respond_extra_subresource(registry, info, context)
         if resource is None or info.has_empty_segment or _is_out_of_scope(info, resource):
@@ -173,6 +204,10 @@ class Router:
         )
         if resource.kind.deprecation:
             scope.warn([resource.kind.deprecation])
+        if self._kubelet_forwarder is not None:
+            response = await self._kubelet_forwarder.respond(context, info)
+            if response is not None:
+                return response
         find_handler = subresources.find_handler if info.subresource else resource_handlers.find_handler
         return await find_handler(info, resource)(ResourceRequest(registry, resource, info, context, scope))
 

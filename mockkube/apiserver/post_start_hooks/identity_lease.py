@@ -6,15 +6,15 @@ import base64
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.api.times import parse_micro_time, render_micro_time
+from mockkube.api.json_objects import Object
+from mockkube.api.kinds.coordination.lease import is_expired
+from mockkube.api.times import render_micro_time
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
@@ -128,13 +128,3 @@ class IdentityLease:
             self._registry.dependencies.watch_cache.bad_objects.record_failure(
                 "IdentityLease", "leases", f"{NAMESPACE}/{self._name}", error
             )
-
-
-def is_expired(lease: ReadOnlyObject, now: datetime) -> bool:
-    """Return whether a lease was not renewed for its duration."""
-    spec = lease.get("spec") or {}
-    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds")
-    # upstream: a lease without times counts as expired.
-    if renewed is None or lasts is None:
-        return True
-    return parse_micro_time(renewed) + timedelta(seconds=lasts) < now

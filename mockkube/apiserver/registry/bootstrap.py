@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
-from mockkube.api.errors import AlreadyExists
+from mockkube.api.errors import AlreadyExists, Invalid
 from mockkube.api.json_objects import Object
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.api.times import render_time
@@ -25,6 +25,9 @@ LEGACY_TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-trac
 DEFAULT_ADDRESS: Final = "192.0.2.1"
 DEFAULT_PORT: Final = 6443
 
+# Attempts to create an object that several servers create at once, and the delay between them.
+_CREATE_TRIES_MAX: Final = 50
+_RETRY_SECONDS: Final = 0.1
 _NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 _FLOW_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
 _FLOW_CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
@@ -40,8 +43,24 @@ async def bootstrap(
     `authority` is the PEM certificate that signs client certificates.
     """
     for obj in _bootstrap_objects(registry, address, port, authority):
-        await _create(registry, obj)
+        await _ensure_created(registry, obj)
     await _report_conditions(registry)
+
+
+async def _ensure_created(registry: Registry, obj: Object) -> None:
+    """Create an object that is missing; wait for another server that is about to create it."""
+    dependencies = registry.dependencies
+    for remaining in reversed(range(_CREATE_TRIES_MAX if dependencies.is_store_shared else 1)):
+        try:
+            await _create(registry, obj)
+        except Invalid:
+            # The address of the service `kubernetes` is claimed, or has just been used.
+            if not remaining:
+                raise
+            await dependencies.clock.sleep(_RETRY_SECONDS)
+            await dependencies.watch_cache.wait_until_fresh()
+        else:
+            return
 
 
 async def _create(registry: Registry, obj: Object) -> None:

@@ -14,7 +14,7 @@ from mockkube.api.json_objects import Object
 from mockkube.api.strategy import Strategy, StrategyContext
 from mockkube.api.times import render_time
 from mockkube.api.validation.metadata import validate_metadata
-from mockkube.apiserver.registry import encoding, managed_fields
+from mockkube.apiserver.registry import allocation_claims, encoding, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason
@@ -85,6 +85,9 @@ async def _try_create(
     resource: Resource, scope: RequestScope, obj: Object, options: WriteOptions, *, generate_name: str = ""
 ) -> CachedObject:
     dependencies, storage_resource = resource.dependencies, resource.storage_resource
+    if dependencies.is_store_shared:
+        # Admission reads the cache: what another server has just answered, like the namespace of the object, is there.
+        await dependencies.watch_cache.wait_until_fresh()
     new = resource.to_storage_version(obj)
     metadata = new["metadata"]
     metadata["uid"] = dependencies.random.new_uid()
@@ -107,7 +110,7 @@ async def insert(
     assert new is not None
     context = storage_resource.strategy_context(user=scope.user if strategy.records_requester else None)
     # Cluster IPs are chosen before validation, which checks them like addresses that the client chose.
-    reserved = dependencies.service_ip_allocator.allocate(storage_resource, new, None, dry_run=options.dry_run)
+    claims = await allocation_claims.allocate(storage_resource, new, None, dry_run=options.dry_run)
     try:
         strategy.prepare_for_create(new, context)
         await dependencies.heavy_work.run(
@@ -118,7 +121,7 @@ async def insert(
         await dependencies.admission.validate_async(request)
         return await _store(storage_resource, await request.resource.convert_for_storing(new), dry_run=options.dry_run)
     finally:
-        reserved.release()  # a stored service holds its addresses through the collection
+        await claims.release()  # a stored service holds its addresses through the collection
 
 
 def _validate(

@@ -70,11 +70,21 @@ async def delete(resource: Resource, scope: RequestScope, options: DeleteOptions
             raise Forbidden.for_object(resource.group, resource.plural, scope.name, why)
         try:
             return await _try_delete(resource, scope, cached, options)
+        except Conflict:
+            # A precondition may name a state that another server has stored, and that the cache has not seen.
+            if not await is_outdated(storage_resource, cached):
+                raise
         # Another write came first. Preconditions and admission apply to the new state, so everything is repeated.
         except store_errors.Conflict as conflict:
             await storage_resource.dependencies.watch_cache.wait_until_at(
                 revision_of_conflict(conflict, storage_resource)
             )
+
+
+async def is_outdated(storage_resource: Resource, cached: CachedObject) -> bool:
+    """Wait until the cache is fresh; return whether the object has changed."""
+    await storage_resource.dependencies.watch_cache.wait_until_fresh()
+    return storage_resource.collection.get(cached.key) is not cached
 
 
 def revision_of_conflict(conflict: store_errors.Conflict, storage_resource: Resource) -> int:

@@ -126,6 +126,21 @@ class Registry:
         self.resources.update(other.resources)
         self._storage_resources.update(other._storage_resources)
 
+    async def serve_new_crd(self, group: str, plural: str) -> bool:
+        """Serve a CRD that another server has just stored; return whether there is one."""
+        dependencies = self.dependencies
+        if not dependencies.is_store_shared or dependencies.on_crd_created is None:
+            return False
+        await dependencies.watch_cache.wait_until_fresh()
+        crds, name = (
+            self.find_storage_resource("apiextensions.k8s.io", "customresourcedefinitions"),
+            f"{plural}.{group}",
+        )
+        if crds is None or crds.get_cached("", name) is None:
+            return False
+        await dependencies.on_crd_created(name)
+        return True
+
     def serve_crd(self, storage_resource: Resource, served: Iterable[Resource]) -> None:
         """Serve the versions of a CRD, in the place of those served before."""
         self._withdraw_crd(storage_resource.group, storage_resource.plural)

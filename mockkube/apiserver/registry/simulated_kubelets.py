@@ -13,5 +13,7 @@ class SimulatedKubelets:
 
     is_running: Callable[[str], bool] = lambda node: True
     """Return whether the component that simulates the kubelet of a node runs."""
+    are_left_out: bool = False
+    """Whether this process was started without kubelets, so that they may run elsewhere."""
     container_states: ContainerStates = field(default_factory=ContainerStates)
     """What commands of exec have changed in containers."""

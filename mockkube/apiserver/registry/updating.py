@@ -10,7 +10,7 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 
 from mockkube.api import fields, names
-from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
+from mockkube.api.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.updater import keep_timestamps
 from mockkube.api.validation.metadata import (
@@ -18,10 +18,10 @@ from mockkube.api.validation.metadata import (
     validate_metadata_update,
     validate_native_metadata_update,
 )
-from mockkube.apiserver.registry import creation, managed_fields
+from mockkube.apiserver.registry import allocation_claims, creation, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.creation import dry_run_result, find_written, set_namespace
-from mockkube.apiserver.registry.deletion import after_delete, revision_of_conflict
+from mockkube.apiserver.registry.deletion import after_delete, is_outdated, revision_of_conflict
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, equals_except_version, error_without_reason
 from mockkube.apiserver.registry.watch_cache import CachedObject
@@ -105,13 +105,21 @@ async def update(
     `managers_updated`: the change sets managedFields itself, or they are not to be updated.
     """
     dependencies, storage_resource = resource.dependencies, resource.storage_resource
+    is_fresh = False
     for _ in range(UPDATE_TRIES_MAX):
-        (cached,) = await resource.convert_all_for_reading((await _get_current(resource, scope),))
+        current = await _get_current(resource, scope)
+        (cached,) = await resource.convert_all_for_reading((current,))
         old = cached.load()
         changed = partial(_apply_change, resource, scope, cached, change, options, managers_updated=managers_updated)
-        new = await resource.run_with_conversions(changed, _work_bytes(scope, cached))
         try:
+            new = await resource.run_with_conversions(changed, _work_bytes(scope, cached))
             return await _try_update(resource, scope, _CurrentState(cached, old), new, options)
+        except ApiError:
+            # What fails on a state from the cache may succeed on a newer one, which another server has stored.
+            # upstream 1.36: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate
+            if is_fresh or not await is_outdated(storage_resource, current):
+                raise
+            is_fresh = True
         except store_errors.Conflict as conflict:
             # A client that named the replaced resourceVersion gets a Conflict in the next attempt; a patch is applied
             # to the new state.
@@ -175,8 +183,8 @@ async def _try_update(
     new = request.new
     # Subresources such as status cannot change addresses or ports.
     is_main_resource = not scope.subresource
-    reserved = (
-        dependencies.service_ip_allocator.allocate(storage_resource, new, old, dry_run=options.dry_run)
+    claims = (
+        await allocation_claims.allocate(storage_resource, new, old, dry_run=options.dry_run)
         if is_main_resource
         else None
     )
@@ -189,8 +197,8 @@ async def _try_update(
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return await _store_update(storage_resource, cached, request, options)
     finally:
-        if reserved is not None:
-            reserved.release()  # a stored service holds its addresses through the collection
+        if claims is not None:
+            await claims.release()  # a stored service holds its addresses through the collection
 
 
 async def _store_update(

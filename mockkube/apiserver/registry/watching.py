@@ -89,7 +89,8 @@ class CacheWatcher:
     def add(self, change: CacheChange) -> None:  # hot: per change, per watcher
         """Add a change if it matches this watch."""
         cached = change.object
-        if not cached.key.startswith(self._prefix):
+        # A watch may begin at a revision that another server has written, and that the cache has not reached yet.
+        if not cached.key.startswith(self._prefix) or change.revision <= self.start_revision:
             return
         event = self._to_event(change, cached)
         if event is None:
@@ -170,7 +171,7 @@ class ConvertingWatcher(CacheWatcher):
     def add(self, change: CacheChange) -> None:
         """Add a change of an object under the prefix, without selecting."""
         # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
-        if not change.object.key.startswith(self._prefix):
+        if not change.object.key.startswith(self._prefix) or change.revision <= self.start_revision:
             return
         size = len(change.object.tail)
         if self._changes and not has_room(len(self._changes), self._changes_bytes + size):

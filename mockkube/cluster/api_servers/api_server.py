@@ -1,5 +1,6 @@
 """Interface of an API server to its cluster, and the function that builds one."""
 
+import ssl
 from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
@@ -21,9 +22,12 @@ from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:
+    from mockkube.apiserver.http.handlers.kubelet_forwarder import PeerServers
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+    from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers
     from mockkube.apiserver.registry.registry import Registry
     from mockkube.apiserver.server import ApiServer, ApiServerOptions
+    from mockkube.cluster.replication.process_leases import ProcessLeases
 
 
 class Server(ObjectWriter, Protocol):
@@ -70,6 +74,8 @@ class ApiServerDependencies:
     is_component_running: Callable[[str], bool] = lambda component: False
     # Kubelets that answer for pods.
     simulated_kubelets: SimulatedKubelets = field(default_factory=SimulatedKubelets)
+    # Leases of the processes that use the store; None if it is this process alone.
+    process_leases: "ProcessLeases | None" = None
     # Where the server reports objects that it cannot read.
     hot_loops: HotLoops | None = None
 
@@ -110,8 +116,11 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
         request_header=request_header,
         additional_registry=dependencies.control_registry,
         token_issuer=dependencies.token_issuer,
+        peer_servers=_make_peer_servers(dependencies),
+        find_servers=_make_find_servers(dependencies),
         is_component_running=dependencies.is_component_running,
         simulated_kubelets=dependencies.simulated_kubelets,
+        is_store_shared=configuration.join,
         hot_loops=dependencies.hot_loops,
         lease_identity=_make_lease_identity(dependencies),
     )
@@ -124,4 +133,37 @@ def _make_lease_identity(dependencies: ApiServerDependencies) -> str:
     import socket
 
     replica = dependencies.settings.component.partition(".")[2]
-    return f"{socket.gethostname()}/{replica}" if replica else socket.gethostname()
+    # Several processes of a machine may be part of one control plane; their clusters have different names.
+    name = dependencies.configuration.name if dependencies.configuration.join else ""
+    return "/".join([socket.gethostname(), *filter(None, (name, replica))])
+
+
+def _make_find_servers(dependencies: ApiServerDependencies) -> "FindServers | None":
+    """Return the function that finds the live API servers of a control plane that others may join; else None."""
+    leases = dependencies.process_leases
+    if leases is None or not dependencies.configuration.join:
+        return None
+    from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import ServerAddress
+
+    async def find_servers() -> list[ServerAddress]:
+        return [ServerAddress.from_url(record.url) for record in await leases.find_live()]
+
+    return find_servers
+
+
+def _make_peer_servers(dependencies: ApiServerDependencies) -> "PeerServers | None":
+    """Return the other API servers of a control plane that others may join; else None."""
+    leases, credentials = dependencies.process_leases, dependencies.credentials
+    if leases is None or not dependencies.configuration.join:
+        return None
+    from mockkube.apiserver.http.handlers.kubelet_forwarder import PeerServers
+    from mockkube.client.tls import make_client_tls_context
+
+    async def find_urls() -> list[str]:
+        return [record.url for record in await leases.find_live() if record.url != leases.record.url]
+
+    def make_tls_context() -> ssl.SSLContext | None:
+        files = credentials.certificates
+        return None if files is None else make_client_tls_context(files.authority.read_bytes())
+
+    return PeerServers(leases.record.url, find_urls, credentials.token, make_tls_context)

@@ -108,8 +108,8 @@ def _ensure_certificates(
     if not configuration.tls:
         return None
     names = [*find_machine_names(configuration.bind), *configuration.cert_extra_sans]
-    if configuration.advertise_address is not None:
-        names.append(configuration.advertise_address)
+    if configuration.join or configuration.advertise_address is not None:
+        names.append(configuration.advertise_address or find_advertised_address(configuration.bind))
     return ensure_certificates(directory.certificates, names, now=clock.now())
 
 

@@ -43,10 +43,10 @@ def bind(address: str, port: int) -> socket.socket:
     return listening
 
 
-def get_url(listening: socket.socket, *, tls: bool) -> str:
-    """Return the URL of a listening socket; a wildcard address becomes loopback."""
+def get_url(listening: socket.socket, *, tls: bool, advertised: str = "") -> str:
+    """Return the URL of a listening socket, at its advertised address; a wildcard address becomes loopback."""
     address, port = listening.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
+    host = advertised or {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 

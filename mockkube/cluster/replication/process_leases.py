@@ -47,16 +47,15 @@ class ProcessRecord:
     machine: str
     started: str
     joins: bool
-    # Address and port of its API server.
-    address: str
-    port: int
+    # URL at which others reach its API server.
+    url: str
     renew_time: str = ""
 
     @classmethod
-    def for_this_process(cls, cluster: str, address: str, port: int, *, joins: bool) -> Self:
-        """Return the record of this process."""
+    def for_this_process(cls, cluster: str, url: str, *, joins: bool) -> Self:
+        """Return the record of this process, whose API server others reach at the URL."""
         pid = os.getpid()
-        return cls(cluster, socket.gethostname(), pid, _identify_machine(), _find_start(pid), joins, address, port)
+        return cls(cluster, socket.gethostname(), pid, _identify_machine(), _find_start(pid), joins, url)
 
     @classmethod
     def decode(cls, entry: Entry) -> Self | None:
@@ -110,7 +109,8 @@ class ProcessLeases:
         """Keep the record under this identity, which no other process has."""
         self._store = store
         self._clock = clock
-        self._record = record
+        # Record of this process, as of its start.
+        self.record = record
         self._key = f"{PREFIX}{identity}"
         self._entry: Entry | None = None
         self._observed: dict[str, _Observation] = {}
@@ -131,7 +131,7 @@ class ProcessLeases:
     async def acquire(self) -> None:
         """Create the lease. Raises StartError if a process that cannot share the store uses it."""
         # Created first, then compared: of two processes that start at once, the later one sees the earlier one.
-        own = self._entry = await self._store.create(self._key, self._record.encode(self._clock.now()))
+        own = self._entry = await self._store.create(self._key, self.record.encode(self._clock.now()))
         try:
             has_waited = False
             while blocking := await self._find_blocking(own):
@@ -157,7 +157,7 @@ class ProcessLeases:
             if record is None or record.has_ended(self._clock.now()) or not self._observe(entry):
                 with suppress(Conflict):
                     await self._store.delete(entry.key, expected=entry.revision)
-            elif not (record.joins and self._record.joins):
+            elif not (record.joins and self.record.joins):
                 blocking.append((entry, record))
         return blocking
 
@@ -174,7 +174,7 @@ class ProcessLeases:
         return self._observed[entry.key].first_revision != entry.revision
 
     def _describe_refusal(self, record: ProcessRecord) -> str:
-        if self._record.joins:
+        if self.record.joins:
             remedy = "start that one with --join, too, or give another --db"
         elif record.joins:
             remedy = "join it with --join, or give another --db"
@@ -192,7 +192,7 @@ class ProcessLeases:
                 _LOG.warning("the lease on the database is not renewed: %s", error)
 
     async def _renew(self) -> None:
-        value = self._record.encode(self._clock.now())
+        value = self.record.encode(self._clock.now())
         try:
             if self._entry is None:
                 self._entry = await self._store.create(self._key, value)

@@ -45,6 +45,12 @@ class ContainerStates:
         self._inputs: OrderedDict[str, StandardInput] = OrderedDict()
         self.listeners: dict[Callable[[ReadOnlyObject], None], None] = {}
         """Called with a pod whose containers have changed."""
+        self.kubelets: dict[Callable[[str], bool], None] = {}
+        """For kubelets that share the nodes with other processes: whether they simulate a node."""
+
+    def serves(self, node: str) -> bool:
+        """Return whether a kubelet that shares the nodes with other processes simulates this one."""
+        return any(owns(node) for owns in self.kubelets)
 
     def open_input(self, pod: ReadOnlyObject, container: str, run: int) -> StandardInput:
         """Return the input of a run of a container, to write to."""

@@ -1,9 +1,11 @@
 """Control planes of several clusters in this process, which share one store; each has a state directory of its own."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import aiohttp
 import orjson
 import pytest
 from mockkube_storage.engines.log import LogStore
+from mockkube_storage.engines.remote import RemoteStore
 
+from mockkube.apiserver.registry.watch_cache import WatchCache
 from mockkube.cluster.cluster import Cluster, RunningCluster
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.state.state_directory import StateDirectory
@@ -20,6 +24,7 @@ from tests.contract.store.conftest import _serve
 Object = dict[str, Any]
 WITHOUT = ("scheduler", "controllers", "kubelets")
 SECRET = "0123456789abcdef"
+LATE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,33 @@ class Member:
 
 
 Start = Callable[..., AbstractAsyncContextManager[Member]]
+
+
+@pytest.fixture
+def late_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each server see changes later than the one before it, as if the store were far away."""
+    numbers, run_without_delay = count(), WatchCache.run
+
+    async def run(cache: WatchCache) -> None:
+        if not isinstance(cache.store, RemoteStore) or not (late_seconds := next(numbers) * LATE_SECONDS):
+            await run_without_delay(cache)
+        loop, arrived = asyncio.get_running_loop(), asyncio.Queue[tuple[float, Any]]()
+
+        async def read() -> None:
+            async with aclosing(cache.store.watch("", after=cache.revision)) as watch:
+                async for events in watch:
+                    arrived.put_nowait((loop.time() + late_seconds, events))
+
+        reading = asyncio.create_task(read())
+        try:
+            while True:
+                due, events = await arrived.get()
+                await asyncio.sleep(due - loop.time())
+                cache._apply(events)
+        finally:
+            reading.cancel()
+
+    monkeypatch.setattr(WatchCache, "run", run)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ upstream 1.36: pkg/apis/coordination/validation/validation.go
 """
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api import names
@@ -15,12 +15,23 @@ from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
+from mockkube.api.times import parse_micro_time
 from mockkube.api.validation.formats import validate_immutable_field, validate_qualified_name
 
 _ELECTION_FIELDS: Final = ("strategy", "preferredHolder")
 _OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 _NUMBER: Final = "(0|[1-9][0-9]*)"
 _SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+
+def is_expired(lease: ReadOnlyObject, now: datetime) -> bool:
+    """Return whether a lease was not renewed for its duration."""
+    spec = lease.get("spec") or {}
+    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    # upstream: a lease without times counts as expired.
+    if renewed is None or lasts is None:
+        return True
+    return parse_micro_time(renewed) + timedelta(seconds=lasts) < now
 
 
 class LeaseStrategy(Strategy):

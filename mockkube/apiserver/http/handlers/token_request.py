@@ -43,6 +43,8 @@ async def create_token(resource_request: ResourceRequest) -> web.StreamResponse:
     request = await request_bodies.read_body_as(
         resource_request, _DEFINITION, "TokenRequest", (f"{_GROUP}/v1",), validation=write_options.field_validation
     )
+    # The service account may have been created a moment ago, through another server.
+    await resource_request.resource.dependencies.watch_cache.wait_until_fresh()
     return resource_request.respond_unstored(_issue_token(resource_request, request), status=201)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockkube.api.errors import BadRequest, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.kinds.coordination.lease import is_expired
 from mockkube.api.times import parse_time
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources.container_starts import find_object, make_container_start
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 KUBELET_PORT: Final = 10250
 _KUBELET_ANNOTATION: Final = "mockkube.dev/kubelet"
+_NODE_LEASES: Final = "kube-node-lease"
 _ENDED_PHASES: Final = ("Succeeded", "Failed")
 
 
@@ -89,12 +91,20 @@ async def find_target(pods: Resource, scope: RequestScope, container: str | None
 def check_kubelet(pods: Resource, node: ReadOnlyObject) -> None:
     """Raise KubeletError if no simulated kubelet answers for this node."""
     annotations = node["metadata"].get("annotations") or {}
-    is_simulated = annotations.get(_KUBELET_ANNOTATION) != "none"
-    if is_simulated and pods.dependencies.simulated_kubelets.is_running(node["metadata"]["name"]):
+    is_simulated, name = annotations.get(_KUBELET_ANNOTATION) != "none", node["metadata"]["name"]
+    kubelets = pods.dependencies.simulated_kubelets
+    if is_simulated and (kubelets.is_running(name) or (kubelets.are_left_out and _renews_lease(pods, name))):
         return
     addresses = (node.get("status") or {}).get("addresses") or ()
     address = next((one["address"] for one in addresses if one["type"] == "InternalIP"), node["metadata"]["name"])
     raise KubeletError(f"error dialing backend: dial tcp {address}:{KUBELET_PORT}: connect: connection refused")
+
+
+def _renews_lease(pods: Resource, node: str) -> bool:
+    """Return whether a kubelet somewhere renews the lease of its node."""
+    leases = pods.dependencies.find_storage_resource("coordination.k8s.io", "leases")
+    cached = None if leases is None else leases.get_cached(_NODE_LEASES, node)
+    return cached is not None and not is_expired(cached.load(), pods.dependencies.clock.now())
 
 
 def find_running_container(pod: ReadOnlyObject, name: str) -> RunningContainer | None:

@@ -14,7 +14,7 @@ from mockkube.cluster.replication.process_leases import LEASE_SECONDS, PREFIX, P
 from mockkube.runtime.virtual_time import EPOCH, VirtualClock
 
 Make = Callable[..., ProcessLeases]
-LOCAL = ProcessRecord.for_this_process("lab", "10.0.0.1", 6443, joins=False)
+LOCAL = ProcessRecord.for_this_process("lab", "https://10.0.0.1:6443", joins=False)
 # As a process of another machine.
 REMOTE = replace(LOCAL, host="far", machine="elsewhere", started="1")
 
@@ -123,13 +123,13 @@ async def test_of_two_that_start_at_once_one_is_refused(make: Make) -> None:
 
 
 async def test_the_living_are_those_that_renew_their_leases(make: Make, clock: VirtualClock) -> None:
-    first, second = make("a", joins=True), make("b", replace(REMOTE, port=7443), joins=True)
+    first, second = make("a", joins=True), make("b", replace(REMOTE, url="https://10.0.0.2:6443"), joins=True)
     await first.acquire()
     await second.acquire()
     renewing = asyncio.create_task(first.run())
-    assert [one.port for one in await first.find_live()] == [6443, 7443]
+    assert [one.url for one in await first.find_live()] == ["https://10.0.0.1:6443", "https://10.0.0.2:6443"]
     await advance(clock, LEASE_SECONDS + 1)
-    assert [one.port for one in await first.find_live()] == [6443]
+    assert [one.url for one in await first.find_live()] == ["https://10.0.0.1:6443"]
     renewing.cancel()
 
 
