@@ -9,7 +9,6 @@ from mockkube.apiserver.admission.plugins.default_toleration_seconds import Defa
 from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
 from mockkube.apiserver.audit.auditor import Auditor
 from mockkube.apiserver.audit.log_file import AuditLogFile, RotationOptions
-from mockkube.apiserver.audit.policy import PolicyError, parse_policy
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator
 from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
@@ -18,6 +17,7 @@ from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.identity.signing_keys import SigningKey, VerificationKey, parse_verification_keys
 from mockkube.apiserver.identity.user import ANONYMOUS_USER
 from mockkube.apiserver.server import ApiServerOptions
+from mockkube.assets.file_checks import load_audit_policy
 from mockkube.assets.kube_apiserver_options import KubeApiserverOptions, OptionsError
 from mockkube.runtime.clock import RealClock
 
@@ -114,10 +114,6 @@ def _make_auditor(options: KubeApiserverOptions) -> Auditor | None:
     if not values["audit-policy-file"]:
         return None
 
-    try:
-        policy = parse_policy(options.read_file("audit-policy-file"))
-    except PolicyError as error:
-        raise OptionsError(f"loading audit policy file: {values['audit-policy-file']}: {error}") from None
     if not values["audit-log-path"]:
         return None
     rotation = RotationOptions(
@@ -133,7 +129,7 @@ def _make_auditor(options: KubeApiserverOptions) -> Auditor | None:
         raise OptionsError(
             f"ensureLogFile: open {values['audit-log-path']}: {(error.strerror or '').lower()}"
         ) from None
-    return Auditor(policy, log, RealClock(), log_format=values["audit-log-format"])
+    return Auditor(load_audit_policy(options), log, RealClock(), log_format=values["audit-log-format"])
 
 
 def _format_flag(value: object) -> str:

@@ -19,8 +19,8 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import StoreError, Unavailable
 from mockkube_storage.store import Store
 
-from mockkube.apiserver.identity.signing_keys import has_pem_block
 from mockkube.assets.command_line import CommandLineError, format_flags
+from mockkube.assets.file_checks import check_files
 from mockkube.assets.klog import start_logging
 from mockkube.assets.kube_apiserver_options import (
     PROGRAM,
@@ -29,9 +29,11 @@ from mockkube.assets.kube_apiserver_options import (
     OptionsError,
     load_flags,
 )
+from mockkube.assets.option_validation import validate_options
 from mockkube.assets.parent_process import follows_parent, wait_for_parent_exit
 from mockkube.assets.settings import AssetSettings
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
+from mockkube.features.errors import quote
 from mockkube.features.versions import Version, binary_version
 from mockkube.runtime.clock import RealClock
 
@@ -56,18 +58,18 @@ def main(arguments: Sequence[str], settings: AssetSettings) -> int:
     if options.values["help"]:
         print(render_help())
         return 0
-    if options.values["version"] is not False and "version" in options.given:
+    if options.values["version"] in (True, "raw"):
         print(render_version(settings.version))
         return 0
     for deprecation in options.deprecations:
         print(deprecation, file=sys.stderr)
     start_logging(options.values["v"])
     try:
-        options.validate()
-        _check_files(options)
+        validate_options(options)
+        check_files(options)
         _run(options, settings)
     except (OptionsError, ConfigurationError, StartError, StoreError, ssl.SSLError) as error:
-        _LOG.error('"command failed" err="%s"', str(error).replace('"', '\\"'))
+        _LOG.error('"command failed" err=%s', quote(str(error)))
         return 1
     return 0
 
@@ -185,28 +187,6 @@ def make_configuration(options: KubeApiserverOptions, settings: AssetSettings) -
         enable_admission_plugins=options.enabled_admission_plugins,
         disable_admission_plugins=options.disabled_admission_plugins,
     )
-
-
-def _check_files(options: KubeApiserverOptions) -> None:
-    """Raise OptionsError for files that cannot be read or hold no PEM."""
-    values = options.values
-    _ = options.tokens
-    keys = [*values["service-account-key-file"]]
-    if values["service-account-signing-key-file"]:
-        keys.append(values["service-account-signing-key-file"])
-    for path in keys:
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise OptionsError(
-                f"failed to parse service-account-issuer-key-file: error reading private key file {path}: "
-                f"open {path}: {(error.strerror or '').lower()}"
-            ) from None
-        if not has_pem_block(content):
-            raise OptionsError(f"error reading key file {path}: data does not contain a valid RSA or ECDSA key")
-    for flag in ("client-ca-file", "requestheader-client-ca-file"):
-        if values[flag] and not has_pem_block(options.read_file(flag)):
-            raise OptionsError(f"unable to load client CA file: {values[flag]}: data does not contain any certificates")
 
 
 def _make_tls_context(options: KubeApiserverOptions) -> ssl.SSLContext:

@@ -1,27 +1,32 @@
-"""Options of the kube-apiserver executable: parse and validate its flags as the real one does."""
+"""Options of the kube-apiserver executable: parse its flags as the real one does."""
 
 # upstream 1.36: pkg/controlplane/apiserver/options, pkg/kubeapiserver/options, apiserver/pkg/server/options
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from ipaddress import IPv4Network, IPv6Network, ip_network
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self
 
 from mockkube.api.catalogue import KINDS
-from mockkube.api.errors import aggregate_messages
-from mockkube.apiserver.admission.catalogue import list_plugins_besides, validate_flags
-from mockkube.apiserver.authorization.authorizer import ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC
+from mockkube.apiserver.admission.catalogue import list_plugins_besides
+from mockkube.apiserver.authorization.authorizer import ALWAYS_ALLOW
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.runtime_config import RuntimeConfig
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig, normalize_keys, validate_keys
 from mockkube.apiserver.registry.service_ip_allocator import NODE_PORTS, SERVICE_CIDR
-from mockkube.assets.command_line import Flag, list_deprecations, parse_command_line, parse_flags_table
+from mockkube.assets.command_line import (
+    CommandLineError,
+    Flag,
+    list_deprecations,
+    parse_command_line,
+    parse_flags_table,
+)
 from mockkube.features.components import API_SERVER
 from mockkube.features.errors import FlagError, quote
-from mockkube.features.flags import ParsedFlags, parse_flags
+from mockkube.features.flags import ParsedFlags, parse_version_flags
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
+from mockkube.features.versions import binary_version as get_binary_version
 from mockkube.lazy_dataclasses import dataclass
 
 PROGRAM: Final = "kube-apiserver"
@@ -34,28 +39,6 @@ _VERSION_FLAGS: Final = (
     "emulation-forward-compatible",
     "runtime-config-emulation-forward-compatible",
 )
-_UPSTREAM_MODES: Final = (ALWAYS_ALLOW, ALWAYS_DENY, "ABAC", "Webhook", RBAC, NODE)
-_MODES: Final = (ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC)
-# Flags whose effect cannot be left out silently: a test that sets them checks who may do what.
-REFUSED: Final = ("authorization-config", "authentication-config", "oidc-issuer-url")
-_NOT_NEGATIVE: Final = (
-    ("livez-grace-period", "--livez-grace-period can not be a negative value"),
-    ("max-requests-inflight", "--max-requests-inflight can not be negative value"),
-    ("max-mutating-requests-inflight", "--max-mutating-requests-inflight can not be negative value"),
-    ("request-timeout", "--request-timeout can not be negative value"),
-    ("min-request-timeout", "--min-request-timeout can not be negative value"),
-    ("storage-initialization-timeout", "--storage-initialization-timeout can not be negative value"),
-    ("shutdown-delay-duration", "--shutdown-delay-duration can not be negative value"),
-)
-_PORT_MAX: Final = 65535
-_GOAWAY_CHANCE_MAX: Final = 0.02
-_SERVICE_ADDRESSES_MIN: Final = 8
-_TOKEN_SECONDS_MIN: Final = 3600
-_TOKEN_SECONDS_MAX: Final = 1 << 32
-_SIZE: Final = re.compile(r"[+-]?\d+")
-_STORAGE_MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
-_AUDIT_MODES: Final = ("batch", "blocking", "blocking-strict")
-_AUDIT_FORMATS: Final = ("legacy", "json")
 
 
 class OptionsError(ValueError):
@@ -75,20 +58,30 @@ class KubeApiserverOptions:
         """Parse a command line. Raises CommandLineError."""
         flags = load_flags()
         given = parse_command_line(PROGRAM, arguments, flags, SHORTHANDS)
+        _check_reported_version(given.get("version"), f"v{get_binary_version(binary_version)}")
         return cls({**_default_values(flags), **given}, frozenset(given), binary_version)
 
-    @cached_property
-    def effective_flags(self) -> ParsedFlags:
-        """Effective version and feature gates; OptionsError if they are invalid."""
+    @property
+    def version_flags(self) -> Mapping[str, Sequence[str]]:
+        """Values of the flags about versions and gates that are given, as texts."""
         flags: dict[str, Sequence[str]] = {}
         for name in _VERSION_FLAGS:
             if name in self.given:
                 value = self.values[name]
                 flags[name] = [str(value).lower()] if isinstance(value, bool) else value
+        return flags
+
+    @cached_property
+    def effective_flags(self) -> ParsedFlags:
+        """Effective version, whose range is not checked, and feature gates; OptionsError if they are invalid."""
         try:
-            return parse_flags(API_SERVER, self.binary_version, flags)
+            return parse_version_flags(API_SERVER, self.binary_version, self.version_flags)
         except FlagError as error:
             raise OptionsError(str(error)) from None
+
+    def is_enabled(self, gate: str) -> bool:
+        """Return whether a feature gate is on."""
+        return gate in enabled_gates(self.version, self.effective_flags.gates.overrides, component=API_SERVER)
 
     @property
     def version(self) -> Version:
@@ -151,9 +144,21 @@ class KubeApiserverOptions:
 
     @cached_property
     def runtime_config(self) -> RuntimeConfig:
-        """APIs that are served; ValueError if a setting is invalid."""
-        groups = frozenset(kind.group for kind in KINDS)
-        return RuntimeConfig.parse(self.values["runtime-config"] or {}, groups)
+        """APIs that are served; OptionsError if a value is invalid."""
+        try:
+            known = {(kind.group, version) for kind in KINDS for version in kind.versions}
+            return RuntimeConfig.parse(self.runtime_settings, known)
+        except ValueError as error:
+            raise OptionsError(str(error)) from None
+
+    @property
+    def runtime_settings(self) -> Mapping[str, str]:
+        """Texts of `--runtime-config` by key."""
+        return normalize_keys(self.values["runtime-config"] or {})
+
+    def validate_runtime_config(self) -> None:
+        """Raise ValueError for malformed keys of `--runtime-config`, and groups that do not exist."""
+        validate_keys(self.runtime_settings, frozenset(kind.group for kind in KINDS))
 
     @cached_property
     def tokens(self) -> Mapping[str, User]:
@@ -163,23 +168,21 @@ class KubeApiserverOptions:
 
     def read_file(self, flag: str) -> bytes:
         """Return the content of the file that a flag names; OptionsError if it cannot be read."""
-        return _read_file(self.values[flag])
-
-    def validate(self) -> None:
-        """Raise OptionsError with all that upstream finds wrong before it starts anything."""
-        _ = self.effective_flags
-        for complete in _COMPLETIONS:
-            for error in complete(self):
-                raise OptionsError(error)
-        errors = list(dict.fromkeys(chain(*(check(self) for check in _CHECKS))))
-        if errors:
-            raise OptionsError(aggregate_messages(errors))
+        return read_file(self.values[flag])
 
 
 @cache
 def load_flags() -> tuple[Flag, ...]:
     """Return all flags of kube-apiserver."""
     return parse_flags_table(_TABLE.read_text())
+
+
+def _check_reported_version(reported: object, binary: str) -> None:
+    """Raise CommandLineError if the version to report is not the program's, but for a suffix."""
+    # upstream 1.36: component-base/version/dynamic.go
+    if isinstance(reported, str) and reported.startswith("v") and re.split("[-+]", reported)[0] != binary:
+        problem = f"version {quote(reported)} must match major/minor/patch of default version {quote(binary)}"
+        raise CommandLineError(f'invalid argument {quote(reported)} for "--version" flag: {problem}')
 
 
 def _default_values(flags: Sequence[Flag]) -> dict[str, Any]:
@@ -189,7 +192,8 @@ def _default_values(flags: Sequence[Flag]) -> dict[str, Any]:
     return {**nothing, **parse_command_line(PROGRAM, arguments, flags, {})}
 
 
-def _read_file(path: str) -> bytes:
+def read_file(path: str) -> bytes:
+    """Return the content of a file; OptionsError if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -199,7 +203,7 @@ def _read_file(path: str) -> bytes:
 def _read_token_file(path: str) -> Mapping[str, User]:
     # upstream 1.36: apiserver/pkg/authentication/token/tokenfile/tokenfile.go
     tokens: dict[str, User] = {}
-    for row in csv.reader(_read_file(path).decode("utf-8", "replace").splitlines()):
+    for row in csv.reader(read_file(path).decode("utf-8", "replace").splitlines()):
         if not row:
             continue
         if len(row) < 3:
@@ -210,187 +214,3 @@ def _read_token_file(path: str) -> Mapping[str, User]:
             groups = tuple(row[3].split(",")) if len(row) > 3 else ()
             tokens[row[0]] = User(row[1], row[2], groups)
     return tokens
-
-
-def _complete_cluster_ips(options: KubeApiserverOptions) -> Iterator[str]:
-    texts = options.service_cidrs
-    primary = _parse_network(texts[0])
-    if primary is None:
-        yield "service-cluster-ip-range[0] is not a valid cidr"
-    elif primary.num_addresses < _SERVICE_ADDRESSES_MIN:
-        yield (
-            "error determining service IP ranges for primary service cidr: "
-            f"the service cluster IP range must be at least {_SERVICE_ADDRESSES_MIN} IP addresses"
-        )
-    if len(texts) > 1 and _parse_network(texts[1]) is None:
-        yield "service-cluster-ip-range[1] is not an ip net"
-
-
-def _complete_token_expiration(options: KubeApiserverOptions) -> Iterator[str]:
-    expiration = options.values["service-account-max-token-expiration"]
-    if expiration and not _TOKEN_SECONDS_MIN <= expiration <= _TOKEN_SECONDS_MAX:
-        yield "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
-
-
-def _complete_watch_cache(options: KubeApiserverOptions) -> Iterator[str]:
-    for text in options.values["watch-cache-sizes"]:
-        _, separator, size = text.partition("#")
-        if not separator or "#" in size:
-            yield f"invalid value of watch cache size: {text}"
-        elif not _SIZE.fullmatch(size):
-            yield f"invalid size of watch cache size: {text}"
-        elif size.startswith("-"):
-            yield f"watch cache size cannot be negative: {text}"
-
-
-# In upstream's order: it ends at the first error.
-_COMPLETIONS: Final[Sequence[Callable[[KubeApiserverOptions], Iterator[str]]]] = (
-    _complete_cluster_ips,
-    _complete_token_expiration,
-    _complete_watch_cache,
-)
-
-
-def _parse_network(text: str) -> IPv4Network | IPv6Network | None:
-    try:
-        return ip_network(text, strict=False) if "/" in text else None
-    except ValueError:
-        return None
-
-
-def _check_server(options: KubeApiserverOptions) -> Iterator[str]:
-    for name, error in _NOT_NEGATIVE:
-        if options.values[name] and options.values[name] < 0:
-            yield error
-    if not 0 <= options.values["goaway-chance"] <= _GOAWAY_CHANCE_MAX:
-        yield "--goaway-chance can not be less than 0 or greater than 0.02"
-
-
-def _check_etcd(options: KubeApiserverOptions) -> Iterator[str]:
-    if not options.values["etcd-servers"]:
-        yield "--etcd-servers must be specified"
-    if options.values["storage-backend"] not in ("", "etcd3"):
-        yield "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
-    media_type = options.values["storage-media-type"]
-    if media_type and media_type not in _STORAGE_MEDIA_TYPES:
-        allowed = ", ".join(_STORAGE_MEDIA_TYPES)
-        yield f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}"
-
-
-def _check_serving(options: KubeApiserverOptions) -> Iterator[str]:
-    if not 1 <= options.port <= _PORT_MAX:
-        yield f"--secure-port {options.port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
-
-
-def _check_authentication(options: KubeApiserverOptions) -> Iterator[str]:
-    seen = set()
-    for issuer in options.issuers:
-        if not issuer:
-            yield "service-account-issuer should not be an empty string"
-        elif issuer in seen:
-            yield f"service-account-issuer {quote(issuer)} is already specified"
-        seen.add(issuer)
-    if not options.issuers:
-        yield "service-account-issuer is a required flag"
-    if not options.values["service-account-key-file"] and not options.values["service-account-signing-endpoint"]:
-        yield "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set"
-    keys_url = options.values["service-account-jwks-uri"]
-    if keys_url and not keys_url.lower().startswith("https:"):
-        yield f"service-account-jwks-uri requires https scheme, parsed as: {keys_url}"
-
-
-def _check_authorization(options: KubeApiserverOptions) -> Iterator[str]:
-    modes = options.authorization_modes
-    for mode in modes:
-        if mode not in _UPSTREAM_MODES:
-            yield f"authorization-mode {quote(mode)} is not a valid mode"
-        elif mode not in _MODES:
-            yield f"authorization-mode {quote(mode)} is not simulated: use one of {', '.join(_MODES)}"
-    if len(set(modes)) != len(modes):
-        yield f"authorization-mode [{' '.join(map(quote, modes))}] has mode specified more than once"
-
-
-def _check_admission(options: KubeApiserverOptions) -> Iterator[str]:
-    # upstream 1.36: pkg/kubeapiserver/options/admission.go, Validate
-    others = {"enable-admission-plugins", "disable-admission-plugins"}
-    if "admission-control" in options.given and others & options.given:
-        yield "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive"
-    values = options.values
-    yield from validate_flags(
-        values["enable-admission-plugins"], values["disable-admission-plugins"], values["admission-control"]
-    )
-
-
-def _check_apis(options: KubeApiserverOptions) -> Iterator[str]:
-    try:
-        _ = options.runtime_config
-    except ValueError as error:
-        yield str(error)
-
-
-def _check_service_accounts(options: KubeApiserverOptions) -> Iterator[str]:
-    if not options.values["service-account-signing-key-file"] and not options.issuers:
-        yield "--service-account-signing-key-file and --service-account-issuer are required flags"
-
-
-def _check_cluster_ips(options: KubeApiserverOptions) -> Iterator[str]:
-    texts = options.service_cidrs
-    networks = [network for network in map(_parse_network, texts) if network is not None]
-    if len(texts) > 2:
-        yield "--service-cluster-ip-range must not contain more than two entries"
-    elif len(networks) == 2 and networks[0].version == networks[1].version:
-        yield "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
-
-
-def _check_node_port(options: KubeApiserverOptions) -> Iterator[str]:
-    port, ports = options.values["kubernetes-service-node-port"], options.values["service-node-port-range"]
-    if not 0 <= port <= _PORT_MAX:
-        limits = "must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP"
-        yield f"--kubernetes-service-node-port {port} {limits}"
-    if port > 0 and port not in ports:
-        shown = f"{ports[0]}-{ports[-1]}" if ports else ""
-        yield f"kubernetes service node port range {shown} doesn't contain {port}"
-    count = options.values["apiserver-count"]
-    if count <= 0:
-        yield f"--apiserver-count should be a positive number, but value '{count}' provided"
-
-
-def _check_audit(options: KubeApiserverOptions) -> Iterator[str]:
-    # upstream 1.36: apiserver/pkg/server/options/audit.go, Validate
-    values = options.values
-    if not values["audit-log-path"]:
-        return
-    mode, size = values["audit-log-mode"], values["audit-log-batch-buffer-size"]
-    if mode not in _AUDIT_MODES:
-        yield f'invalid audit log mode {mode}, allowed modes are "{",".join(_AUDIT_MODES)}"'
-    elif mode == "batch" and size <= 0:
-        yield f"invalid audit batch log buffer size {size}, must be a positive number"
-    if values["audit-log-format"] not in _AUDIT_FORMATS:
-        allowed = ",".join(_AUDIT_FORMATS)
-        yield f'invalid audit log format {values["audit-log-format"]}, allowed formats are "{allowed}"'
-    for name in ("audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"):
-        if values[name] < 0:
-            yield f"--{name} {values[name]} can't be a negative number"
-
-
-def _check_not_simulated(options: KubeApiserverOptions) -> Iterator[str]:
-    for name in REFUSED:
-        if options.values[name]:
-            yield f"--{name} is not simulated: leave it out"
-
-
-# In upstream's order, so that the first error of several is the same.
-_CHECKS: Final[Sequence[Callable[[KubeApiserverOptions], Iterator[str]]]] = (
-    _check_server,
-    _check_etcd,
-    _check_serving,
-    _check_authentication,
-    _check_authorization,
-    _check_audit,
-    _check_admission,
-    _check_apis,
-    _check_service_accounts,
-    _check_cluster_ips,
-    _check_node_port,
-    _check_not_simulated,
-)

@@ -66,6 +66,19 @@ def parse_flags(
 
     A flag without a value counts as `true`. Gates are validated before ranges of versions, as upstream does.
     """
+    parsed = parse_version_flags(component, binary, flags, trains)
+    if errors := list_version_errors(parsed.effective_version, flags):
+        raise FlagError(*errors)
+    return parsed
+
+
+def parse_version_flags(
+    component: str,
+    binary: Version,
+    flags: Mapping[str, Sequence[str]],
+    trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
+) -> ParsedFlags:
+    """Parse a component's flags as `parse_flags` does, but do not check whether the versions are in range."""
     _check_known_flags(component, binary, flags)
     effective_version = parse_effective_version(
         binary, flags.get(_EMULATED_VERSION_FLAG, ()), flags.get(_MIN_COMPATIBILITY_FLAG, ())
@@ -73,9 +86,12 @@ def parse_flags(
     gates = parse_feature_gates(
         flags.get(_GATES_FLAG, ()), component, binary, effective_version=effective_version, trains=trains
     )
-    if errors := (*effective_version.validate(), *_forward_errors(flags, effective_version)):
-        raise FlagError(*errors)
     return ParsedFlags(effective_version, gates)
+
+
+def list_version_errors(effective_version: EffectiveVersion, flags: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return upstream's texts about versions that are out of range, and flags that do not suit them."""
+    return [*effective_version.validate(), *_forward_errors(flags, effective_version)]
 
 
 def parse_feature_gates(

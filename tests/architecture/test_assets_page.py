@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from mockkube.assets.command_line import Flag
-from mockkube.assets.kube_apiserver_options import REFUSED, load_flags
+from mockkube.assets.kube_apiserver_options import load_flags
+from mockkube.assets.option_validation import REFUSED
 
 PAGE = Path(__file__).parents[2] / "docs" / "assets.md"
 

@@ -2,7 +2,7 @@
 
 # upstream 1.36: apiserver/pkg/server/resourceconfig/helpers.go
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Final, Self
 
@@ -29,22 +29,19 @@ class RuntimeConfig:
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, texts: Mapping[str, str], known_groups: frozenset[str]) -> Self:
-        """Parse the values of the flag; raise ValueError with upstream's text."""
-        texts = _normalize(texts)
-        if texts == {"api/all": "false"}:
-            # A server without any API could not start.
-            raise ValueError("invalid runtime-config with only api/all=false")
-        unknown = set()
+    def parse(cls, texts: Mapping[str, str], known_versions: Collection[tuple[str, str]]) -> Self:
+        """Parse the values of valid keys; raise ValueError with upstream's text.
+
+        `known_versions`: stable versions of groups. Others than these do not exist.
+        """
         for key in texts:
-            parts = key.split("/")
-            if key not in _LEVEL_KEYS and len(parts) not in (2, 3):
-                raise ValueError(f"runtime-config invalid key {key}")
-            if key not in _LEVEL_KEYS and parts[0] not in known_groups:
-                unknown.add("/".join(parts[:2]))
-        if unknown:
-            raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
-        return cls({key.removeprefix("/"): _parse_value(key, text) for key, text in texts.items()})
+            group, _, version = key.rpartition("/") if key.count("/") == 1 else key.rpartition("/")[0].rpartition("/")
+            is_unknown = is_stable_version(version) and (group, version) not in known_versions
+            if key not in _LEVEL_KEYS and is_unknown:
+                raise ValueError(f"group version {group}/{version} that has not been registered")
+        levels = [key for key, _ in reversed(_LEVELS)]
+        ordered = sorted(texts.items(), key=lambda item: levels.index(item[0]) if item[0] in levels else len(levels))
+        return cls({key.removeprefix("/"): _parse_value(key, text) for key, text in ordered})
 
     def serves(self, group: str, version: str, plural: str) -> bool:
         """Return whether a resource is served; alpha and beta versions are not, unless a setting enables them."""
@@ -58,7 +55,23 @@ class RuntimeConfig:
         return is_stable_version(version)
 
 
-def _normalize(texts: Mapping[str, str]) -> dict[str, str]:
+def validate_keys(texts: Mapping[str, str], known_groups: frozenset[str]) -> None:
+    """Raise ValueError with upstream's text for malformed keys, and for groups that do not exist."""
+    if texts == {"api/all": "false"}:
+        # A server without any API could not start.
+        raise ValueError("invalid runtime-config with only api/all=false")
+    unknown = set()
+    for key in texts:
+        parts = key.split("/")
+        if key not in _LEVEL_KEYS and len(parts) not in (2, 3):
+            raise ValueError(f"runtime-config invalid key {key}")
+        if key not in _LEVEL_KEYS and parts[0] not in known_groups:
+            unknown.add("/".join(parts[:2]))
+    if unknown:
+        raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
+
+
+def normalize_keys(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the values with one key for the core group, and without the key that no longer means anything."""
     # upstream 1.36: pkg/controlplane/apiserver/options/options.go, Complete
     normalized = {}

@@ -14,8 +14,8 @@ from mockkube.apiserver.audit.auditor import Auditor
 from mockkube.apiserver.audit.log_file import AuditLogFile
 from mockkube.apiserver.audit.policy import parse_policy
 from mockkube.apiserver.server import ApiServer
-from mockkube.cluster.api_servers.api_server import ApiServerDependencies, make_options
-from mockkube.cluster.cluster import Cluster, Server
+from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, make_options
+from mockkube.cluster.cluster import Cluster
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.runtime.clock import RealClock

@@ -4,9 +4,16 @@ import re
 
 import pytest
 
-from mockkube.apiserver.registry.runtime_config import RuntimeConfig
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig, normalize_keys, validate_keys
 
 GROUPS = frozenset({"", "apps", "resource.k8s.io"})
+VERSIONS = frozenset((group, "v1") for group in GROUPS)
+
+
+def parse(texts: dict[str, str]) -> RuntimeConfig:
+    normalized = normalize_keys(texts)
+    validate_keys(normalized, GROUPS)
+    return RuntimeConfig.parse(normalized, VERSIONS)
 
 
 @pytest.mark.parametrize(
@@ -22,25 +29,25 @@ GROUPS = frozenset({"", "apps", "resource.k8s.io"})
     ],
 )
 def test_serves(texts: dict[str, str], expected: dict[str, bool]) -> None:
-    config = RuntimeConfig.parse(texts, GROUPS)
+    config = parse(texts)
     served = {version: config.serves("resource.k8s.io", version, "deviceclasses") for version in expected}
     assert served == expected
 
 
 @pytest.mark.parametrize("key", ["v1", "v1/pods", "api/v1", "api/v1/pods", "/v1", "/v1/pods"])
 def test_keys_of_the_core_group(key: str) -> None:
-    assert not RuntimeConfig.parse({key: "false"}, GROUPS).serves("", "v1", "pods")
-    assert RuntimeConfig.parse({key: "false"}, GROUPS).serves("apps", "v1", "pods")
+    assert not parse({key: "false"}).serves("", "v1", "pods")
+    assert parse({key: "false"}).serves("apps", "v1", "pods")
 
 
 def test_a_resource_of_the_core_group_needs_the_slash() -> None:
     # As upstream: whatever follows v1 is left out.
-    assert not RuntimeConfig.parse({"v1/pods": "false"}, GROUPS).serves("", "v1", "secrets")
-    assert RuntimeConfig.parse({"/v1/pods": "false"}, GROUPS).serves("", "v1", "secrets")
+    assert not parse({"v1/pods": "false"}).serves("", "v1", "secrets")
+    assert parse({"/v1/pods": "false"}).serves("", "v1", "secrets")
 
 
 def test_the_legacy_key_has_no_effect() -> None:
-    assert RuntimeConfig.parse({"api/legacy": "false"}, GROUPS) == RuntimeConfig()
+    assert parse({"api/legacy": "false"}) == RuntimeConfig()
 
 
 @pytest.mark.parametrize(
@@ -52,10 +59,12 @@ def test_the_legacy_key_has_no_effect() -> None:
         ),
         ({"api/all": "yes"}, "invalid value api/all=yes"),
         ({"apps/v1": "yes"}, 'invalid value of apps/v1: yes, err: strconv.ParseBool: parsing "yes": invalid syntax'),
+        ({"apps/v9": "true"}, "group version apps/v9 that has not been registered"),
+        ({"apps/v9/pods": "true"}, "group version apps/v9 that has not been registered"),
         ({"apps": "true"}, "runtime-config invalid key apps"),
         ({"b/v1": "true", "a/v1/x": "true"}, "unknown api groups a/v1,b/v1"),
     ],
 )
 def test_errors(texts: dict[str, str], error: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(error)}$"):
-        RuntimeConfig.parse(texts, GROUPS)
+        parse(texts)
