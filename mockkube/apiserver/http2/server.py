@@ -1,12 +1,14 @@
 """Server of HTTP/1.1 and HTTP/2: each connection gets the protocol that its client speaks."""
 
 import asyncio
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mockkube.apiserver.http import connections
 from mockkube.apiserver.http.connections import HttpHandler, HttpServer
-from mockkube.apiserver.http2.connection import Http2Connection
 from mockkube.apiserver.http2.frames import PREFACE
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http2.connection import Http2Connection
 
 ALPN_PROTOCOLS: Final = ["h2", "http/1.1"]
 
@@ -32,6 +34,9 @@ class DualProtocolServer:
 
     def start_http2(self) -> asyncio.Protocol:
         """Return a protocol that speaks HTTP/2."""
+        # Imported with the first such connection: it and its tables take 1.5 MB.
+        from mockkube.apiserver.http2.connection import Http2Connection
+
         connection = Http2Connection(
             self._handler,
             asyncio.get_running_loop(),
@@ -41,7 +46,7 @@ class DualProtocolServer:
         self._http2[connection] = None
         return connection
 
-    def _forget(self, connection: Http2Connection) -> None:
+    def _forget(self, connection: "Http2Connection") -> None:
         self._http2.pop(connection, None)
 
     def track(self, selector: "ProtocolSelector") -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import yaml
-
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.kubelet.stages.expressions import (
     ExpressionError,
@@ -117,27 +115,19 @@ class Stage:
 
     def render(self, patch: StagePatch, obj: ReadOnlyObject) -> Any:
         """Return a patch rendered for an object; StageError if it fails or is no YAML."""
+        from mockkube.kubelet.stages import yaml_text  # with PyYAML, when the first stage is played
+
         # Functions without arguments, like NodeName, read the object from the shared factory; rendering never awaits.
         self.template_factory.obj = obj
         try:
-            body = yaml.load(patch.template.render(obj), Loader=_Loader)
-        except (TemplateError, yaml.YAMLError) as error:
+            body = yaml_text.parse_yaml(patch.template.render(obj))
+        except (TemplateError, yaml_text.YAMLError) as error:
             raise StageError(str(error).replace("\n", " ")) from error
         if not patch.root:
             return body
         if patch.patch_type == "json":
             return [{**one, "path": f"/{patch.root}{one.get('path', '')}"} for one in body or ()]
         return {patch.root: body}
-
-
-class _Loader(yaml.CSafeLoader):
-    """YAML loader that keeps timestamps as strings."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def parse_stage(obj: ReadOnlyObject, template_factory: TemplateFactory) -> Stage | None:

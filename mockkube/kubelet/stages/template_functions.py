@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-import yaml
-
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import render_time
 from mockkube.kubelet.stages.gotemplate import GoTemplate
@@ -92,5 +90,7 @@ def quote(value: Any) -> str:
 
 
 def _format_yaml(value: Any, indent: int = 0) -> str:
-    text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=False, sort_keys=True)
+    from mockkube.kubelet.stages import yaml_text  # with PyYAML, when the first template needs it
+
+    text = yaml_text.format_yaml(value)
     return f"\n{text}".replace("\n", "\n" + "  " * indent) if indent > 0 else text

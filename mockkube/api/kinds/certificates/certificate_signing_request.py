@@ -6,10 +6,7 @@ upstream 1.36: pkg/apis/certificates/validation/validation.go
 import base64
 import json
 from datetime import datetime, timedelta
-from typing import Any, Final
-
-from cryptography import x509
-from cryptography.x509 import NameOID
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
@@ -30,6 +27,10 @@ from mockkube.api.printers.ages import format_age, human_duration
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import render_time
+
+# Imported late, because it takes 30 ms and 8 MB: servers and controllers list requests where none was ever created.
+if TYPE_CHECKING:
+    from cryptography import x509
 
 EXPIRATION_SECONDS_MIN: Final = 600
 LEGACY_UNKNOWN_SIGNER: Final = "kubernetes.io/legacy-unknown"
@@ -227,8 +228,10 @@ def _certificate_of(obj: ReadOnlyObject) -> Any:
     return (obj.get("status") or {}).get("certificate") or ""
 
 
-def parse_request(encoded: str) -> x509.CertificateSigningRequest:
+def parse_request(encoded: str) -> "x509.CertificateSigningRequest":
     """Parse `spec.request`; raise ValueError with upstream's message if it is malformed."""
+    from cryptography import x509
+
     # upstream 1.36: pkg/apis/certificates/helpers.go, ParseCSR
     text = base64.b64decode(encoded)
     if b"-----BEGIN CERTIFICATE REQUEST-----" not in text:
@@ -239,13 +242,17 @@ def parse_request(encoded: str) -> x509.CertificateSigningRequest:
         raise ValueError("asn1: structure error: malformed certificate request") from error
 
 
-def subject_common_name(request: x509.CertificateSigningRequest) -> str:
+def subject_common_name(request: "x509.CertificateSigningRequest") -> str:
     """Return the common name of the request's subject: the user name."""
+    from cryptography.x509 import NameOID
+
     return next((str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
 
 
-def subject_organizations(request: x509.CertificateSigningRequest) -> list[str]:
+def subject_organizations(request: "x509.CertificateSigningRequest") -> list[str]:
     """Return the organizations of the request's subject: the groups."""
+    from cryptography.x509 import NameOID
+
     return [str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 
@@ -258,6 +265,8 @@ def _find_request_error(encoded: str) -> str | None:
 
 
 def _find_certificate_error(encoded: str) -> str | None:
+    from cryptography import x509
+
     text = base64.b64decode(encoded)
     if not text:
         return None

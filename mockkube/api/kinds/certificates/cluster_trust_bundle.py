@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from cryptography import x509
-
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, too_long
 from mockkube.api.json_objects import ReadOnlyObject
@@ -119,6 +117,8 @@ def _find_block_error(kind: str, has_headers: bool, content: bytes) -> str | Non
         return f"has bad block type: {kind}"
     if has_headers:
         return "has PEM block headers"
+    from cryptography import x509  # 30 ms and 8 MB, which a server without bundles need not pay for
+
     try:
         extensions = x509.load_der_x509_certificate(content).extensions
         is_authority = extensions.get_extension_for_class(x509.BasicConstraints).value.ca
