@@ -73,11 +73,15 @@ class Process:
             self.process.wait()
             self.process = None
 
+    def has_logged(self, text: str) -> bool:
+        """Return whether a text is in the log."""
+        return text in (self.home / f"{self.name}.log").read_text(errors="replace")
+
     def find_trouble(self) -> str:
         """Return the exit code if the process has ended by itself, or the first traceback in its log."""
-        if self.process is not None and self.process.poll() is not None:
-            return f"{self.name} ended with exit code {self.process.returncode}"
         text = (self.home / f"{self.name}.log").read_text(errors="replace")
+        if self.process is not None and self.process.poll() is not None:
+            return f"{self.name} ended with exit code {self.process.returncode}: {text[-2000:]}"
         found = text.find("Traceback")
         return "" if found < 0 else f"{self.name}: {text[max(found - 300, 0) : found + 2000]}"
 
@@ -137,10 +141,9 @@ class Record:
     wrong: list[str] = field(default_factory=list)
     holders: dict[str, str] = field(default_factory=dict)
     killed_at: dict[str, float] = field(default_factory=dict)
-    """Time of the last kill of a process by name."""
+    """Time of the kill of the holder, by Lease."""
     takeovers: dict[str, list[float]] = field(default_factory=dict)
     """Seconds from the kill of the leader to the next one, by Lease."""
-    pids: dict[str, str] = field(default_factory=dict)
 
     def note_pod(self, kind: str, pod: dict[str, Any]) -> None:
         """Compare the pod with what was seen before."""
@@ -345,7 +348,7 @@ class Trial:
         kinds = {"scheduler": [], "controllers": [], "kubelets": ["--nodes", str(nodes)]}
         for kind, more in kinds.items():
             for number in range(2):
-                command = [kind, "--kubeconfig", str(self.home / "kubeconfig"), *more]
+                command = [kind, "--kubeconfig", str(self.home / "kubeconfig"), "--log-level", "info", *more]
                 process = Process(f"{kind}-{number}", command, self.home)
                 self.components.append(process)
                 process.start()
@@ -405,9 +408,10 @@ class Trial:
                 victim.start()
 
     def _note_leader(self, victim: Member | Process) -> None:
-        """Note the time of a kill under the Lease of the victim's kind: the victim may be its holder."""
+        """Note the time of a kill if the victim holds a Lease."""
         lease = {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager"}
-        if (name := lease.get(victim.name.partition("-")[0])) is not None:
+        name = lease.get(victim.name.partition("-")[0], "")
+        if isinstance(victim, Process) and (holder := self.record.holders.get(name)) and victim.has_logged(holder):
             self.record.killed_at[name] = time.monotonic()
 
     # The end

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube_cel.golang import gotime
 
 from mockkube.api.names import check_dns_subdomain
-from mockkube.client.leader_election import LEASES, LeaderElectionConfig
 from mockkube.cluster.components.component_runner import ComponentFlags
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import resolve_settings
@@ -20,7 +19,12 @@ from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.features.versions import Version
 from mockkube.lazy_dataclasses import dataclass
 
+if TYPE_CHECKING:
+    from mockkube.client.leader_election import LeaderElectionConfig
+
 _NANOS: Final = 1_000_000_000
+# The one kind of object that candidates compete for.
+_LEASES: Final = "leases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,9 @@ def _parse_bool(value: Any) -> bool:
 
 
 def _parse_lock(value: Any) -> str:
-    if value != LEASES:
-        raise ValueError(f"give {LEASES}")
-    return LEASES
+    if value != _LEASES:
+        raise ValueError(f"give {_LEASES}")
+    return _LEASES
 
 
 def _parse_controller_names(value: Any) -> tuple[str, ...]:
@@ -156,7 +160,8 @@ def validate_flags(flags: Mapping[str, ComponentFlags], scheduler: Capabilities 
         _validate_names(component, own)
     # Values do not depend on the version: any will do for parsing.
     make_controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
-    make_controller_manager_election(flags.get(CONTROLLER_MANAGER, {}))
+    if any(name.startswith(LEADER_ELECT_FLAG) for name in flags.get(CONTROLLER_MANAGER, {})):
+        make_controller_manager_election(flags[CONTROLLER_MANAGER])
     given = get_scheduler_configuration(flags.get(SCHEDULER, {}))
     if given is not None and scheduler is not None:
         _validate_scheduler_configuration(given, scheduler)
@@ -202,8 +207,10 @@ def _parse_flag(name: str, value: Any, parse: Callable[[Any], Any]) -> Any:
         raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
 
 
-def make_controller_manager_election(flags: ComponentFlags) -> LeaderElectionConfig | None:
+def make_controller_manager_election(flags: ComponentFlags) -> "LeaderElectionConfig | None":
     """Return the leader election of a controller manager; None if its flags leave it out."""
+    from mockkube.client.leader_election import LeaderElectionConfig  # a cluster without election needs none of it
+
     if not _parse_flag(LEADER_ELECT_FLAG, flags.get(LEADER_ELECT_FLAG, True), _parse_bool):
         return None
     given: dict[str, Any] = {}
@@ -217,7 +224,7 @@ def make_controller_manager_election(flags: ComponentFlags) -> LeaderElectionCon
     return election
 
 
-def make_scheduler_election(flags: ComponentFlags) -> LeaderElectionConfig | None:
+def make_scheduler_election(flags: ComponentFlags) -> "LeaderElectionConfig | None":
     """Return the leader election of a scheduler; None if its configuration leaves it out."""
     from mockkube.scheduler.configuration.leader_election import parse_leader_election
 

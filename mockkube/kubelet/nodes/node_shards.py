@@ -176,6 +176,9 @@ class NodeShards:
         self._next_try_at = self._clock.monotonic() + retry_seconds
 
     async def _step(self) -> None:
+        # A step that has begun before the Lease was lost must not go on writing under a new one.
+        if self._renewed_at is None and self._awaited:
+            return
         await self._read_members()
         self._drop_nodes(
             {self.identity: self._nodes, **{name: one.nodes for name, one in self._live_members().items()}}
@@ -184,9 +187,6 @@ class NodeShards:
         # Nodes that are not dropped yet are still this member's, for all others to see.
         if self._awaited:
             division = self._division
-        # What an earlier Lease of this member claims is not simulated any more.
-        if self._renewed_at is None:
-            division = {}
         if division != self._division:
             # Also if no answer comes: others may have seen it, and act accordingly.
             self._unconfirmed += [one for one in (self._division, division) if one not in self._unconfirmed]
@@ -289,6 +289,7 @@ class NodeShards:
             self._renewed_at = None
             self._division = self._next_division = {}
             self._unconfirmed.clear()
+            self._awaited = dict(self._stepping)
             _LOG.warning("%s: the Lease is lost: other members take the nodes", self.name)
             self._change()
 

@@ -12,7 +12,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.scheduler.catalogue import default_plugins, find_plugin
-from mockkube.scheduler.configuration import arguments, leader_election, type_check
+from mockkube.scheduler.configuration import arguments, type_check
 from mockkube.scheduler.queue.queued_pod_info import Backoff
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -94,7 +94,11 @@ def parse_configuration(document: ReadOnlyObject, caps: Capabilities) -> Configu
     initial, longest = document.get("podInitialBackoffSeconds", 1), document.get("podMaxBackoffSeconds", 10)
     if (parallelism := document.get("parallelism", 1)) <= 0:
         errors.append(str(invalid("parallelism", parallelism, "should be an integer value greater than zero")))
-    errors += leader_election.validate_leader_election(document)
+    if document.get("leaderElection"):
+        # Without the field there is nothing to validate, and a cluster without election needs none of this.
+        from mockkube.scheduler.configuration.leader_election import validate_leader_election
+
+        errors += validate_leader_election(document)
     errors += _check_profiles(profiles, document, caps)
     errors += _check_percentage(document.get("percentageOfNodesToScore"), "percentageOfNodesToScore")
     if initial <= 0:

@@ -181,6 +181,22 @@ async def test_a_node_moves_only_after_the_step_that_may_write_about_it(members:
     assert members.count_nodes() == [40 - lost, lost]
 
 
+async def test_a_step_of_before_the_loss_ends_before_the_process_is_a_member_again(members: Members) -> None:
+    first = members.add()
+    members.add()
+    [tracked] = first.track([SlowWorker()])
+    await members.simulation.advance(60)
+    first.begin_step(tracked)  # type: ignore[arg-type]
+    members.clients[0].cut_off()
+    await members.simulation.advance(60)
+    members.clients[0].connect()
+    await members.simulation.advance(60)
+    assert not first.is_member()
+    first.end_step(tracked)  # type: ignore[arg-type]
+    await members.simulation.advance(10)
+    assert members.count_nodes()[0] > 5
+
+
 async def test_a_stale_list_confirms_nothing(members: Members) -> None:
     members.add()
     second, client = members.add(), members.clients[1]
