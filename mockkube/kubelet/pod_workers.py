@@ -186,6 +186,9 @@ class PodWorkers:
         if is_mirror(pod):
             # The kubelet of a mirror pod is elsewhere; here it is only deleted without delay.
             return SyncResult(delete=True) if pod["metadata"].get("deletionTimestamp") else NOTHING
+        name = known["metadata"]["name"]
+        if not self._pod_syncer.has_node(name):
+            self._pod_syncer.add_node(name, self._pods_by_node.get(name))
         staged = self._stage_controller.has_stages(pod)
         return self._pod_syncer.sync_pod(
             pod, known, self._clock.now(), node_is_fresh=node is not None, has_stages=staged

@@ -3,7 +3,7 @@
 upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -77,6 +77,21 @@ class PodSyncer:
         self._referenced_objects = referenced_objects
         self._states: dict[str, KubeletState] = {}
         self._stopping: dict[str, None] = {}
+
+    def has_node(self, name: str) -> bool:
+        """Return whether there is a state of a node's kubelet."""
+        return name in self._states
+
+    def add_node(self, name: str, pods: Iterable[ReadOnlyObject]) -> None:
+        """Begin the state of a node's kubelet with the IPs that an earlier kubelet has given to its pods."""
+        state = self._states[name] = KubeletState()
+        for pod in pods:
+            status, on_host = pod.get("status"), pod["spec"].get("hostNetwork")
+            # A pod that cannot be read is reported when it is synced.
+            if not isinstance(status, dict) or status.get("phase") in TERMINAL_PHASES or on_host:
+                continue
+            if isinstance(ip := status.get("podIP"), str):
+                state.pod_ips[pod["metadata"]["uid"]] = ip
 
     def remove_node(self, name: str) -> None:
         """Forget the state of a node's kubelet."""

@@ -101,3 +101,17 @@ async def test_a_rejection_loop_is_told_of_with_its_rate(world):
     assert f"{sample} 6" in world.lab.render_metrics("kubelet").decode()
     await world.lab.advance(61)
     assert sample not in world.lab.render_metrics("kubelet").decode()
+
+
+async def test_a_restarted_kubelet_gives_no_address_twice(world):
+    await world.pod("late", schedulingGates=[{"name": "example.dev/wait"}])
+    await world.lab.advance(5)
+    for name in ("a", "b", "c"):
+        await world.pod(name, "node-1")
+    await world.lab.change_component("kubelet", running=False)
+    await world.merge("Pod", "late", {"spec": {"schedulingGates": None}})
+    await world.lab.change_component("kubelet", running=True)
+    await world.lab.settle()
+    # It is the oldest, so it is synced first, when the others have their addresses already.
+    addresses = [(await world.status(name))["podIP"] for name in ("late", "a", "b", "c")]
+    assert len(set(addresses)) == 4
