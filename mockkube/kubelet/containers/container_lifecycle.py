@@ -11,6 +11,9 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_exits import FindExit
+from mockkube.kubelet.containers.container_progress import ContainerProgress, waiting_status
+from mockkube.kubelet.containers.hook_runner import POST_START, HookRun, HookRunner, has_hook
+from mockkube.kubelet.containers.image_puller import ImagePuller
 from mockkube.kubelet.containers.images import ImagePullError, find_pull_error, image_id, make_digest
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import NO_PROBES, PodProber, ProbeResults, has_probes
@@ -19,20 +22,10 @@ from mockkube.kubelet.containers.start_checks import find_config_error
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.shell.containers.container_start import ContainerStart
 
-# Time from a failed pull to the sync that finds the image in backoff (upstream: backOffPeriod of pod workers).
-_PULL_ERROR_SHOWN: Final = timedelta(seconds=10)
 # Time after which a container that could not be configured is tried again (upstream: backOffPeriod of pod workers).
 _CONFIG_RETRY: Final = timedelta(seconds=10)
+_SHORT_MESSAGES: Final = ("Container created", "Container started")
 _RESTARTING_MESSAGE: Final = "The container is removed because RestartAllContainers in place"
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerProgress:
-    """New status of a container, when it changes next (None: never), and events."""
-
-    status: Object
-    next_at: datetime | None = None
-    notes: tuple[KubeletEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +47,8 @@ class ContainerSyncInput:
     # What containers know about other objects when they start.
     start: ContainerStart = field(default_factory=ContainerStart)
     prober: PodProber = field(default_factory=PodProber)
+    images: ImagePuller = field(default_factory=ImagePuller)
+    hooks: HookRunner = field(default_factory=HookRunner)
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
@@ -109,41 +104,75 @@ def _start(
     *,
     restarts: int,
 ) -> ContainerProgress:
-    name, image = container["name"], container["image"]
-    if (error := _find_pull_error(container, sync_input)) is not None:
-        return _fail_image_pull(old, container, error, sync_input.now)
+    name = container["name"]
+    if (hook := sync_input.hooks.find_post_start(sync_input.pod, name, restarts)) is not None:
+        return _finish_start(container, old, sync_input, find_exit, restarts=restarts, hook=hook)
+    uid, error = sync_input.pod["metadata"]["uid"], _find_pull_error(container, sync_input)
+    pull = sync_input.images.pull(uid, container, old, error, sync_input.now)
+    if isinstance(pull, ContainerProgress):
+        return pull
     if (message := find_config_error(sync_input.pod, container, sync_input.start)) is not None:
         return _fail_configuration(old, name, message, sync_input.now)
-    identity = _container_id(sync_input.pod, name, restarts)
+    notes = (*pull, *_start_events(name, named=sync_input.names_container_in_events))
+    hook = None
+    if has_hook(container, POST_START):
+        start = replace(sync_input.start, run=restarts)
+        hook = sync_input.hooks.run_post_start(sync_input.pod, container, start, sync_input.now)
+    progress = _finish_start(container, old, sync_input, find_exit, restarts=restarts, hook=hook)
+    return replace(progress, notes=(*notes, *progress.notes))
+
+
+def _start_events(name: str, *, named: bool) -> tuple[KubeletEvent, KubeletEvent]:
+    created, started = (f"Created container: {name}", f"Started container {name}") if named else _SHORT_MESSAGES
+    return KubeletEvent("Normal", "Created", created, name), KubeletEvent("Normal", "Started", started, name)
+
+
+def _finish_start(
+    container: ReadOnlyObject,
+    old: ReadOnlyObject,
+    sync_input: ContainerSyncInput,
+    find_exit: FindExit,
+    *,
+    restarts: int,
+    hook: HookRun | None,
+) -> ContainerProgress:
+    """Let a started container run once its postStart hook has succeeded; until then its status does not change."""
+    name, image = container["name"], container["image"]
+    began = sync_input.now if hook is None else hook.began
+    if hook is not None and (hook.ends_at is None or hook.ends_at > sync_input.now):
+        return ContainerProgress(dict(old), hook.ends_at)
     status: Object = {
         **old,
         "image": image,
         "imageID": image_id(image),
-        "containerID": identity,
-        "state": {"running": {"startedAt": render_time(sync_input.now)}},
+        "containerID": _container_id(sync_input.pod, name, restarts),
+        "state": {"running": {"startedAt": render_time(began)}},
         "ready": sync_input.behavior.is_ready(name) and "readinessProbe" not in container,
         "restartCount": restarts,
         "started": "startupProbe" not in container,
     }
     status |= _allocated_resources(container)
-    notes = (
-        KubeletEvent("Normal", "Pulled", f'Container image "{image}" already present on machine', name),
-        KubeletEvent(
-            "Normal",
-            "Created",
-            f"Created container: {name}" if sync_input.names_container_in_events else "Container created",
-            name,
-        ),
-        KubeletEvent(
-            "Normal",
-            "Started",
-            f"Started container {name}" if sync_input.names_container_in_events else "Container started",
-            name,
-        ),
-    )
+    if hook is not None and hook.error:
+        return _kill_after_failed_hook(container, status, hook, sync_input)
     # A container that exits after zero seconds terminates in the sync that starts it.
-    progress = _advance_running(container, status, sync_input.now, sync_input, find_exit)
-    return ContainerProgress(progress.status, progress.next_at, (*notes, *progress.notes))
+    return _advance_running(container, status, began, sync_input, find_exit)
+
+
+def _kill_after_failed_hook(
+    container: ReadOnlyObject, status: ReadOnlyObject, hook: HookRun, sync_input: ContainerSyncInput
+) -> ContainerProgress:
+    """Kill a container whose postStart hook failed; it restarts if its policy says so."""
+    name = container["name"]
+    # The message of the hook may contain secrets, so events do not.
+    notes = (
+        KubeletEvent("Warning", "FailedPostStartHook", "PostStartHook failed", name),
+        KubeletEvent("Normal", "Killing", "FailedPostStartHook", name),
+    )
+    ended = terminated_status(status, LOST_EXIT_CODE, hook.ends_at or sync_input.now)
+    if not sync_input.restart_rules.may_restart(container, sync_input.pod, LOST_EXIT_CODE):
+        return ContainerProgress(ended, None, notes)
+    waits = waiting_status({**ended, "lastState": ended["state"]}, "PostStartHookError", hook.error)
+    return ContainerProgress(waits, sync_input.now, notes)
 
 
 def _find_pull_error(container: ReadOnlyObject, sync_input: ContainerSyncInput) -> ImagePullError | None:
@@ -155,44 +184,10 @@ def _find_pull_error(container: ReadOnlyObject, sync_input: ContainerSyncInput) 
     return find_pull_error(container["image"], policy, sync_input.unpullable_images, missing=pullable is not None)
 
 
-def _fail_image_pull(
-    old: ReadOnlyObject, container: ReadOnlyObject, error: ImagePullError, now: datetime
-) -> ContainerProgress:
-    """Let a container wait for an image that cannot be pulled."""
-    name, image = container["name"], container["image"]
-    reason = (old["state"].get("waiting") or {}).get("reason")
-    back_off = f'Back-off pulling image "{image}"'
-    if reason in ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"):
-        # differs: the pull is not repeated, as time alone changes nothing; a change of the pod or its annotations does.
-        return ContainerProgress(dict(old))
-    if reason == error.reason:
-        message = f"{back_off}: {error.reason}: {error.message}"
-        notes = (
-            KubeletEvent("Normal", "BackOff", back_off, name),
-            KubeletEvent("Warning", "Failed", "Error: ImagePullBackOff", name),
-        )
-        return ContainerProgress(_waiting_status(old, "ImagePullBackOff", message), None, notes)
-    status = _waiting_status(old, error.reason, error.message)
-    if error.reason != "ErrImagePull":
-        event = "InspectFailed" if error.reason == "InvalidImageName" else "ErrImageNeverPull"
-        failed = KubeletEvent("Warning", "Failed", f"Error: {error.reason}", name)
-        return ContainerProgress(status, None, (KubeletEvent("Warning", event, error.message, name), failed))
-    pulls = (
-        KubeletEvent("Normal", "Pulling", f'Pulling image "{image}"', name),
-        KubeletEvent("Warning", "Failed", f'Failed to pull image "{image}": {error.message}', name),
-        KubeletEvent("Warning", "Failed", "Error: ErrImagePull", name),
-    )
-    return ContainerProgress(status, now + _PULL_ERROR_SHOWN, pulls)
-
-
 def _fail_configuration(old: ReadOnlyObject, name: str, message: str, now: datetime) -> ContainerProgress:
     """Let a container wait that cannot be configured; it is tried again after a while."""
     note = KubeletEvent("Warning", "Failed", f"Error: {message}", name)
-    return ContainerProgress(_waiting_status(old, "CreateContainerConfigError", message), now + _CONFIG_RETRY, (note,))
-
-
-def _waiting_status(old: ReadOnlyObject, reason: str, message: str) -> Object:
-    return {**old, "state": {"waiting": {"reason": reason, "message": message}}}
+    return ContainerProgress(waiting_status(old, "CreateContainerConfigError", message), now + _CONFIG_RETRY, (note,))
 
 
 def _advance_running(

@@ -108,6 +108,11 @@ def add_images(present: Iterable[ReadOnlyObject], pulled: Iterable[str]) -> list
     return largest if any(entry in largest for entry in fresh) else None
 
 
+def get_image_size(image: str) -> int:
+    """Return the size of an image in bytes."""
+    return int(_make_image_entry(image)["sizeBytes"])
+
+
 @lru_cache(maxsize=1024)
 def _make_image_entry(image: str) -> Object:
     """Return an image as node statuses list it; the size is derived from the name."""

@@ -6,6 +6,8 @@ from typing import Final
 
 from mockkube.client.protocol import Key
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
+from mockkube.kubelet.containers.hook_runner import HookRunner
+from mockkube.kubelet.containers.image_puller import ImagePuller
 from mockkube.kubelet.containers.prober import PodProber
 from mockkube.lazy_dataclasses import dataclass
 
@@ -26,6 +28,8 @@ class KubeletState:
     images: dict[str, None] = field(default_factory=dict)
     allocated_count: int = 0
     probers: dict[str, PodProber] = field(default_factory=dict)
+    image_puller: ImagePuller = field(default_factory=ImagePuller)
+    hook_runner: HookRunner = field(default_factory=HookRunner)
 
     def other_pods(self, uid: str) -> Sequence[AdmittedPod]:
         """Return admitted pods except one."""
@@ -52,6 +56,8 @@ class KubeletState:
         """Remove a terminated or deleted pod; return whether that freed resources."""
         self.pod_ips.pop(uid, None)
         self.probers.pop(uid, None)
+        self.image_puller.forget(uid)
+        self.hook_runner.forget(uid)
         self.deferred_resizes.pop(uid, None)
         was_doomed = self.preempted_pods.pop(uid, None) is not None
         return self.admitted_pods.pop(uid, None) is not None or was_doomed

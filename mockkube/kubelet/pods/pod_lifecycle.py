@@ -12,12 +12,12 @@ from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior, ContainerExit, parse_behavior
 from mockkube.kubelet.containers.container_exits import FindExit, make_exit_finder
 from mockkube.kubelet.containers.container_lifecycle import (
-    ContainerProgress,
     ContainerSyncInput,
     advance_container,
     is_sidecar,
     restarting_status,
 )
+from mockkube.kubelet.containers.container_progress import ContainerProgress
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.pods.api_pod_status import build_status, get_container_statuses, keep_if_changed
 from mockkube.kubelet.pods.mount_errors import find_mount_error
@@ -60,6 +60,8 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
         sync_input.unpullable_images,
         sync_input.start,
         sync_input.prober,
+        sync_input.images,
+        sync_input.hooks,
     )
     return _sync_containers(pod, sync_input, containers, deadline)
 

@@ -186,6 +186,8 @@ class PodSyncer:
             unpullable_images=parse_patterns(node),
             start=self._referenced_objects.make_start(),
             prober=state.probers.setdefault(uid, PodProber()),
+            images=state.image_puller,
+            hooks=state.hook_runner,
         )
 
     def _sync_admitted(

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.json_objects import Object
+from mockkube.kubelet.containers.hook_runner import HookRunner
+from mockkube.kubelet.containers.image_puller import ImagePuller
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.prober import PodProber
 from mockkube.kubelet.pods.pod_status import PodStatusRules
@@ -29,6 +31,8 @@ class PodSyncInput:
     # What containers know about other objects when they start.
     start: ContainerStart = field(default_factory=ContainerStart)
     prober: PodProber = field(default_factory=PodProber)
+    images: ImagePuller = field(default_factory=ImagePuller)
+    hooks: HookRunner = field(default_factory=HookRunner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ upstream 1.36: pkg/kubelet/kubelet.go (rejectPod, SyncTerminatingPod), pkg/kubel
 """
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -12,6 +13,7 @@ from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.kubelet.admission import preemption
 from mockkube.kubelet.containers.container_behavior import ContainerBehavior
 from mockkube.kubelet.containers.container_lifecycle import is_sidecar, terminated_status, unknown_status
+from mockkube.kubelet.containers.hook_runner import PRE_STOP, HookRun, find_longest, has_hook
 from mockkube.kubelet.containers.kubelet_event import KubeletEvent
 from mockkube.kubelet.containers.restart_rules import LOST_EXIT_CODE
 from mockkube.kubelet.pods.api_pod_status import CONTAINER_LISTS, build_status, get_container_statuses
@@ -27,6 +29,8 @@ from mockkube.kubelet.pods.pod_status import (
 from mockkube.kubelet.pods.sync_result import PodSyncInput, SyncResult
 
 _DEADLINE_EXCEEDED: Final = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+# upstream 1.36: pkg/kubelet/kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds
+_STOP_SECONDS_MIN: Final = 2
 _CLEARED_FIELDS: Final = ("hostIP", "hostIPs", "podIP", "podIPs", "resources", "allocatedResources")
 
 
@@ -85,12 +89,16 @@ def terminate_pod(
     grace_seconds = metadata.get("deletionGracePeriodSeconds") or 0
     # deletionTimestamp is the end of the grace period; the delay counts from its begin.
     begun = add_seconds(parse_time(metadata["deletionTimestamp"]), -grace_seconds)
-    due = add_seconds(begun, min(behavior.stop_seconds, grace_seconds))
+    hooks = _run_pre_stop_hooks(pod, statuses, sync_input, begun) if grace_seconds else {}
+    hook_seconds = min(find_longest(hooks.values()), grace_seconds)
+    # A container has a little time to stop after a hook that took it all.
+    stop_seconds_max = max(grace_seconds - hook_seconds, _STOP_SECONDS_MIN if hooks else 0)
+    due = begun + timedelta(seconds=hook_seconds + min(behavior.stop_seconds, stop_seconds_max))
     if due > now:
-        return SyncResult(events=_killing_events(pod), next_sync_at=due, stopping=True)
-    code = LOST_EXIT_CODE if behavior.stop_seconds > grace_seconds else 0
+        return SyncResult(events=_stop_events(pod, hooks), next_sync_at=due, stopping=True)
+    code = LOST_EXIT_CODE if behavior.stop_seconds > stop_seconds_max else 0
     # With a delay, the Killing events were recorded when the stop began.
-    events = () if behavior.stop_seconds else _killing_events(pod)
+    events = () if behavior.stop_seconds or hook_seconds else _stop_events(pod, hooks)
     sidecars = {one["name"] for one in pod["spec"].get("initContainers") or () if is_sidecar(one)}
     if any("running" in one["state"] for name, one in statuses.items() if name not in sidecars) and any(
         "running" in statuses[name]["state"] for name in sorted(sidecars)
@@ -111,6 +119,28 @@ def terminate_pod(
     return SyncResult(
         _build_final_status(pod, sync_input, statuses, phase, now), events=events, next_sync_at=now, stopping=True
     )
+
+
+def _run_pre_stop_hooks(
+    pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject], sync_input: PodSyncInput, began: datetime
+) -> dict[str, HookRun]:
+    """Run the preStop hooks of the running containers, each once; return them by container."""
+    runs = {}
+    for listed in ("initContainers", "containers"):
+        for container in pod["spec"].get(listed) or ():
+            status = statuses[container["name"]]
+            if (running := status["state"].get("running")) and has_hook(container, PRE_STOP):
+                started = parse_time(running["startedAt"])
+                start = replace(sync_input.start, run=status["restartCount"], began=started)
+                runs[container["name"]] = sync_input.hooks.run_pre_stop(pod, container, start, began)
+    return runs
+
+
+def _stop_events(pod: ReadOnlyObject, hooks: Mapping[str, HookRun]) -> tuple[KubeletEvent, ...]:
+    """Return the events of containers that are stopped, and of preStop hooks that fail."""
+    failed = (name for name, one in hooks.items() if one.error)
+    errors = (KubeletEvent("Warning", "FailedPreStopHook", "PreStopHook failed", name) for name in failed)
+    return (*_killing_events(pod), *errors)
 
 
 def stop_containers(

@@ -98,7 +98,8 @@ def find_port(container: ReadOnlyObject, port: int | str) -> int:
     return int(next(named, 0))
 
 
-def _address(pod: ReadOnlyObject, port: int) -> str:
+def format_address(pod: ReadOnlyObject, port: int) -> str:
+    """Return the address of a port of a pod."""
     host = (pod.get("status") or {}).get("podIP") or ""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -119,7 +120,7 @@ def _get(
     if action.get("host"):
         return _UNKNOWN_OUTCOME
     scheme, port = action.get("scheme") or "HTTP", find_port(container, action.get("port", 0))
-    address, path = _address(pod, port), f"/{(action.get('path') or '/').removeprefix('/')}"
+    address, path = format_address(pod, port), f"/{(action.get('path') or '/').removeprefix('/')}"
     url = f"{scheme.lower()}://{address}{path}"
     if port not in server.ports or server.respond is None:
         return ProbeOutcome(False, f'Get "{url}": {_refuse(address)}')
@@ -148,15 +149,15 @@ def _connect(pod: ReadOnlyObject, container: ReadOnlyObject, server: Server, act
     if action.get("host"):
         return _UNKNOWN_OUTCOME
     port = find_port(container, action.get("port", 0))
-    return ProbeOutcome() if port in server.ports else ProbeOutcome(False, _refuse(_address(pod, port)))
+    return ProbeOutcome() if port in server.ports else ProbeOutcome(False, _refuse(format_address(pod, port)))
 
 
 def _check_health(pod: ReadOnlyObject, server: Server, action: Mapping[str, object], seconds: float) -> ProbeOutcome:
     """Call the health check of a `grpc` probe."""
     port = int(str(action.get("port") or 0))
     if port != server.grpc_port:
-        shown = f"timeout: failed to connect service {_address(pod, port)!r} within 1s".replace("'", '"')
-        return ProbeOutcome(False, f"{shown}: {_refuse(_address(pod, port))}")
+        shown = f"timeout: failed to connect service {format_address(pod, port)!r} within 1s".replace("'", '"')
+        return ProbeOutcome(False, f"{shown}: {_refuse(format_address(pod, port))}")
     if (action.get("service") or "") != server.grpc_service:
         return ProbeOutcome(False, "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service")
     if 0 <= server.grpc_healthy_seconds <= seconds:

@@ -1,10 +1,13 @@
 """A pod's life, played step by step: each plan's status is what the next one reads."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from mockkube.kubelet.containers.hook_runner import HookRunner
+from mockkube.kubelet.containers.image_puller import ImagePuller
 from mockkube.kubelet.pods.pod_lifecycle import sync_pod
 from mockkube.kubelet.pods.pod_status import PodStatusRules
 from mockkube.kubelet.pods.sync_result import PodSyncInput, SyncResult
@@ -30,11 +33,13 @@ class Life:
     def __init__(self, obj: dict[str, Any]) -> None:
         self.pod = obj
         self.now = NOW
+        # Each life is one of another kubelet, which remembers nothing of the others.
+        self.sync_input = replace(HOST, images=ImagePuller(), hooks=HookRunner())
         self.reasons: list[str] = []
 
     def tick(self, seconds: float = 0) -> SyncResult:
         self.now += timedelta(seconds=seconds)
-        what = sync_pod(self.pod, HOST, self.now)
+        what = sync_pod(self.pod, self.sync_input, self.now)
         self.reasons += [note.reason for note in what.events]
         if what.status is not None:
             stored = {**self.pod["status"], **what.status}
@@ -205,6 +210,176 @@ def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending() -> None:
     assert (life.phase, life.container()["state"]["waiting"]["reason"]) == ("Pending", "ImagePullBackOff")
     assert life.container()["state"]["waiting"]["message"].startswith('Back-off pulling image "nginx": ErrImagePull: ')
     assert life.reasons == ["Pulling", "Failed", "Failed", "BackOff", "Failed"]
+
+
+def waiting(life: Life) -> str:
+    return str((life.container()["state"].get("waiting") or {}).get("reason"))
+
+
+def test_a_failed_pull_is_repeated_with_backoff() -> None:
+    life = Life(pod({"mockkube.dev/image-pull-error": "*"}))
+    life.settle()
+    life.reasons.clear()
+    # Of ten minutes: when the image is pulled, and when the error becomes a backoff again.
+    pulls: list[int] = []
+    backs: list[int] = []
+    elapsed = 0
+    while elapsed < 600:
+        before = waiting(life)
+        due = life.tick().next_sync_at
+        assert due is not None
+        if waiting(life) != before:
+            (pulls if waiting(life) == "ErrImagePull" else backs).append(elapsed)
+            continue
+        elapsed += round((due - life.now).total_seconds())
+        life.now = due
+    assert pulls == [10, 30, 70, 150, 310]
+    assert backs == [20, 40, 80, 160, 320]
+    assert life.reasons == ["Pulling", "Failed", "Failed", "BackOff", "Failed"] * 5
+
+
+def test_the_backoff_has_a_maximum() -> None:
+    life = Life(pod({"mockkube.dev/image-pull-error": "*"}))
+    life.settle()
+    for _ in range(20):
+        due = life.tick().next_sync_at
+        assert due is not None
+        life.now = max(life.now, due)
+    life.settle()
+    due = life.tick().next_sync_at
+    assert due is not None
+    assert due - life.now <= timedelta(seconds=300)
+    assert life.sync_input.images.failed["u1", "nginx"].backoff == timedelta(seconds=300)
+
+
+def test_an_image_is_pulled_when_it_becomes_available() -> None:
+    life = Life(pod({"mockkube.dev/image-pull-error": "*"}))
+    life.settle()
+    life.reasons.clear()
+    life.pod["metadata"]["annotations"] = {}
+    life.tick(9)
+    assert waiting(life) == "ImagePullBackOff"
+    life.tick(1)
+    assert (life.phase, life.reasons) == ("Running", ["Pulling", "Pulled", "Created", "Started"])
+
+
+def test_containers_of_a_pod_share_the_backoff_of_an_image() -> None:
+    names = ("a", "b")
+    life = Life(
+        pod({"mockkube.dev/image-pull-error": "*"}, containers=[{"name": name, "image": "nginx"} for name in names])
+    )
+    life.settle()
+    assert life.reasons.count("Pulling") == 1
+    assert [life.container(name)["state"]["waiting"]["reason"] for name in names] == ["ImagePullBackOff"] * 2
+
+
+def hooked(**lifecycle: Any) -> dict[str, Any]:
+    return pod(containers=[{"name": "main", "image": "busybox", "command": ["sleep", "inf"], "lifecycle": lifecycle}])
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        pytest.param({"sleep": {"seconds": 5}}, id="sleep"),
+        pytest.param({"exec": {"command": ["sh", "-c", "sleep 5"]}}, id="exec"),
+    ],
+)
+def test_a_container_runs_once_its_post_start_hook_has_ended(hook: dict[str, Any]) -> None:
+    life = Life(hooked(postStart=hook))
+    life.settle()
+    assert waiting(life) == "ContainerCreating"
+    assert life.reasons == ["Pulled", "Created", "Started"]
+    life.tick(4)
+    assert waiting(life) == "ContainerCreating"
+    life.tick(1)
+    assert life.container()["state"] == {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
+    assert life.reasons == ["Pulled", "Created", "Started"]
+
+
+def test_a_hook_of_an_unknown_program_has_no_effect() -> None:
+    life = Life(hooked(postStart={"exec": {"command": ["/opt/register"]}}))
+    life.settle()
+    assert life.phase == "Running"
+
+
+def test_a_post_start_hook_that_does_not_end_keeps_the_container_waiting() -> None:
+    life = Life(hooked(postStart={"exec": {"command": ["sleep", "inf"]}}))
+    assert life.settle().next_sync_at is None
+    assert waiting(life) == "ContainerCreating"
+
+
+def test_a_container_is_killed_if_its_post_start_hook_fails() -> None:
+    script = "sleep 2; echo no >&2; exit 3"
+    life = Life(hooked(postStart={"exec": {"command": ["sh", "-c", script]}}))
+    life.settle()
+    life.tick(2)
+    state = life.container()
+    assert state["state"]["waiting"] == {
+        "reason": "PostStartHookError",
+        "message": f'Exec lifecycle hook ([sh -c {script}]) for Container "main" in Pod "p_ns(u1)" failed '
+        f"- error: command 'sh -c {script}' exited with 3: no\n, message: \"no\\n\"",
+    }
+    assert (state["lastState"]["terminated"]["exitCode"], state["restartCount"]) == (137, 0)
+    assert life.reasons[-2:] == ["FailedPostStartHook", "Killing"]
+    # The first restart comes at once, and has a hook of its own.
+    life.settle()
+    life.tick(2)
+    assert (waiting(life), life.container()["restartCount"]) == ("PostStartHookError", 1)
+    life.settle()
+    assert waiting(life) == "CrashLoopBackOff"
+
+
+def test_a_failed_post_start_hook_ends_a_container_that_does_not_restart() -> None:
+    obj = hooked(postStart={"exec": {"command": ["false"]}})
+    obj["spec"]["restartPolicy"] = "Never"
+    life = Life(obj)
+    life.settle()
+    assert (life.phase, life.container()["state"]["terminated"]["exitCode"]) == ("Failed", 137)
+
+
+@pytest.mark.parametrize(
+    ("hook", "grace_seconds", "seconds"),
+    [
+        pytest.param({"sleep": {"seconds": 5}}, 30, 5, id="sleep"),
+        pytest.param({"exec": {"command": ["sleep", "7"]}}, 30, 7, id="exec"),
+        pytest.param({"sleep": {"seconds": 60}}, 30, 30, id="longer than the grace period"),
+        pytest.param({"exec": {"command": ["sleep", "inf"]}}, 3, 3, id="without an end"),
+        pytest.param({"sleep": {"seconds": 5}}, 0, 0, id="without a grace period"),
+    ],
+)
+def test_a_pre_stop_hook_delays_the_end_of_a_pod(hook: dict[str, Any], grace_seconds: int, seconds: int) -> None:
+    life = Life(hooked(preStop=hook))
+    life.settle()
+    life.delete(grace_seconds)
+    if seconds:
+        assert life.tick().next_sync_at == life.now + timedelta(seconds=seconds)
+        life.tick(seconds - 1)
+        assert "running" in life.container()["state"]
+        life.tick(1)
+    else:
+        life.tick()
+    assert (life.phase, life.container()["state"]["terminated"]["exitCode"]) == ("Succeeded", 0)
+
+
+def test_a_pre_stop_hook_that_fails_is_reported() -> None:
+    life = Life(hooked(preStop={"exec": {"command": ["false"]}}))
+    life.settle()
+    life.delete()
+    life.tick()
+    assert life.reasons[-2:] == ["Killing", "FailedPreStopHook"]
+    assert "terminated" in life.container()["state"]
+
+
+def test_a_hook_over_http_fails_if_nothing_listens() -> None:
+    server = {
+        "name": "main",
+        "image": "registry.k8s.io/e2e-test-images/agnhost:2.53",
+        "args": ["netexec", "--http-port=80"],
+    }
+    for port, reason in ((80, "None"), (81, "CrashLoopBackOff")):
+        life = Life(pod(containers=[{**server, "lifecycle": {"postStart": {"httpGet": {"port": port, "path": "/x"}}}}]))
+        life.settle()
+        assert waiting(life) == reason
 
 
 def test_the_name_of_an_image_decides_unless_an_annotation_does() -> None:
