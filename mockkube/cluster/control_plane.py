@@ -89,6 +89,10 @@ class ControlPlane:
             clock=clock,
             random=random,
         )
+        if dependencies.process_leases is not None and configuration.join:
+            process = dependencies.process_leases.record.description
+            warning = f"control resources belong to one process of the control plane: this is {process}"
+            self.control_api.registry.dependencies.warnings = (warning,)
         self.faults = Faults(random)
         self._virtual_executor: VirtualTimeExecutor | None = None
         if executor is None and isinstance(clock, VirtualClock):

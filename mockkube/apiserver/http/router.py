@@ -204,6 +204,8 @@ class Router:
         )
         if resource.kind.deprecation:
             scope.warn([resource.kind.deprecation])
+        if resource.dependencies.warnings:
+            scope.warn(resource.dependencies.warnings)
         if self._kubelet_forwarder is not None:
             response = await self._kubelet_forwarder.respond(context, info)
             if response is not None:

@@ -118,6 +118,8 @@ class RegistryDependencies:
     """Return whether another component of the cluster runs, by its name."""
     simulated_kubelets: SimulatedKubelets = field(default_factory=SimulatedKubelets)
     """Kubelets that answer for pods: exec, attach, port-forward and logs."""
+    warnings: tuple[str, ...] = ()
+    """Warnings in every response about these resources."""
     is_store_shared: bool = False
     """Whether API servers of other processes use the same store."""
     heavy_work: HeavyWorkRunner = field(default_factory=InlineRunner)

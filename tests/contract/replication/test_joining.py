@@ -127,6 +127,17 @@ async def test_a_database_that_was_used_alone_can_be_shared_later(start: Start) 
         await two.get("/api/v1/namespaces/kept")
 
 
+async def test_control_resources_name_their_process(members: Members) -> None:
+    for member in members:
+        url = f"{member.running.url}/apis/control.mockkube.dev/v1alpha1/components"
+        headers = {"Authorization": f"Bearer {member.running.token}"}
+        async with member.session.get(url, headers=headers) as response:
+            (warning,) = response.headers.getall("Warning")
+        assert f"cluster '{member.running.name}'" in warning
+        async with member.session.get(f"{member.running.url}/api/v1/nodes", headers=headers) as response:
+            assert "Warning" not in response.headers
+
+
 async def test_no_list_shows_what_the_processes_share(members: Members) -> None:
     one = members[0]
     for group in ("/api/v1", "/apis/coordination.k8s.io/v1"):
