@@ -178,10 +178,12 @@ class LeaderElector:
 
     def stop_leading(self) -> None:
         """Cease to lead; the Lease stays until it expires, or until `release`."""
-        if self._renewed_at is None:
-            return
+        if self._renewed_at is not None:
+            _LOG.warning("%s: %s lost the Lease", self.name, self.identity)
+            self._end_term()
+
+    def _end_term(self) -> None:
         self._renewed_at = None
-        _LOG.warning("%s: %s does not lead any more", self.name, self.identity)
         self._record_event("stopped leading")
         self.on_changed()
 
@@ -275,7 +277,8 @@ class LeaderElector:
 
     async def release(self) -> None:
         """Give the Lease up, so that another candidate need not wait; nothing may work under it any more."""
-        self.stop_leading()
+        if self._renewed_at is not None:
+            self._end_term()
         try:
             async with asyncio.timeout(RELEASE_SECONDS_MAX):
                 lease = await self._client.get(_KIND, self.config.key)

@@ -75,3 +75,22 @@ def test_dataclasses_are_lazy() -> None:
         if path.name != "lazy_dataclasses.py" and STANDARD_DATACLASS.search(path.read_text())
     ]
     assert standard == [], "import dataclass from mockkube.lazy_dataclasses"
+
+
+def test_a_cluster_without_election_loads_none_of_it() -> None:
+    script = """
+import asyncio, json, sys
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
+
+async def start(**fields):
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1, **fields))):
+        return [name for name in sys.modules if name.rpartition(".")[2] in json.loads(sys.argv[1])]
+
+print(json.dumps([len(asyncio.run(start())), *asyncio.run(start(leader_elect=True))]))
+"""
+    modules = ["leader_election", "lease_holder_client", "leader_elected_runner", "node_shards", "sharded_kubelets"]
+    command = [sys.executable, "-c", script, json.dumps(modules)]
+    without, *with_election = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert without == 0
+    assert {name.rpartition(".")[2] for name in with_election} == set(modules)

@@ -58,7 +58,7 @@ class LeaderElectedRunner:
         if self._elector is None or self._term:
             return ""
         lease, holder = self._elector.config.key, self._elector.holder
-        return f"the lease {lease} is held by {holder}" if holder else f"nobody holds the lease {lease}"
+        return f"the lease {lease} is held by {holder}" if holder else f"it waits for the lease {lease}"
 
     async def apply_spec(self, spec: ComponentSpec) -> None:
         """Take part in the election for this spec; do nothing if it does already."""

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from mockkube.client.leader_election import LeaderElectionConfig
 from mockkube.cluster.components.component_flags import (
     get_scheduler_configuration,
+    make_controller_manager_election,
     make_controller_options,
+    make_scheduler_election,
     resolve_component_flags,
 )
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
@@ -99,3 +102,35 @@ def test_a_mistake_is_named_in_a_line(fields: dict[str, Any], message: str) -> N
         resolve_component_flags(ClusterConfiguration(**fields))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_both_components_elect_leaders_with_upstreams_leases_and_timing() -> None:
+    assert make_controller_manager_election({}) == LeaderElectionConfig(MANAGER, "kube-system", 15, 10, 2)
+    assert make_scheduler_election({}) == LeaderElectionConfig(SCHEDULER, "kube-system", 15, 10, 2)
+
+
+def test_flags_and_configuration_change_lease_and_timing() -> None:
+    expected = LeaderElectionConfig("own", "default", 30, 20, 0.5)
+    flags = {
+        "leader-elect-lease-duration": "30s",
+        "leader-elect-renew-deadline": "20s",
+        "leader-elect-retry-period": "500ms",
+        "leader-elect-resource-lock": "leases",
+        "leader-elect-resource-name": "own",
+        "leader-elect-resource-namespace": "default",
+    }
+    assert make_controller_manager_election(flags) == expected
+    fields = {
+        "leaseDuration": "30s",
+        "renewDeadline": "20s",
+        "retryPeriod": "500ms",
+        "resourceLock": "leases",
+        "resourceName": "own",
+        "resourceNamespace": "default",
+    }
+    assert make_scheduler_election({"config": {**HEAD, "leaderElection": fields}}) == expected
+
+
+def test_a_component_may_leave_the_election_out() -> None:
+    assert make_controller_manager_election({"leader-elect": False}) is None
+    assert make_scheduler_election({"config": {**HEAD, "leaderElection": {"leaderElect": False}}}) is None
