@@ -10,7 +10,7 @@ from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
 from mockkube.api.json_objects import Object
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.patching.patch_type import PatchType
-from mockkube.apiserver.http.handlers import pod_proxy, resource_handlers, token_request
+from mockkube.apiserver.http.handlers import node_proxy, pod_proxy, resource_handlers, token_request
 from mockkube.apiserver.http.handlers.resource_handlers import ResourceHandler
 from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.request_context import status_success
@@ -92,7 +92,7 @@ async def create_eviction(request: ResourceRequest) -> web.StreamResponse:
 
 
 async def proxy(request: ResourceRequest) -> web.StreamResponse:
-    """Proxy a request to a pod or a service; the kubelet of a node serves no pages."""
+    """Proxy a request to a pod, a service, or the kubelet of a node."""
     if "dryRun" in request.context.query:
         raise BadRequest("dryRun is not supported")
     match request.resource.plural:
@@ -100,11 +100,7 @@ async def proxy(request: ResourceRequest) -> web.StreamResponse:
             return await pod_proxy.proxy_to_pod(request)
         case "services":
             return await pod_proxy.proxy_to_service(request)
-    await request.resource.dependencies.watch_cache.wait_until_fresh()
-    _, name, _ = pod_proxy.split_scheme_name_port(request.scope.name, "node")
-    if request.resource.get_cached("", name) is None:
-        raise NotFound.for_object("", "nodes", name)
-    raise BadRequest(f"nodes {name}: nothing runs behind this object, so there is nothing to connect to")
+    return await node_proxy.proxy_to_node(request)
 
 
 async def read_extra_subresource(request: ResourceRequest) -> web.StreamResponse:
