@@ -112,7 +112,9 @@ class LeaderElector:
         # When the last successful renewal was sent; None while this candidate does not lead.
         self._renewed_at: float | None = None
         self._next_try_at = clock.monotonic()
-        self._deadline_worker = _RenewDeadlineWorker(self, clock)
+        self._deadline_worker = RenewDeadlineWorker(
+            f"{self.name}/deadline", clock, lambda: self.renew_deadline, self.stop_leading
+        )
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -291,26 +293,29 @@ class LeaderElector:
             _LOG.info("%s: the Lease is not released: %s", self.name, error or type(error).__name__)
 
 
-class _RenewDeadlineWorker:
-    """Worker that ends leading at the renew deadline, also while a renewal waits for its answer."""
+class RenewDeadlineWorker:
+    """Worker that gives up what a Lease allows at the renew deadline, also while a renewal waits for its answer."""
 
-    def __init__(self, elector: LeaderElector, clock: Clock) -> None:
-        self.name = f"{elector.name}/deadline"
+    def __init__(
+        self, name: str, clock: Clock, find_deadline: Callable[[], float | None], give_up: Callable[[], None]
+    ) -> None:
+        """Call `give_up` at the deadline, which moves; None while nothing is held. Notify `signal` when it begins."""
+        self.name = name
         self.signal = Signal()
-        self._elector, self._clock = elector, clock
+        self._clock, self._find_deadline, self._give_up = clock, find_deadline, give_up
 
     def is_ready(self) -> bool:
         """Return whether the deadline is over."""
-        deadline = self._elector.renew_deadline
+        deadline = self._find_deadline()
         return deadline is not None and deadline <= self._clock.monotonic()
 
     def wake_at(self) -> float | None:
         """Return the deadline."""
-        return self._elector.renew_deadline
+        return self._find_deadline()
 
     async def step(self) -> None:
-        """Cease to lead."""
-        self._elector.stop_leading()
+        """Give up what the Lease allows."""
+        self._give_up()
 
 
 class _ElectionMetrics(Collector):

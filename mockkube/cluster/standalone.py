@@ -11,12 +11,13 @@ from aiohttp import web
 
 from mockkube.api.errors import AlreadyExists, ApiError
 from mockkube.api.json_objects import Object
+from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.handlers.non_resource_paths import METRICS_MEDIA
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import user_agent
 from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.leader_election import RETRY_SECONDS, LeaderElectionConfig
-from mockkube.client.protocol import Client
+from mockkube.client.protocol import Client, key_of
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.components.component_factory import ComponentFactory
@@ -248,10 +249,13 @@ class _NodeWriter:
         except AlreadyExists:
             return None
 
+    # Both patch what registration sets: the kubelet writes about the new node at the same time.
+
     async def update_object(self, obj: Object) -> Object:
-        """Replace an existing node except its status."""
-        return dict(await self._client.update("Node", obj))
+        """Replace the taints of an existing node."""
+        patch = {"spec": {"taints": obj["spec"].get("taints")}}
+        return dict(await self._client.patch("Node", key_of(obj), patch, patch_type=PatchType.MERGE))
 
     async def update_status(self, obj: Object) -> Object:
-        """Replace the status of an existing node."""
-        return dict(await self._client.update("Node", obj, subresource="status"))
+        """Patch the status of an existing node."""
+        return dict(await self._client.patch("Node", key_of(obj), {"status": obj["status"]}, subresource="status"))

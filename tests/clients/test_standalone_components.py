@@ -188,6 +188,21 @@ async def test_nodes_of_a_stopped_process_move_and_containers_go_on(client: Http
     assert {name: after[name]["status"] for name in names} == {name: before[name]["status"] for name in names}
 
 
+async def test_two_processes_register_the_same_nodes_ready_and_without_taints(
+    client: HttpClient, processes: Processes
+) -> None:
+    names = [f"node-{number}" for number in range(1, 31)]
+    processes.start("kubelets", "--nodes", "30")
+    processes.start("kubelets", "--nodes", "30")
+
+    def are_registered(nodes: Objects) -> bool:
+        return all(_is_ready(nodes.get(name)) and not nodes[name]["spec"].get("taints") for name in names)
+
+    nodes = await wait_until(client, "Node", Selection(), are_registered)
+    addresses = [nodes[name]["status"]["addresses"][0]["address"] for name in names]
+    assert addresses == [f"172.18.0.{number}" for number in range(2, 32)]
+
+
 async def test_kubelets_of_named_nodes_leave_all_others_alone(client: HttpClient, processes: Processes) -> None:
     processes.start("kubelets", "--node", "edge-1", "--node", "edge-2")
     nodes = await wait_until(

@@ -18,7 +18,7 @@ from typing import Final
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
-from mockkube.client.leader_election import RELEASE_SECONDS_MAX, LeaderElectionConfig
+from mockkube.client.leader_election import RELEASE_SECONDS_MAX, LeaderElectionConfig, RenewDeadlineWorker
 from mockkube.client.protocol import Client, DeleteOptions, Key, Selection
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -107,7 +107,9 @@ class NodeShards:
         # Workers in the middle of a step, and those of them whose step began before nodes were dropped.
         self._stepping: dict[_TrackedWorker, None] = {}
         self._awaited: dict[_TrackedWorker, None] = {}
-        self._deadline_worker = _MembershipDeadlineWorker(self, clock)
+        self._deadline_worker = RenewDeadlineWorker(
+            f"{self.name}/deadline", clock, lambda: self.deadline, self.end_membership
+        )
 
     # Ownership
 
@@ -333,28 +335,6 @@ def _read_division(lease: ReadOnlyObject) -> Division:
         return {name: None if nodes is None else tuple(nodes) for name, nodes in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError):
         return {}
-
-
-class _MembershipDeadlineWorker:
-    """Worker that gives all nodes up at the renew deadline, also while a renewal waits for its answer."""
-
-    def __init__(self, shards: NodeShards, clock: Clock) -> None:
-        self.name = f"{shards.name}/deadline"
-        self.signal = Signal()
-        self._shards, self._clock = shards, clock
-
-    def is_ready(self) -> bool:
-        """Return whether the deadline is over."""
-        deadline = self._shards.deadline
-        return deadline is not None and deadline <= self._clock.monotonic()
-
-    def wake_at(self) -> float | None:
-        """Return the deadline."""
-        return self._shards.deadline
-
-    async def step(self) -> None:
-        """Give all nodes up."""
-        self._shards.end_membership()
 
 
 class _TrackedWorker:
