@@ -66,7 +66,7 @@ def test_services_select_the_pods_of_the_manifest(obj: dict[str, Any]) -> None:
 
 
 def test_a_cluster_accepts_the_manifest_and_runs_its_pods() -> None:
-    with MockKube(nodes=1) as kube:
+    with MockKube(nodes=1, controller_manager={"default-storage-class": "standard"}) as kube:
         kube.apply(FOLDER / "kubernetes.yaml")
         kube.wait("deployment/mockkube", "condition=Available", namespace="mockkube")
         kube.wait("pod/etcd-0", "condition=Ready", namespace="mockkube")
