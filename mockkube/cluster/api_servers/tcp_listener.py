@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import socket
 import ssl
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ LINE_BYTES_MAX: Final = 64 << 10  # long label selectors and continue tokens tra
 HEADER_BYTES_MAX: Final = 64 << 10
 HEADERS_MAX: Final = 1024  # who is impersonated may be in many groups, each a header
 STOP_SECONDS_MAX: Final = 0.5
+_LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 def bind(address: str, port: int) -> socket.socket:
@@ -60,9 +62,28 @@ def make_tls_context(serving: Path, key: Path, authorities: Sequence[Path]) -> s
     verify_as_go(context)
     if authorities:
         # Clients may authenticate by token instead, as with a real API server.
+        # differs: upstream asks for a certificate without verifying it in the handshake, and answers 401. Python's ssl
+        # verifies what it asks for, and has no callback.
         context.verify_mode = ssl.CERT_OPTIONAL
+        context.sslobject_class = _ClientVerifyingSslObject
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+class _ClientVerifyingSslObject(ssl.SSLObject):
+    """Connection that logs why a client certificate is not accepted: the client only learns that it is not."""
+
+    def do_handshake(self) -> None:
+        """Shake hands."""
+        try:
+            super().do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            _LOG.warning(
+                "TLS handshake error: the client certificate is not accepted: %s; "
+                "use one that a client CA of this server has signed for client authentication",
+                error.verify_message,
+            )
+            raise
 
 
 class TcpListener:
