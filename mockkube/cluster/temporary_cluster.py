@@ -19,6 +19,7 @@ from mockkube.cluster.state.atomic_files import PRIVATE, make_private_directory
 from mockkube.cluster.state.certificates import ensure_certificates
 from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.runtime.clock import RealClock
+from mockkube.runtime.random import Random
 
 _PREFIX: Final = "mockkube-cluster-"
 
@@ -53,14 +54,16 @@ async def run_temporary_cluster(configuration: ClusterConfiguration) -> AsyncIte
 
 
 @asynccontextmanager
-async def open_temporary_cluster(configuration: ClusterConfiguration) -> AsyncIterator[Cluster]:
+async def open_temporary_cluster(
+    configuration: ClusterConfiguration, *, random: Random | None = None
+) -> AsyncIterator[Cluster]:
     """Yield a cluster, not started, with its files in a temporary directory that is deleted in the end."""
     _delete_abandoned_directories()
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as path:
         directory = StateDirectory(Path(path) / configuration.name, durable=False)
         if configuration.tls:
             _write_certificates(directory.certificates, configuration.bind)
-        yield Cluster(configuration, directory, store_templates=get_store_templates())
+        yield Cluster(configuration, directory, random=random, store_templates=get_store_templates())
 
 
 def _write_certificates(directory: Path, bind: str) -> None:

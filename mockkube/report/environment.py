@@ -1,6 +1,6 @@
 """Jinja2 environment of the HTML pages.
 
-Only the two modules that make a page import this one: every other command starts without loading Jinja2."""
+Only modules that make a page import this one: every other command starts without loading Jinja2."""
 
 from functools import cache
 from typing import Any

@@ -169,6 +169,19 @@ def ensure_certificates(directory: Path, names: Sequence[str], *, now: datetime)
     return certificates
 
 
+def issue_client_certificate(
+    certificates: Certificates, name: str, groups: Sequence[str], *, now: datetime
+) -> tuple[Path, Path]:
+    """Issue a client certificate of a user beside the others; return the paths of certificate and key."""
+    loaded = _load_authority(certificates.authority, certificates.authority_key, now)
+    assert loaded is not None, "the cluster has a valid CA"
+    request = _LeafRequest(name, tuple(groups), (), now, min(now + CERTIFICATE_LIFETIME, loaded[0].not_valid_after_utc))
+    stem = name.replace("/", "-").replace(":", "-")
+    path, key_path = certificates.directory / f"{stem}.crt", certificates.directory / f"{stem}.key"
+    _write_certificate(path, key_path, *_issue_leaf(request, *loaded))
+    return path, key_path
+
+
 def issue_self_signed_serving_certificate(path: Path, key_path: Path, names: Sequence[str], *, now: datetime) -> None:
     """Write a serving certificate for these host names, signed by its own key, which is kept nowhere else."""
     authority, authority_key = _create_self_signed("mockkube-serving-ca", now)

@@ -30,6 +30,8 @@ class KubeconfigEntries:
     url: str
     certificates: Certificates | None = None
     token: str | None = None
+    # Certificate and key of the user; by default those of the administrator.
+    client: tuple[Path, Path] | None = None
 
     @property
     def context(self) -> str:
@@ -68,7 +70,8 @@ def _render_authority(entries: KubeconfigEntries) -> list[str]:
 
 def _render_user(entries: KubeconfigEntries) -> list[str]:
     if entries.certificates is not None:
-        certificate, key = _encode_file(entries.certificates.admin), _encode_file(entries.certificates.admin_key)
+        admin = entries.certificates.admin, entries.certificates.admin_key
+        certificate, key = map(_encode_file, entries.client or admin)
         return ["  user:", f"    client-certificate-data: {certificate}", f"    client-key-data: {key}"]
     if entries.token is not None:
         return ["  user:", f"    token: {json.dumps(entries.token)}"]

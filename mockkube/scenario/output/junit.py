@@ -48,14 +48,14 @@ def _add_case(suite: ElementTree.Element, result: RunResult) -> None:
         case RunOutcome.PASSED:
             pass
         case RunOutcome.SKIPPED:
-            ElementTree.SubElement(case, "skipped", {"message": _remove_control_characters(result.message)})
+            ElementTree.SubElement(case, "skipped", {"message": remove_control_characters(result.message)})
         case RunOutcome.FAILED | RunOutcome.TIMED_OUT:
             ElementTree.SubElement(case, "failure", {"message": _first_line(result)}).text = _failure_text(result)
         # JUnit distinguishes failures (a check does not hold) from errors (the run could not be played).
         case _:
             ElementTree.SubElement(case, "error", {"message": _first_line(result)}).text = _failure_text(result)
     if log := [line for step in result.steps for line in step.log]:
-        ElementTree.SubElement(case, "system-out").text = _remove_control_characters("\n".join(log))
+        ElementTree.SubElement(case, "system-out").text = remove_control_characters("\n".join(log))
 
 
 def _add_suite_properties(suite: ElementTree.Element, results: Sequence[RunResult]) -> None:
@@ -77,17 +77,17 @@ def _add_properties(parent: ElementTree.Element, known: Mapping[str, str]) -> No
         return
     properties = ElementTree.SubElement(parent, "properties")
     for name, text in known.items():
-        ElementTree.SubElement(properties, "property", {"name": name, "value": _remove_control_characters(text)})
+        ElementTree.SubElement(properties, "property", {"name": name, "value": remove_control_characters(text)})
 
 
 def _first_line(result: RunResult) -> str:
-    return _remove_control_characters(result.message.partition("\n")[0])
+    return remove_control_characters(result.message.partition("\n")[0])
 
 
 def _failure_text(result: RunResult) -> str:
-    return _remove_control_characters(f"{result.message}\nreplay: {replay_command(result)}")
+    return remove_control_characters(f"{result.message}\nreplay: {replay_command(result)}")
 
 
-def _remove_control_characters(text: str) -> str:
+def remove_control_characters(text: str) -> str:
     """Return a text without characters that XML cannot represent."""
     return "".join(character for character in text if character in "\t\n" or character.isprintable())

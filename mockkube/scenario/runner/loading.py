@@ -110,7 +110,7 @@ def _load_scenario(document: Any, at: SourceLocation, path: Path) -> Scenario:
         cluster=spec.cluster,
         cluster_location=cluster_place,
         blocks=_read_blocks(document["spec"]["steps"], place.child(document["spec"], "steps")),
-        catch=_read_operations(spec.catch, document["spec"], "catch", place),
+        catch=read_operations(spec.catch, document["spec"], "catch", place),
         variables=tuple(spec.vars.items()),
         matrix=tuple(spec.matrix.items()),
         exclude=spec.exclude,
@@ -135,7 +135,7 @@ def _load_chainsaw_test(document: Any, at: SourceLocation, path: Path) -> Scenar
         cluster={"nodes": 1},
         cluster_location=place,
         blocks=_read_blocks(document["spec"]["steps"], place.child(document["spec"], "steps")),
-        catch=_read_operations(spec.catch, document["spec"], "catch", place),
+        catch=read_operations(spec.catch, document["spec"], "catch", place),
         variables=tuple((one.name, one.value) for one in spec.bindings),
         timeout=spec.timeouts.assert_,
         deletion_timeout=spec.timeouts.delete,
@@ -169,10 +169,11 @@ def _read_block(node: Any, at: SourceLocation, index: int) -> StepBlock:
 
 
 def _read_section(node: Any, key: str, at: SourceLocation) -> tuple[ScenarioOperation, ...]:
-    return _read_operations(node.get(key) or (), node, key, at)
+    return read_operations(node.get(key) or (), node, key, at)
 
 
-def _read_operations(nodes: Sequence[Any], parent: Any, key: str, at: SourceLocation) -> tuple[ScenarioOperation, ...]:
+def read_operations(nodes: Sequence[Any], parent: Any, key: str, at: SourceLocation) -> tuple[ScenarioOperation, ...]:
+    """Return the operations of a list of steps, the value of `key` in `parent`."""
     below = at.child(parent, key)
     return tuple(_read_operation(node, below.child(nodes, index)) for index, node in enumerate(nodes))
 

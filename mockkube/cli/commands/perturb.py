@@ -1,0 +1,104 @@
+"""`mockkube perturb`: run a controller again and again with one disturbance each."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockkube.cli.exits import Exit
+from mockkube.cluster.configuration.errors import StartError
+
+if TYPE_CHECKING:
+    from mockkube.perturb.session import Progress, SessionResult
+
+
+@click.command(short_help="Run a controller again and again with one disturbance each.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option("--workload", "directory", required=True, type=click.Path(path_type=Path), metavar="DIR",
+              help="Manifests, applied in the order of their files, and perturb.yaml.")  # fmt: skip
+@click.option("--time", "seconds_max", type=click.FloatRange(1), default=600.0, show_default=True, metavar="SECONDS",
+              help="How long all runs together may take.")  # fmt: skip
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Runs at the same time. [one per core]")
+@click.option("--references", type=click.IntRange(1), default=3, show_default=True, metavar="N",
+              help="Undisturbed runs to learn from.")  # fmt: skip
+@click.option("--only", multiple=True, metavar="ID", help="Try this perturbation only. May be repeated.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of uids and generated names.")
+@click.option("--list", "lists", is_flag=True, help="Play the reference runs, and list the perturbations.")
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@click.option("--markdown", metavar="FILE", type=click.Path(), help="Write the findings as Markdown.")
+@click.option("--verbose", "-v", is_flag=True, help="Show the timeline of each finding.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options: Any) -> Exit:
+    """Run a controller against clusters of its own: undisturbed, then with one perturbation in each run.
+
+    COMMAND is any program that reads KUBECONFIG; {kubeconfig} in an argument is replaced by its path. Perturbations are
+    chosen from what the controller does: crashes after writes, failed and repeated requests, held back and missed
+    events, stale caches. Ends with 1 when the controller does not get over one of them.
+    """
+    from mockkube.explore.replay import without_logs
+    from mockkube.perturb.session import SessionOptions, run_session
+    from mockkube.perturb.workload_file import load_workload
+    from mockkube.runtime.clock import RealClock
+
+    workload = load_workload(directory, command)
+    session_options = SessionOptions(
+        seconds_max=1.0 if lists else options["seconds_max"],
+        jobs=options["jobs"] or os.cpu_count() or 1,
+        references=options["references"],
+        seed=options["seed"],
+        only=options["only"],
+        command=command,
+    )
+    with without_logs() if not options["verbose"] else nullcontext():
+        result = asyncio.run(run_session(workload, session_options, RealClock(), _make_progress(hide=options["quiet"])))
+    if lists:
+        for one in result.not_tried:
+            click.echo(f"{one.id}: {one.text}")
+        return Exit.OK
+    _print_result(result, options)
+    return Exit.FAILED if result.findings else Exit.OK
+
+
+def _make_progress(*, hide: bool) -> "Callable[[Progress], None]":
+    def show(progress: "Progress") -> None:
+        if hide:
+            return
+        if not progress.total:
+            print(progress.text, file=sys.stderr, flush=True)
+            return
+        counts = f"{progress.done} of {progress.total} perturbations, {progress.findings} with findings"
+        print(f"{counts} {progress.text}".rstrip(), file=sys.stderr, flush=True)
+
+    return show
+
+
+def _print_result(result: "SessionResult", options: dict[str, Any]) -> None:
+    from mockkube.perturb.output.console import render_result
+
+    for line in render_result(result, verbose=options["verbose"]):
+        click.echo(line)
+    if options["junit"]:
+        from mockkube.perturb.output.junit import render_junit
+
+        _write_file(options["junit"], render_junit(result), "--junit")
+    if options["markdown"]:
+        from mockkube.perturb.output.markdown import render_markdown
+
+        _write_file(options["markdown"], render_markdown(result), "--markdown")
+    if options["report"]:
+        from mockkube.perturb.output.page import render_report
+
+        _write_file(options["report"], render_report(result), "--report")
+
+
+def _write_file(path: str, text: str, flag: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise StartError(f"{flag}: {path}: {error.strerror}: give a file that can be written") from None

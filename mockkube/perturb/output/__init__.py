@@ -1,0 +1,1 @@
+"""Results of a session: on the terminal, as JUnit, Markdown and HTML."""

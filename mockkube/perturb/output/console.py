@@ -1,0 +1,45 @@
+"""Results of a session on the terminal."""
+
+from collections.abc import Iterator
+
+from mockkube.perturb.findings import Finding
+from mockkube.perturb.output.reproduction import format_command, summarize
+from mockkube.perturb.session import SessionResult
+from mockkube.perturb.timeline import TimelineEntry, build_timeline, cut_timeline
+
+_PROBLEMS_MAX = 6
+
+
+def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[str]:
+    """Yield the lines of the result."""
+    for number, finding in enumerate(result.findings, 1):
+        yield from _render_finding(number, finding, result, verbose=verbose)
+        yield ""
+    learnt = [*result.reference.patterns, *result.reference.learnt]
+    if learnt:
+        yield "Ignored, because undisturbed runs differ there:"
+        yield from (f"  {one}" for one in learnt)
+    if result.dropped:
+        yield f"Dropped, because undisturbed runs showed it too: {', '.join(one.id for one in result.dropped)}"
+    yield summarize(result)
+
+
+def _render_finding(number: int, finding: Finding, result: SessionResult, *, verbose: bool) -> Iterator[str]:
+    yield f"{number}. {finding.id}: {finding.text}"
+    for problem in finding.problems[:_PROBLEMS_MAX]:
+        yield f"   {problem.kind}: {problem.text}"
+    if (more := len(finding.problems) - _PROBLEMS_MAX) > 0:
+        yield f"   and {more} more"
+    steps = finding.record.steps
+    yield f"   seen after step {steps[-1].index} ({steps[-1].text}), in {finding.reproduced} of {finding.attempts} runs"
+    if finding.alike:
+        yield f"   the same with {', '.join(finding.alike)}"
+    if verbose:
+        for entry in cut_timeline(build_timeline(finding.record)):
+            yield f"   {render_entry(entry)}"
+    yield f"   again: {format_command(result, finding.id)}"
+
+
+def render_entry(entry: TimelineEntry) -> str:
+    """Return an entry of a timeline in one line."""
+    return f"{entry.at:7.3f} {entry.actor:<14} {entry.text}"

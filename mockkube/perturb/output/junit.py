@@ -1,0 +1,45 @@
+"""Results of a session as JUnit XML for build servers: one test case for each perturbation."""
+
+from xml.etree import ElementTree
+
+from mockkube.perturb.findings import Finding
+from mockkube.perturb.output.console import render_entry
+from mockkube.perturb.output.reproduction import format_command, summarize
+from mockkube.perturb.session import SessionResult
+from mockkube.perturb.timeline import build_timeline, cut_timeline
+from mockkube.scenario.output.junit import remove_control_characters
+
+
+def render_junit(result: SessionResult) -> str:
+    """Return the XML."""
+    failures = sum(one.finding is not None for one in result.results) + len(result.undisturbed)
+    counts = {
+        "tests": str(len(result.results) + len(result.not_tried) + 1),
+        "failures": str(failures),
+        "errors": "0",
+        "skipped": str(len(result.not_tried)),
+        "time": f"{result.seconds:.3f}",
+    }
+    root = ElementTree.Element("testsuites", {"name": summarize(result), **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": str(result.workload.directory), **counts})
+    _add_case(suite, "undisturbed", result.reference.seconds, next(iter(result.undisturbed), None), result)
+    for one in result.results:
+        _add_case(suite, one.perturbation.id, one.record.seconds, one.finding, result)
+    for perturbation in result.not_tried:
+        case = ElementTree.SubElement(suite, "testcase", {"name": perturbation.id, "classname": "perturb"})
+        ElementTree.SubElement(case, "skipped", {"message": "no time was left"})
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _add_case(
+    suite: ElementTree.Element, name: str, seconds: float, finding: Finding | None, result: SessionResult
+) -> None:
+    case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": "perturb", "time": f"{seconds:.3f}"})
+    if finding is None:
+        return
+    problems = [f"{one.kind}: {one.text}" for one in finding.problems]
+    lines = [finding.text, *problems, f"again: {format_command(result, name)}", ""]
+    lines += [render_entry(entry) for entry in cut_timeline(build_timeline(finding.record))]
+    failure = ElementTree.SubElement(case, "failure", {"message": remove_control_characters(problems[0])})
+    failure.text = remove_control_characters("\n".join(lines))

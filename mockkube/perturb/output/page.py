@@ -1,0 +1,61 @@
+"""HTML page about a session: findings with their timelines, and everything that was tried."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from mockkube.perturb.findings import Finding
+from mockkube.perturb.output.reproduction import format_command, summarize
+from mockkube.perturb.recorder import StepRecord
+from mockkube.perturb.session import SessionResult
+from mockkube.perturb.timeline import EntryKind, TimelineEntry, build_timeline, cut_timeline
+from mockkube.report.environment import render_page
+
+_TONES: Final[Mapping[str, str]] = {
+    EntryKind.PERTURBATION: "bad",
+    EntryKind.FAILED: "bad",
+    EntryKind.WRITE: "good",
+    EntryKind.READ: "wait",
+    EntryKind.EVENT: "wait",
+    EntryKind.STEP: "",
+    EntryKind.CHANGE: "",
+}
+
+
+class _FindingView:
+    """One finding as the page shows it."""
+
+    def __init__(self, number: int, finding: Finding, result: SessionResult) -> None:
+        self.anchor = f"finding-{number}"
+        self.finding = finding
+        self.command = format_command(result, finding.id)
+        self.entries: Sequence[TimelineEntry] = build_timeline(finding.record)
+        self.short: Sequence[TimelineEntry] = cut_timeline(self.entries)
+
+    @property
+    def step(self) -> StepRecord:
+        """Step after which it was seen."""
+        return self.finding.record.steps[-1]
+
+
+def render_report(result: SessionResult) -> str:
+    """Return the page."""
+    return render_page(
+        "perturb.html.j2",
+        title=f"mockkube perturb: {summarize(result)}",
+        figures=list(_list_figures(result)),
+        findings=[_FindingView(number, finding, result) for number, finding in enumerate(result.findings, 1)],
+        results=sorted(result.results, key=lambda one: one.finding is None),
+        not_tried=result.not_tried,
+        references=result.reference.records,
+        learnt=[*result.reference.patterns, *result.reference.learnt],
+        undisturbed=build_timeline(result.reference.last),
+        tones=_TONES,
+    )
+
+
+def _list_figures(result: SessionResult) -> Iterator[tuple[int, str]]:
+    yield len(result.findings), "findings"
+    yield len(result.results), "perturbations tried"
+    yield sum(one.record.is_reached for one in result.results), "took place"
+    if result.not_tried:
+        yield len(result.not_tried), "not tried"

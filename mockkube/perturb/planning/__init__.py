@@ -1,0 +1,1 @@
+"""Choice of perturbations from what the controller did in the reference runs."""
