@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from socket import gethostname
 
-from mockkube.client.leader_election import LeaderElectionConfig, make_holder_identity
+from mockkube.client.leader_election import make_holder_identity
 from mockkube.client.lease_holder_client import LeaseHolderClient
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
@@ -25,7 +25,6 @@ class ShardedKubelets:
         states: ContainerStates,
         *,
         nodes: tuple[str, ...] | None = None,
-        timing: LeaderElectionConfig | None = None,
     ) -> None:
         clock = dependencies.clock
         # The name of the machine must not make a difference to a simulation.
@@ -36,7 +35,6 @@ class ShardedKubelets:
             identity=make_holder_identity(host, dependencies.random),
             owner=dependencies.component,
             nodes=nodes,
-            timing=timing,
         )
         self._states = states
 
@@ -73,8 +71,7 @@ def build_sharded_kubelets(
     states: ContainerStates,
     *,
     nodes: tuple[str, ...] | None = None,
-    timing: LeaderElectionConfig | None = None,
 ) -> Component:
     """Return kubelets of a share of the nodes; a component of one node (`kubelet.NODE`) has exactly that node."""
     own = dependencies.component.partition(".")[2]
-    return ShardedKubelets(dependencies, states, nodes=(own,) if own else nodes, timing=timing)
+    return ShardedKubelets(dependencies, states, nodes=(own,) if own else nodes)

@@ -18,7 +18,14 @@ from typing import Final
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
-from mockkube.client.leader_election import RELEASE_SECONDS_MAX, LeaderElectionConfig, RenewDeadlineWorker
+from mockkube.client.leader_election import (
+    LEASE_NAMESPACE,
+    LEASE_SECONDS,
+    RELEASE_SECONDS_MAX,
+    RENEW_DEADLINE_SECONDS,
+    RETRY_SECONDS,
+    RenewDeadlineWorker,
+)
 from mockkube.client.protocol import Client, DeleteOptions, Key, Selection
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -81,7 +88,6 @@ class NodeShards:
         identity: str,
         owner: str,
         nodes: tuple[str, ...] | None = None,
-        timing: LeaderElectionConfig | None = None,
     ) -> None:
         """Simulate only `nodes`, and leave them to no member that does not name them; None for any nodes."""
         self.name = f"{owner}/shards"
@@ -90,9 +96,8 @@ class NodeShards:
         # Called when the nodes of this member may have changed.
         self.on_changed: Callable[[], None] = lambda: None
         self._client, self._clock, self._nodes = client, clock, nodes
-        self._timing = timing or LeaderElectionConfig("")
         name = f"{MEMBERS}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
-        self._key = Key(self._timing.namespace, name)
+        self._key = Key(LEASE_NAMESPACE, name)
         self._lease: ReadOnlyObject | None = None
         self._members: dict[str, _Member] = {}
         # Division that this member has published last, and the one that it is about to publish.
@@ -116,7 +121,7 @@ class NodeShards:
     @property
     def deadline(self) -> float | None:
         """Until when this process is a member without another renewal; None if it is none."""
-        return None if self._renewed_at is None else self._renewed_at + self._timing.renew_deadline_seconds
+        return None if self._renewed_at is None else self._renewed_at + RENEW_DEADLINE_SECONDS
 
     def is_member(self) -> bool:
         """Return whether the Lease of this member is held."""
@@ -166,7 +171,7 @@ class NodeShards:
 
     async def step(self) -> None:
         """Read the members, drop nodes, renew the Lease and publish the division."""
-        retry_seconds = self._timing.retry_seconds
+        retry_seconds = RETRY_SECONDS
         try:
             await self._step()
         except ApiError as error:
@@ -194,7 +199,7 @@ class NodeShards:
             self._unconfirmed += [one for one in (self._division, division) if one not in self._unconfirmed]
         sent_at = self._clock.monotonic()
         await self._write_lease(division)
-        if self._clock.monotonic() >= sent_at + self._timing.renew_deadline_seconds:
+        if self._clock.monotonic() >= sent_at + RENEW_DEADLINE_SECONDS:
             return  # too late: the others may take its nodes already
         if self._renewed_at is None:
             self._deadline_worker.signal.notify()
@@ -254,7 +259,7 @@ class NodeShards:
             annotations[NODES_ANNOTATION] = ",".join(self._nodes)
         spec = {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": int(self._timing.lease_seconds),
+            "leaseDurationSeconds": int(LEASE_SECONDS),
             "renewTime": render_micro_time(self._clock.now()),
         }
         lease: Object = {
