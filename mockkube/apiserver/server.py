@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from mockkube_storage.store import Store
 
@@ -35,7 +36,6 @@ from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.http.filters.authorization import RequestAuthorizer
 from mockkube.apiserver.http.handlers import reviews
 from mockkube.apiserver.http.handlers.health import HealthCheck
-from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder, PeerServers
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.handlers.zpages import ZpagesComponent
@@ -46,7 +46,6 @@ from mockkube.apiserver.identity.request_header_options import RequestHeaderOpti
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.post_start_hooks.event_expiry import EventExpiry
 from mockkube.apiserver.post_start_hooks.hooks import PostStartHooks
-from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers, KubernetesEndpointsController
 from mockkube.apiserver.post_start_hooks.namespace_defaults import NamespaceDefaults
 from mockkube.apiserver.post_start_hooks.store_maintenance import StoreMaintenance
 from mockkube.apiserver.registry import creation, updating
@@ -71,6 +70,10 @@ from mockkube.proposals.loading import default_trains
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.random import Random
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder, PeerServers
+    from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +106,9 @@ class ApiServerOptions:
     """Request header configuration that is published for aggregated API servers; None: there is none."""
     additional_registry: Registry | None = None
     """Registry of further groups, with a store of its own; its owner keeps its watch cache running."""
-    peer_servers: PeerServers | None = None
+    peer_servers: "PeerServers | None" = None
     """Other API servers of the control plane; None: this one answers for all pods."""
-    find_servers: FindServers | None = None
+    find_servers: "FindServers | None" = None
     """Function that returns the live API servers of the control plane; None: the endpoints of `kubernetes` stay."""
     is_component_running: Callable[[str], bool] = lambda component: False
     """Function that returns whether a component of the cluster runs, by its name."""
@@ -132,6 +135,21 @@ def _validate_custom_schema(
     )
 
     return validate_crd_schema(schema, old, at, context)
+
+
+def _make_forwarder(registry: Registry, peers: "PeerServers") -> "KubeletForwarder":
+    from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder  # only with other servers
+
+    return KubeletForwarder(registry, peers)
+
+
+async def _reconcile_endpoints(registry: Registry, find_servers: "FindServers") -> None:
+    """Keep the endpoints of the service `kubernetes` until cancelled."""
+    from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import (
+        KubernetesEndpointsController,  # only with other servers
+    )
+
+    await KubernetesEndpointsController(registry, find_servers).run()
 
 
 @lru_cache(maxsize=32)
@@ -206,7 +224,7 @@ class ApiServer:
         proxy = ProxyHandler(self.registry, self._aggregated_apis)
         auditor = None if options.auditor is None else RequestAuditor(options.auditor, dependencies.protobuf)
         peers = options.peer_servers
-        forwarder = None if peers is None else KubeletForwarder(self.registry, peers)
+        forwarder = None if peers is None else _make_forwarder(self.registry, peers)
         self.handler = Router(
             self.registry,
             authenticator,
@@ -262,7 +280,7 @@ class ApiServer:
             self._event_expiry.run(),
         ]
         if self._options.find_servers is not None:
-            coroutines.append(KubernetesEndpointsController(self.registry, self._options.find_servers).run())
+            coroutines.append(_reconcile_endpoints(self.registry, self._options.find_servers))
         self._tasks += [self._group.create_task(one) for one in coroutines]
         self._ready = True
 

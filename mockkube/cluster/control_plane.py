@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from mockkube_storage.store import Store
 
@@ -35,7 +36,6 @@ from mockkube.cluster.execution.executor import Executor, RealTimeExecutor
 from mockkube.cluster.execution.virtual_time_executor import VirtualTimeExecutor
 from mockkube.cluster.faults.fault_controller import FaultController
 from mockkube.cluster.faults.faults import Faults
-from mockkube.cluster.replication.process_leases import ProcessLeases
 from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
 from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
@@ -43,6 +43,9 @@ from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock
+
+if TYPE_CHECKING:
+    from mockkube.cluster.replication.process_leases import ProcessLeases
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class ControlPlaneDependencies:
     # Flags of components other than API servers; they take precedence over the configuration's.
     flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
     # Leases of the processes that use the store; None if it is this process alone.
-    process_leases: ProcessLeases | None = None
+    process_leases: "ProcessLeases | None" = None
 
 
 class ControlPlane:

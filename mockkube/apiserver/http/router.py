@@ -4,7 +4,7 @@ import asyncio
 import logging
 import traceback
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 from mockkube_storage import errors as store_errors
@@ -25,7 +25,6 @@ from mockkube.apiserver.http.filters.audit import RequestAuditor
 from mockkube.apiserver.http.filters.authentication import Authenticator, bearer_token
 from mockkube.apiserver.http.filters.authorization import RequestAuthorizer, get_attributes
 from mockkube.apiserver.http.handlers import resource_handlers, subresources
-from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
@@ -41,6 +40,9 @@ from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
@@ -58,7 +60,7 @@ class Router:
         non_resource_paths: NonResourcePaths,
         proxy_handler: ProxyHandler,
         auditor: RequestAuditor | None = None,
-        kubelet_forwarder: KubeletForwarder | None = None,
+        kubelet_forwarder: "KubeletForwarder | None" = None,
     ) -> None:
         self._registry = registry
         self._authenticator = authenticator
