@@ -1,6 +1,5 @@
 """Resolve the objects of a step: manifests in the step or a file, or references to existing objects."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from mockkube.scenario.errors import StepFailed
 from mockkube.scenario.kinds import ResourceKind, find_kind, find_kind_by_name
 from mockkube.scenario.world import World
 from mockkube.scenario.yaml_lines import LocatedMapping as LocatedMapping
-from mockkube.scenario.yaml_lines import read_file
+from mockkube.scenario.yaml_lines import copy_without_lines, read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def load_manifests(world: World, resource: Any, file: str) -> list[Object]:
         elif not isinstance(one, Mapping) or "apiVersion" not in one or "kind" not in one:
             raise StepFailed(f"not a manifest: it needs apiVersion and kind: {str(one)[:100]}")
         else:
-            found.append(copy.deepcopy(dict(one)))
+            found.append(copy_without_lines(one))
     return found
 
 

@@ -96,6 +96,13 @@ def read_text(text: str, file: str) -> list[Any]:
     return [document for document in loaded if document is not None]
 
 
+def copy_without_lines(node: Any) -> Any:
+    """Return a copy of a node as plain mappings and lists, as requests have them."""
+    if isinstance(node, dict):
+        return {key: copy_without_lines(value) for key, value in node.items()}
+    return [copy_without_lines(item) for item in node] if isinstance(node, list) else node
+
+
 def get_line(node: Any, key: str | int | None = None) -> int:
     """Return the line of a node, or of its value; 0 if unknown."""
     lines = getattr(node, "lines", None)
