@@ -2,16 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Final
+from typing import Final, TypeVar
 
+from mockkube.cluster.configuration.errors import StartError
 from mockkube.explore.hot_loop_rates import HotLoopPath, HotLoopRate, measure_rate
 from mockkube.explore.path_runner import play_path
 from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
 from mockkube.explore.search import PlayedPath
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 # The plan of this worker process.
 _PLAN: Final[list[RolloutPlan]] = []
@@ -26,20 +31,20 @@ class SequentialPlayer:
     def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path."""
         for moves in paths:
-            yield asyncio.run(play_path(self._plan, moves))
+            yield play_path_in_loop(self._plan, moves)
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop."""
         for one in loops:
-            yield asyncio.run(measure_rate(self._plan, one))
+            yield measure_rate_in_loop(self._plan, one)
 
 
 class ParallelPlayer:
     """Plays paths in parallel processes; a context manager."""
 
-    def __init__(self, plan: RolloutPlan, jobs: int) -> None:
+    def __init__(self, plan: RolloutPlan, workers: int) -> None:
         fresh = get_context("spawn")  # what a process has opened and started is not inherited
-        self._pool = ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_initialize_process, initargs=(plan,))
+        self._pool = ProcessPoolExecutor(workers, mp_context=fresh, initializer=_initialize_process, initargs=(plan,))
 
     def __enter__(self) -> "ParallelPlayer":
         return self
@@ -49,11 +54,17 @@ class ParallelPlayer:
 
     def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path, in their order: what is learned must not depend on which process is faster."""
-        yield from self._pool.map(_play_path, paths)
+        yield from self._map(_play_path, paths)
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop, in their order."""
-        yield from self._pool.map(_measure_rate, loops)
+        yield from self._map(_measure_rate, loops)
+
+    def _map(self, play: Callable[[Given], Result], given: Sequence[Given]) -> Iterator[Result]:
+        try:
+            yield from self._pool.map(play, given)
+        except BrokenProcessPool:
+            raise StartError("a process that played paths has died: explore with --workers 1 to see why") from None
 
 
 def _initialize_process(plan: RolloutPlan) -> None:
@@ -62,8 +73,18 @@ def _initialize_process(plan: RolloutPlan) -> None:
 
 
 def _play_path(moves: Moves) -> PlayedPath:
-    return asyncio.run(play_path(_PLAN[0], moves))
+    return play_path_in_loop(_PLAN[0], moves)
 
 
 def _measure_rate(one: HotLoopPath) -> HotLoopRate:
-    return asyncio.run(measure_rate(_PLAN[0], one))
+    return measure_rate_in_loop(_PLAN[0], one)
+
+
+def play_path_in_loop(plan: RolloutPlan, moves: Moves) -> PlayedPath:
+    """Play a path in an event loop of its own."""
+    return asyncio.run(play_path(plan, moves))
+
+
+def measure_rate_in_loop(plan: RolloutPlan, one: HotLoopPath) -> HotLoopRate:
+    """Measure the rate of a hot loop in an event loop of its own."""
+    return asyncio.run(measure_rate(plan, one))

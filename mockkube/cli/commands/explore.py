@@ -2,12 +2,14 @@
 
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mockkube.cli.dask_option import dask_option, open_dask_pool, workers_option
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.shipped_files import find_shipped
@@ -25,7 +27,8 @@ _LINE_INTERVAL_SECONDS = 10.0
 
 @click.command(short_help="Try every order of a rollout.")
 @click.argument("plan", type=click.Path(), metavar="PLAN")
-@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes. [one per core]")
+@workers_option
+@dask_option
 @click.option("--seed", type=int, metavar="N", help="Seed of all random numbers. [the plan's]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @click.option(
@@ -49,9 +52,9 @@ def command(plan: str, **options: Any) -> Exit:
     read = _load_plan(plan, options["seed"])
     from mockkube.explore.replay import without_logs
 
-    with without_logs():  # the components of thousands of clusters would log here
-        jobs = options["jobs"] or os.cpu_count() or 1
-        result = _explore(read, jobs, hide_progress=options["quiet"], checks=options["checks"])
+    # Without logs: the components of thousands of clusters would log here.
+    with without_logs(), _open_player(read, options["workers"], options["dask"]) as play:
+        result = _explore(read, play, hide_progress=options["quiet"], checks=options["checks"])
     if options["trace"]:
         return _print_trace(result, options["trace"])
     _print_result(result, options["output"])
@@ -74,18 +77,33 @@ def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
     return plan if seed is None else replace(plan, seed=seed)
 
 
-def _explore(plan: "RolloutPlan", jobs: int, *, hide_progress: bool, checks: int) -> "Exploration":
-    from mockkube.explore.exploration import explore_plan
+@contextmanager
+def _open_player(plan: "RolloutPlan", workers: int | None, dask: str | None) -> "Iterator[Players]":
+    """Yield what plays paths: this process, processes of this machine, or a Dask cluster."""
+    if dask is not None:
+        with open_dask_pool(dask, workers) as pool:
+            from mockkube.explore.distributed_player import DistributedPlayer
+
+            yield DistributedPlayer(plan, pool)
+        return
     from mockkube.explore.players import ParallelPlayer, SequentialPlayer
 
-    playing: AbstractContextManager[Players] = (
-        ParallelPlayer(plan, jobs) if jobs > 1 else nullcontext(SequentialPlayer(plan))
-    )
+    workers = workers or os.cpu_count() or 1
+    if workers == 1:
+        yield SequentialPlayer(plan)
+        return
+    with ParallelPlayer(plan, workers) as player:
+        yield player
+
+
+def _explore(plan: "RolloutPlan", play: "Players", *, hide_progress: bool, checks: int) -> "Exploration":
+    from mockkube.explore.exploration import explore_plan
+
     progress = _make_progress(hide_progress=hide_progress)
-    with playing as play:
-        result = explore_plan(plan, play, progress, checks=checks)
-    progress.end()
-    return result
+    try:
+        return explore_plan(plan, play, progress, checks=checks)
+    finally:
+        progress.end()
 
 
 class _ProgressBar:

@@ -3,12 +3,13 @@
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mockkube.cli.dask_option import dask_option, open_dask_pool, workers_option
 from mockkube.cli.exits import Exit
 from mockkube.cli.shipped_files import find_shipped
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
@@ -23,7 +24,8 @@ __test__ = False  # pytest would collect it by its name
 
 @click.command(short_help="Play scenarios in virtual time.")
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
-@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes. [one per core]")
+@workers_option
+@dask_option
 @click.option("--scenario", metavar="NAME", default="", help="Play the scenario of this name only.")
 @click.option("--cell", metavar="CELL", help="Play this combination of the matrix only, like gate=true.")
 @click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")
@@ -98,16 +100,29 @@ def _load_scenarios(files: Sequence[Path]) -> "list[Scenario]":
 
 def _play(runs: "list[ScenarioRun]", options: dict[str, Any]) -> Exit:
     from mockkube.scenario.output.console import render_table, show_progress
-    from mockkube.scenario.runner.run_pool import play_all
 
-    manner = _build_run_options(options)
-    jobs = options["jobs"] or os.cpu_count() or 1
-    ended = dict(show_progress(play_all(runs, manner, jobs), len(runs), sys.stderr))
+    ended = dict(show_progress(_play_all(runs, options), len(runs), sys.stderr))
     results = [ended[index] for index in sorted(ended)]
     for line in render_table(results, verbose=options["verbose"]):
         click.echo(line)
     _write_outputs(results, options)
     return _exit_code(results)
+
+
+def _play_all(runs: "list[ScenarioRun]", options: dict[str, Any]) -> "Iterator[tuple[int, RunResult]]":
+    """Play runs on this machine or on a Dask cluster; yield index and result of each as it ends."""
+    run_options = _build_run_options(options)
+    if options["dask"] is None:
+        from mockkube.scenario.runner.run_pool import play_all
+
+        yield from play_all(runs, run_options, options["workers"] or os.cpu_count() or 1)
+        return
+    if run_options.against:
+        raise ConfigurationError("--against: other machines may not reach that cluster: leave out --dask")
+    with open_dask_pool(options["dask"], options["workers"]) as pool:
+        from mockkube.scenario.runner.distributed_runs import play_distributed
+
+        yield from play_distributed(runs, run_options, pool)
 
 
 def _build_run_options(options: dict[str, Any]) -> "RunOptions":

@@ -151,3 +151,8 @@ class RolloutPlan:
     def list_written_orders(self, direction: Direction) -> tuple[WrittenOrder, ...]:
         """Return the written orders of a direction."""
         return tuple(order for order in self.orders if order.direction is direction)
+
+    def list_actions(self) -> tuple[Action, ...]:
+        """Return all actions of the plan."""
+        parts = (self.setup, *(one.actions for one in self.disturbances), *(one.prepare for one in self.orders))
+        return tuple(action for part in parts for action in part)

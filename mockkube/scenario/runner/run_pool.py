@@ -53,36 +53,36 @@ def replay_command(result: RunResult) -> str:
     return shlex.join(["mockkube", *proposals, "test", result.file, *which, *result.options])
 
 
-def play_all(runs: Sequence[ScenarioRun], options: RunOptions, jobs: int) -> Iterator[tuple[int, RunResult]]:
+def play_all(runs: Sequence[ScenarioRun], options: RunOptions, workers: int) -> Iterator[tuple[int, RunResult]]:
     """Play runs in several processes; yield index and result of each as it ends."""
-    if jobs <= 1 or len(runs) == 1:
-        _set_gc_thresholds()
+    if workers <= 1 or len(runs) == 1:
+        set_gc_thresholds()
         for index, run in enumerate(runs):
             yield index, play_one(run, options)
         return
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
     gc.collect()
     gc.freeze()  # what is loaded is shared with the processes, as long as nobody writes to it
-    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_initialize_process) as pool:
+    with ProcessPoolExecutor(min(workers, len(runs)), mp_context=context, initializer=_initialize_process) as pool:
         futures = {pool.submit(_play_in_process, run, options): index for index, run in enumerate(runs)}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BrokenProcessPool:
-            raise StartError("a process that played scenarios has died: play with --jobs 1 to see why") from None
+            raise StartError("a process that played scenarios has died: play with --workers 1 to see why") from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _set_gc_thresholds() -> None:
+def set_gc_thresholds() -> None:
     """Raise the thresholds of the garbage collector."""
     gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def _initialize_process() -> None:
     """Prepare a process of the pool; SIGINT ends it immediately while it waits for work."""
-    _set_gc_thresholds()
+    set_gc_thresholds()
     # The terminal sends SIGINT to all processes; an idle one would otherwise print a traceback.
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(_EXIT_INTERRUPTED))
 

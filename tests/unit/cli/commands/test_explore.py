@@ -1,6 +1,7 @@
 """`mockkube explore` as a user types it."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,29 +42,52 @@ def plan(tmp_path: Path) -> str:
 
 
 def test_a_claim_that_does_not_hold_is_exit_code_1(mockkube: Mockkube, plan: str) -> None:
-    answer = mockkube("explore", plan, "--jobs", "1")
+    answer = mockkube("explore", plan, "--workers", "1")
     assert answer.code == 1
     assert "as written (claims safe: refuted)" in answer.out
 
 
 def test_programs_read_json_and_people_a_page(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    answer = mockkube("explore", plan, "--jobs", "1", "-o", "json", "--report", str(page))
+    answer = mockkube("explore", plan, "--workers", "1", "-o", "json", "--report", str(page))
     assert [one["invariant"] for one in json.loads(answer.out)["counterexamples"]] == ["admitted-pods-schedulable"]
     assert "kube-scheduler has the gate off" in page.read_text()
 
 
 def test_a_counterexample_can_be_played(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:
-    traced = mockkube("explore", plan, "--jobs", "1", "--trace", "admitted-pods-schedulable")
+    traced = mockkube("explore", plan, "--workers", "1", "--trace", "admitted-pods-schedulable")
     broken = tmp_path / "broken.yaml"
     broken.write_text(traced.out)
-    assert mockkube("test", str(broken), "--jobs", "1").code == 0
+    assert mockkube("test", str(broken), "--workers", "1").code == 0
 
 
 def test_what_is_undisturbed_can_only_be_played_where_it_does_harm(mockkube: Mockkube, plan: str) -> None:
-    answer = mockkube("explore", plan, "--jobs", "1", "--trace", "undisturbed")
+    answer = mockkube("explore", plan, "--workers", "1", "--trace", "undisturbed")
     assert answer.code == 2
     assert "--trace undisturbed: no running pod was lost without disturbances" in answer.err
+
+
+@pytest.mark.parametrize("flag", ["--jobs", "-j"])
+def test_workers_have_other_names(mockkube: Mockkube, plan: str, flag: str) -> None:
+    assert (
+        mockkube("explore", plan, flag, "1", "-o", "json").out
+        == mockkube("explore", plan, "--workers", "1", "-o", "json").out
+    )
+
+
+def test_processes_here_and_on_other_machines_exclude_each_other(mockkube: Mockkube, plan: str) -> None:
+    answer = mockkube("explore", plan, "--workers", "2", "--dask", "tcp://127.0.0.1:1")
+    assert answer.code == 2
+    assert "--workers: it counts processes on this machine, and --dask uses another: give one" in answer.err
+
+
+def test_dask_that_is_not_installed_is_one_line(mockkube: Mockkube, plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("mockkube.distributed.dask_pool")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    answer = mockkube("explore", plan, "--dask", "tcp://127.0.0.1:1")
+    assert answer.code == 3
+    assert answer.err.endswith("distributed is not installed: install it with pip install 'mockkube[distributed]'\n")
 
 
 def test_a_mistake_in_a_plan_is_one_line(mockkube: Mockkube, plan: str) -> None:

@@ -28,7 +28,7 @@ def played(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     def play(text: str, *arguments: str) -> tuple[int, str, str]:
         path = tmp_path / "one.yaml"
         path.write_text(text)
-        code = run(["test", str(path), "--jobs", "1", *arguments])
+        code = run(["test", str(path), "--workers", "1", *arguments])
         told = capsys.readouterr()
         return code, told.out, told.err
 
@@ -38,6 +38,11 @@ def played(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_what_passes_ends_with_zero(played) -> None:
     code, out, _ = played(SCENARIO % "v")
     assert (code, out.splitlines()[-1]) == (0, "1 run as expected")
+
+
+def test_a_cluster_that_runs_is_not_for_other_machines(played) -> None:
+    code, _, err = played(SCENARIO % "v", "--dask", "tcp://127.0.0.1:1", "--against", "kubeconfig")
+    assert (code, err) == (2, "mockkube: --against: other machines may not reach that cluster: leave out --dask\n")
 
 
 def test_what_fails_ends_with_one_and_says_how_to_play_it_again(played) -> None:
