@@ -30,8 +30,8 @@ RETRY_SECONDS: Final = 2.0
 LEASES: Final = "leases"
 # Candidates wait up to this factor longer than the retry period, so that they do not all try in the same moment.
 JITTER_FACTOR: Final = 1.2
-# How long giving up one Lease may take; other candidates then wait until it expires. A process has up to three, and is to
-# end within a second.
+# How long giving up one Lease may take; other candidates then wait until it expires. A process has up to three, and
+# must end within a second.
 RELEASE_SECONDS_MAX: Final = 0.3
 
 _KIND: Final = "Lease"
